@@ -1,0 +1,163 @@
+//! The registry of points: where units of work are counted and intervals are timed, in virtual time.
+
+use crate::counter::{Counter, SHARDS, shard};
+use crate::profile::{PointKind, PointRecord};
+use crate::time::{Nanos, Virtual};
+use hdrhistogram::Histogram;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// How important a point is when nobody chose: lower ranks first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Importance {
+    /// The user wrote it down: `progress!`, `begin!`/`end!`, a named event.
+    Explicit,
+    /// A span seen without a parent: most often a request.
+    Root,
+    /// Any other span.
+    Inner,
+}
+
+/// A progress point or a latency point. Lives as long as the process.
+#[derive(Debug)]
+pub struct Point {
+    id: u32,
+    kind: PointKind,
+    name: String,
+    file: Option<String>,
+    line: Option<u32>,
+    explicit: bool,
+    /// A span was seen as a root.
+    root: AtomicBool,
+    count: Counter,
+    latencies: [Mutex<Option<Histogram<u64>>>; SHARDS],
+}
+
+impl Point {
+    /// Id, unique in the process and never 0.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> PointKind {
+        self.kind
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How important it is when nobody chose.
+    pub fn importance(&self) -> Importance {
+        if self.explicit {
+            Importance::Explicit
+        } else if self.root.load(Ordering::Relaxed) {
+            // Relaxed: a hint that only ever turns from false to true.
+            Importance::Root
+        } else {
+            Importance::Inner
+        }
+    }
+
+    /// Notes that the span of this point was seen without a parent.
+    pub fn seen_as_root(&self) {
+        if !self.root.load(Ordering::Relaxed) {
+            self.root.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts one unit of work.
+    pub fn hit(&self) {
+        self.count.add(1);
+    }
+
+    /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
+    pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
+        self.count.add(1);
+        let took = u64::try_from((end - begin).0).unwrap_or(0);
+        let mut shard = self.latencies[shard()].lock().unwrap_or_else(PoisonError::into_inner);
+        shard.get_or_insert_with(new_histogram).saturating_record(took);
+    }
+
+    /// Hits so far.
+    pub fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
+    pub fn take_latencies(&self) -> Vec<(u64, u64)> {
+        let mut all = new_histogram();
+        for shard in &self.latencies {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(shard) = shard.as_mut() {
+                all.add(&*shard).expect("both histograms resize themselves");
+                shard.reset();
+            }
+        }
+        all.iter_recorded().map(|it| (it.value_iterated_to(), it.count_since_last_iteration())).collect()
+    }
+
+    /// As the profile names it, `rank`-th in importance.
+    pub fn to_record(&self, rank: u32) -> PointRecord {
+        PointRecord {
+            id: self.id,
+            kind: self.kind,
+            name: self.name.clone(),
+            file: self.file.clone(),
+            line: self.line,
+            rank,
+        }
+    }
+}
+
+/// Three significant digits, so that a change of 1 % is well above the resolution; grows by itself.
+fn new_histogram() -> Histogram<u64> {
+    let mut histogram =
+        Histogram::new_with_bounds(Nanos::from_micros(1).0 as u64, Nanos::from_millis(100).0 as u64, 3)
+            .expect("the bounds are valid");
+    histogram.auto(true);
+    histogram
+}
+
+type Key = (PointKind, String, Option<String>, Option<u32>);
+
+static POINTS: LazyLock<Mutex<HashMap<Key, &'static Point>>> = LazyLock::new(Mutex::default);
+static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+
+/// The point of this kind, name and place; registers it on the first call. `explicit` says that the user wrote it down,
+/// rather than that a span came by. Callers cache the answer: this takes a lock.
+pub fn point(
+    kind: PointKind,
+    name: &str,
+    file: Option<&str>,
+    line: Option<u32>,
+    explicit: bool,
+) -> &'static Point {
+    let key = (kind, name.to_owned(), file.map(str::to_owned), line);
+    let mut points = POINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    points.entry(key).or_insert_with(|| {
+        Box::leak(Box::new(Point {
+            // Relaxed: only uniqueness matters.
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            kind,
+            name: name.to_owned(),
+            file: file.map(str::to_owned),
+            line,
+            explicit,
+            root: AtomicBool::new(false),
+            count: Counter::default(),
+            latencies: Default::default(),
+        }))
+    })
+}
+
+/// All points so far, by id.
+pub fn points() -> Vec<&'static Point> {
+    let mut all: Vec<_> =
+        POINTS.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
+    all.sort_by_key(|point| point.id);
+    all
+}

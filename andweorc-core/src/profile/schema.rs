@@ -1,0 +1,205 @@
+//! The records of a profile, schema version [`VERSION`].
+//!
+//! A profile is JSON Lines: one record a line, the field `record` says which. The first line of a run is its
+//! [`Header`]; runs are merged by concatenating their files, so that a further header begins a further run. Ids of
+//! targets and points are local to their run. Rows are raw: every estimate can be computed anew from them.
+//!
+//! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional field needs no bump.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of this schema, written to every header. Readers refuse any other.
+pub const VERSION: u32 = 1;
+
+/// One line of a profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// The first line of a run.
+    Header(Header),
+    /// A target, written before the first record that names its id.
+    Target(TargetRecord),
+    /// A point, written before the first record that names its id.
+    Point(PointRecord),
+    /// One experiment, or one baseline.
+    Experiment(ExperimentRecord),
+    /// How busy each target was over a stretch of the run.
+    Samples(SamplesRecord),
+    /// Something the user should know: a warning, a limit, a loss.
+    Note(NoteRecord),
+    /// The last line of a run that ended in order.
+    End(EndRecord),
+}
+
+/// What ran, where, and with which settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`VERSION`] of the writer.
+    pub schema: u32,
+    /// File name of the program.
+    pub program: String,
+    /// Build id of the program in hex, where the binary has one.
+    pub build_id: Option<String>,
+    /// Name of the host.
+    pub host: String,
+    /// Number of processors the program may use.
+    pub cores: usize,
+    /// Version of andweorc that wrote the run.
+    pub andweorc: String,
+    /// Version of tokio, where the program has one.
+    pub tokio: Option<String>,
+    /// Time budget of the run in ns.
+    pub duration_ns: u64,
+    /// Speedups that the run tests, fractions from 0 to 1.
+    pub speedups: Vec<f64>,
+    /// Names of targets asked for; empty when andweorc chose.
+    pub targets: Vec<String>,
+    /// Names of points asked for; empty when andweorc chose.
+    pub points: Vec<String>,
+    /// Start of the run, ms since the Unix epoch.
+    pub start_unix_ms: u64,
+}
+
+/// What kind of thing is virtually sped up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// A kind of task: all tasks of one spawn site or name. Its time is that of its polls.
+    Task,
+    /// A span: name and call site. Its time is that between enter and exit.
+    Span,
+    /// A function, sampled.
+    Function,
+    /// A source line, sampled.
+    Line,
+    /// A wait: the time in which a task or an open span is not running.
+    Wait,
+}
+
+/// A target as the profile names it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetRecord {
+    /// Id, unique in its run.
+    pub id: u32,
+    /// Its kind.
+    pub kind: TargetKind,
+    /// Its name.
+    pub name: String,
+    /// Source file, where known.
+    pub file: Option<String>,
+    /// Line in `file`, 1-based, where known.
+    pub line: Option<u32>,
+}
+
+/// What kind of thing is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PointKind {
+    /// Counts units of work done: throughput only.
+    Progress,
+    /// An interval with begin and end: throughput of its ends, and a latency distribution.
+    Latency,
+}
+
+/// A point as the profile names it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointRecord {
+    /// Id, unique in its run.
+    pub id: u32,
+    /// Its kind.
+    pub kind: PointKind,
+    /// Its name.
+    pub name: String,
+    /// Source file, where known.
+    pub file: Option<String>,
+    /// Line in `file`, 1-based, where known.
+    pub line: Option<u32>,
+    /// Place in the order of importance; the point with the lowest rank is the one that targets are ranked by.
+    pub rank: u32,
+}
+
+/// One (target, speedup) held for a stretch of time, with what every point did meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentRecord {
+    /// Number of the experiment in its run, from 0, baselines included, in the order in which they were held.
+    pub seq: u32,
+    /// Id of the target; `None` in a baseline.
+    pub target: Option<u32>,
+    /// The speedup, a fraction from 0 to 1; 0 in a baseline.
+    pub speedup: f64,
+    /// Begin of the measured stretch, ns since the start of the run.
+    pub start_ns: u64,
+    /// Length of the measured stretch in real ns.
+    pub real_ns: u64,
+    /// Delay that the program owed for it: growth of D in ns. Virtual length = `real_ns - delay_ns`.
+    pub delay_ns: u64,
+    /// What each point did. Points that did nothing are left out.
+    pub points: Vec<PointCount>,
+    /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and counted.
+    pub spoiled: Option<String>,
+}
+
+/// What one point did in one experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointCount {
+    /// Id of the point.
+    pub point: u32,
+    /// How often it was hit.
+    pub count: u64,
+    /// Latencies in virtual ns as (value, count) pairs in rising order; empty for progress points. Values are those
+    /// of a histogram with three significant digits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<(u64, u64)>,
+}
+
+/// How busy each target was over a stretch of the run without any delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SamplesRecord {
+    /// Length of the stretch in real ns.
+    pub real_ns: u64,
+    /// CPU time of the whole program in it, ns.
+    pub cpu_ns: u64,
+    /// How targets were timed: `"timed"` (tasks, spans) or the name of the sampler (functions, lines).
+    pub source: String,
+    /// Time of each target. Targets without any are left out.
+    pub targets: Vec<TargetTime>,
+    /// Samples lost or throttled.
+    pub lost: u64,
+}
+
+/// Time of one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetTime {
+    /// Id of the target.
+    pub target: u32,
+    /// Time inside it in ns, summed over threads (for waits: over waiters).
+    pub busy_ns: u64,
+    /// How often it was entered (timed) or sampled.
+    pub count: u64,
+}
+
+/// Something the user should know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoteRecord {
+    /// ns since the start of the run.
+    pub at_ns: u64,
+    /// The text, one sentence that says what happened and what to do.
+    pub text: String,
+}
+
+/// How a run ended, and what was lost on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndRecord {
+    /// Why it ended: `"settled"`, `"time"`, `"main returned"`, `"signal SIGINT"`, ...
+    pub reason: String,
+    /// Length of the run in real ns.
+    pub real_ns: u64,
+    /// Experiments held, baselines included.
+    pub experiments: u32,
+    /// Of these, how many were spoiled.
+    pub spoiled: u32,
+    /// Samples lost or throttled in all.
+    pub lost_samples: u64,
+    /// Records that could not be written.
+    pub lost_records: u64,
+}

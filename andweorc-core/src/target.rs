@@ -1,0 +1,95 @@
+//! The registry of targets: everything that can be virtually sped up, with the time spent in it.
+
+use crate::counter::Counter;
+use crate::profile::{TargetKind, TargetRecord};
+use crate::time::Nanos;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// A target. Lives as long as the process: the number of call sites, task names and lines is bounded by the program's text.
+#[derive(Debug)]
+pub struct Target {
+    id: u32,
+    kind: TargetKind,
+    name: String,
+    file: Option<String>,
+    line: Option<u32>,
+    busy: Counter,
+    count: Counter,
+}
+
+impl Target {
+    /// Id, unique in the process and never 0.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Counts one visit of `busy` ns.
+    pub fn record(&self, busy: Nanos) {
+        self.busy.add(u64::try_from(busy.0).unwrap_or(0));
+        self.count.add(1);
+    }
+
+    /// Time spent in it so far, ns, summed over threads.
+    pub fn busy_ns(&self) -> u64 {
+        self.busy.get()
+    }
+
+    /// Visits so far.
+    pub fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    /// As the profile names it.
+    pub fn to_record(&self) -> TargetRecord {
+        TargetRecord {
+            id: self.id,
+            kind: self.kind,
+            name: self.name.clone(),
+            file: self.file.clone(),
+            line: self.line,
+        }
+    }
+}
+
+type Key = (TargetKind, String, Option<String>, Option<u32>);
+
+static TARGETS: LazyLock<Mutex<HashMap<Key, &'static Target>>> = LazyLock::new(Mutex::default);
+static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+
+/// The target of this kind, name and place; registers it on the first call. Callers cache the answer: this takes a lock.
+pub fn target(kind: TargetKind, name: &str, file: Option<&str>, line: Option<u32>) -> &'static Target {
+    let key = (kind, name.to_owned(), file.map(str::to_owned), line);
+    let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
+    targets.entry(key).or_insert_with(|| {
+        Box::leak(Box::new(Target {
+            // Relaxed: only uniqueness matters.
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            kind,
+            name: name.to_owned(),
+            file: file.map(str::to_owned),
+            line,
+            busy: Counter::default(),
+            count: Counter::default(),
+        }))
+    })
+}
+
+/// All targets so far, by id.
+pub fn targets() -> Vec<&'static Target> {
+    let mut all: Vec<_> =
+        TARGETS.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
+    all.sort_by_key(|target| target.id);
+    all
+}
