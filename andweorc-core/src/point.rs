@@ -87,6 +87,15 @@ impl Point {
         self.count.get()
     }
 
+    /// Forgets the latencies recorded since the last call.
+    pub(crate) fn discard_latencies(&self) {
+        for shard in &self.latencies {
+            if let Some(shard) = shard.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                shard.reset();
+            }
+        }
+    }
+
     /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
     pub fn take_latencies(&self) -> Vec<(u64, u64)> {
         let mut all = new_histogram();

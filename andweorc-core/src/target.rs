@@ -16,6 +16,7 @@ pub struct Target {
     file: Option<String>,
     line: Option<u32>,
     busy: Counter,
+    own: Counter,
     count: Counter,
 }
 
@@ -35,15 +36,21 @@ impl Target {
         &self.name
     }
 
-    /// Counts one visit of `busy` ns.
-    pub fn record(&self, busy: Nanos) {
+    /// Counts one visit of `busy` ns, of which `own` were not spent in other targets inside it.
+    pub fn record(&self, busy: Nanos, own: Nanos) {
         self.busy.add(u64::try_from(busy.0).unwrap_or(0));
+        self.own.add(u64::try_from(own.0).unwrap_or(0));
         self.count.add(1);
     }
 
     /// Time spent in it so far, ns, summed over threads.
     pub fn busy_ns(&self) -> u64 {
         self.busy.get()
+    }
+
+    /// Of [`busy_ns`](Target::busy_ns), the time not spent in other targets inside it.
+    pub fn own_ns(&self) -> u64 {
+        self.own.get()
     }
 
     /// Visits so far.
@@ -81,6 +88,7 @@ pub fn target(kind: TargetKind, name: &str, file: Option<&str>, line: Option<u32
             file: file.map(str::to_owned),
             line,
             busy: Counter::default(),
+            own: Counter::default(),
             count: Counter::default(),
         }))
     })

@@ -1,0 +1,27 @@
+//! The tokio side of andweorc: profiled tasks, their wakers, and the workers that run them. On stable tokio, without any cfg
+//! flag. Users depend on the facade crate `andweorc`.
+//!
+//! # What happens around a poll
+//!
+//! [`spawn`], [`task::Builder`], [`JoinSet`] and [`.profiled()`](Profile::profiled) wrap a future in [`Profiled`], and
+//! `Profiled` polls it with a waker of its own. So the wrapper knows who woke the task (`wake` module): another task, in whose virtual time
+//! it goes on, or the world outside, whose wake is held until the virtual clock gets there. Around each poll it pays what the worker owes
+//! and times the poll for the task's target. Each task keeps its own clock while it waits.
+//!
+//! Not enabled, a wrapped poll costs one relaxed load and a branch.
+
+mod join_set;
+mod profiled;
+pub mod runtime;
+mod spawn;
+mod wake;
+
+pub use join_set::JoinSet;
+pub use profiled::{Profile, Profiled};
+pub use spawn::{spawn, spawn_blocking, spawn_on};
+
+/// Building tasks, as in `tokio::task`.
+pub mod task {
+    pub use crate::join_set::JoinSet;
+    pub use crate::spawn::{Builder, spawn, spawn_blocking, spawn_local};
+}

@@ -1,0 +1,190 @@
+//! Deferral: tasks held back until the virtual clock gets to where they are ready.
+//!
+//! A task whose wake came from the world outside is ready at its own virtual time, which may be ahead of V by what D grew
+//! during its wait. It must not run before V gets there, and no worker may be blocked for it: its neighbours owe nothing. So
+//! its wake is held by one thread with a queue ordered by due time, which sleeps until the first is due. V moves slower while the
+//! target runs, so that what has come due by the real clock is looked at again, and sleeps again, until V is there.
+//!
+//! The thread comes back late from its sleep, and what is late would be lost to the task. It measures by how much it is late
+//! and gets up that much earlier ([`Lead`]).
+//!
+//! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once.
+
+use crate::clock;
+use crate::pause;
+use crate::thread::LEDGER;
+use crate::time::{Nanos, Virtual};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::thread;
+
+/// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest, which is shorter than it would be
+/// late after another wake.
+pub const LEAST: Nanos = Nanos::from_micros(20);
+
+/// Something that waits to be passed on.
+pub trait Held: Send + Sync {
+    /// Passes the wake on. Called once for each [`until`].
+    fn release(self: Arc<Self>);
+}
+
+struct Entry {
+    due: Virtual,
+    held: Arc<dyn Held>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.due == other.due
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    /// The earliest is the greatest: `BinaryHeap` gives the greatest first.
+    fn cmp(&self, other: &Entry) -> Ordering {
+        other.due.cmp(&self.due)
+    }
+}
+
+struct Queue {
+    entries: Mutex<BinaryHeap<Entry>>,
+    earlier: Condvar,
+    running: bool,
+}
+
+static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
+    let (sender, receiver) = std::sync::mpsc::channel::<Arc<Queue>>();
+    let spawned = thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
+        if let Ok(queue) = receiver.recv() {
+            queue.run();
+        }
+    });
+    let queue = Arc::new(Queue {
+        entries: Mutex::default(),
+        earlier: Condvar::new(),
+        running: spawned.is_ok(),
+    });
+    // A failed send means that there is no thread, which `running` says already.
+    drop(sender.send(Arc::clone(&queue)));
+    queue
+});
+
+/// Releases `held` once V has got to `due`.
+pub fn until(due: Virtual, held: Arc<dyn Held>) {
+    let queue = &*QUEUE;
+    if !queue.running {
+        held.release();
+        return;
+    }
+    let mut entries = queue.entries.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = entries.peek().is_none_or(|first| due < first.due);
+    entries.push(Entry { due, held });
+    drop(entries);
+    if first {
+        queue.earlier.notify_one();
+    }
+}
+
+impl Queue {
+    fn run(&self) -> ! {
+        pause::without_slack();
+        let mut lead = Lead::default();
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let now = clock::now();
+            let left = entries.peek().map(|first| LEDGER.early(first.due, now));
+            entries = match left {
+                None => self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner),
+                Some(left) if left <= lead.nearest() => {
+                    let entry = entries.pop();
+                    drop(entries);
+                    if let Some(entry) = entry {
+                        entry.held.release();
+                    }
+                    self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+                }
+                Some(left) => {
+                    let sleep = (left - lead.0).max(Nanos(1));
+                    let (guard, timeout) = self
+                        .earlier
+                        .wait_timeout(entries, sleep.to_duration())
+                        .unwrap_or_else(PoisonError::into_inner);
+                    if timeout.timed_out() {
+                        lead.measured(clock::now() - (now + sleep));
+                    }
+                    guard
+                }
+            };
+        }
+    }
+}
+
+/// By how much the thread is late on average when it gets up: a moving mean.
+#[derive(Default)]
+struct Lead(Nanos);
+
+impl Lead {
+    /// No sleep is ever aimed earlier than this: it would be a machine too busy to be measured on.
+    const MOST: Nanos = Nanos::from_micros(200);
+
+    /// Takes in one sleep that ended `late`. A single very late one moves the mean no more than [`Lead::MOST`] does.
+    fn measured(&mut self, late: Nanos) {
+        let late = late.max(Nanos::ZERO).min(Self::MOST);
+        self.0 += Nanos((late - self.0).0 / 16);
+    }
+
+    /// What is due within this is released rather than slept for: half as early as another sleep would be late.
+    fn nearest(&self) -> Nanos {
+        Nanos(self.0.0 / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Real;
+    use std::sync::mpsc;
+
+    struct Tell(mpsc::Sender<(i64, Real)>, i64);
+
+    impl Held for Tell {
+        fn release(self: Arc<Self>) {
+            self.0.send((self.1, clock::now())).expect("the test listens");
+        }
+    }
+
+    #[test]
+    fn releases_in_order_of_due_time_and_not_before() {
+        let (sender, receiver) = mpsc::channel();
+        let start = clock::now();
+        for ms in [30, 10, 20] {
+            let due = LEDGER.virtual_now(start).0 + Nanos::from_millis(ms).0;
+            until(Virtual(due), Arc::new(Tell(sender.clone(), ms)));
+        }
+        let released: Vec<_> = receiver.iter().take(3).collect();
+        assert_eq!(released.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(), [10, 20, 30]);
+        for (ms, at) in released {
+            assert!(at - start > Nanos::from_millis(ms) - Lead::MOST);
+        }
+    }
+
+    #[test]
+    fn lead_follows_the_lateness_and_ignores_outliers() {
+        let mut lead = Lead::default();
+        for _ in 0..200 {
+            lead.measured(Nanos::from_micros(30));
+        }
+        assert!((25..=30).contains(&(lead.0.0 / 1000)));
+        lead.measured(Nanos::from_millis(500));
+        assert!(lead.0 < Nanos::from_micros(45));
+    }
+}

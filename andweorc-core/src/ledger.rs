@@ -1,0 +1,407 @@
+//! The ledger: who owes how much delay. Plain logic over numbers; the time comes in as an argument.
+//!
+//! # The model
+//!
+//! Real time `t` is CLOCK_MONOTONIC. **D(t)** is the delay that the whole program owes so far; it grows only while an
+//! experiment with a speedup above zero runs and something is inside the target. Every *entity* - a thread while it
+//! runs, a task while it waits - has its own **L**, the delay that it has already taken. Its virtual time is
+//! `v = t - L`; the global virtual clock is `V = t - D`. All rules follow from one idea: *an entity's virtual time moves
+//! as its real time would have moved had the target really been faster.*
+//!
+//! | event | rule | here |
+//! |---|---|---|
+//! | runs `dt` outside the target | `L` unchanged | |
+//! | runs `dt` inside the target | `L += s dt`, `D = max(D, L)` | [`Ledger::enter`], [`Ledger::exit`] |
+//! | is behind (`L < D`) | pauses for `D - L` | [`Ledger::debt`], [`Ledger::took`], [`Ledger::lagging`] |
+//! | task A wakes task B | `v_B = max(v_B at its park, v_A)` | [`Parked::woken_by`] |
+//! | timer or socket wakes B | `L_B` unchanged | [`Parked::woken_outside`] |
+//! | the wait itself is the target | `L_B += s waited`, `D = max(D, L_B)` | [`Ledger::begin_wait`], [`Ledger::end_wait`] |
+//! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
+//! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
+//! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
+//! | B's ready time is ahead of V | B is deferred | [`Ledger::early`], [`Ledger::join`] |
+//!
+//! Credit (`L > D`) is what a pause overshot; it is kept and used up by later growth of D.
+//!
+//! # Between experiments
+//!
+//! With `s = 0` nothing grows and everything is plain passing time, so experiments follow each other. What an entity
+//! still owes when the next one [begins](Ledger::begin) is forgiven: an entity that waited through several experiments (an idle
+//! connection) must not be held back for all their delays at once. So nothing is ever held for longer than D grew in one experiment.
+//!
+//! # Threads and orderings
+//!
+//! An [`Account`] is written only by the thread that it belongs to. Others read it to learn D while that thread is
+//! inside the target; `since` serves as a sequence number (`Ledger::taken_inside`). D itself only rises, by `fetch_max`.
+//! All accesses are SeqCst but for those that say otherwise.
+
+use crate::time::{Nanos, Real, Speedup, Virtual};
+use crossbeam_utils::CachePadded;
+use std::collections::BTreeMap;
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many threads can have an account at once. A thread beyond that is not delayed, and the run says so.
+pub const ACCOUNTS: usize = 256;
+
+/// `since` of a thread that is not inside the target.
+const OUTSIDE: i64 = i64::MIN;
+
+/// No wait is a target.
+const NO_LINE: i64 = i64::MIN;
+
+/// `ended` of an experiment that still runs.
+const RUNNING: i64 = i64::MAX;
+
+/// The ledger of one program.
+#[derive(Debug)]
+pub struct Ledger {
+    /// D as of the last exit from the target.
+    owed: CachePadded<AtomicI64>,
+    /// Threads inside the target.
+    inside: CachePadded<AtomicUsize>,
+    /// The running experiment's speedup, ppm; 0 between experiments.
+    speedup: AtomicU32,
+    /// Number of the running or last experiment.
+    experiment: AtomicU32,
+    /// When that experiment ended, or [`RUNNING`]; nothing is credited past it.
+    ended: AtomicI64,
+    /// D when the running experiment began: nobody owes older debts.
+    floor: AtomicI64,
+    /// Accounts below this index were open at some time.
+    opened: AtomicUsize,
+    lines: Mutex<Lines>,
+    /// The highest of `lines`, or [`NO_LINE`].
+    top_line: AtomicI64,
+    /// The slope of the lines, ppm.
+    slope: AtomicU32,
+    accounts: [CachePadded<Account>; ACCOUNTS],
+}
+
+/// A thread's account: the delay that it has taken, and since when it is inside the target.
+#[derive(Debug)]
+pub struct Account {
+    open: AtomicBool,
+    /// L while outside the target; L at the entry while inside.
+    taken: AtomicI64,
+    /// When it entered the target, or [`OUTSIDE`].
+    since: AtomicI64,
+    /// The speedup at the entry, ppm.
+    speedup: AtomicU32,
+    /// The experiment at the entry.
+    experiment: AtomicU32,
+    /// The owner's name for itself while it may be told to pay, or 0. The ledger only keeps it.
+    runs_as: AtomicI32,
+}
+
+/// Waits that are targets. L of a waiter is a line over time, `L(t) = L_park + s (t - t_park)`: the experiment gives all
+/// lines one slope, so that a line is known by its value at t = 0 and D follows the highest. Line -> number of waiters on it.
+type Lines = BTreeMap<i64, usize>;
+
+/// A wait that is a target, between [`Ledger::begin_wait`] and [`Ledger::end_wait`].
+#[derive(Debug)]
+#[must_use = "a wait that is never ended lets D grow for the rest of the experiment"]
+pub struct TargetWait {
+    experiment: u32,
+    since: Real,
+    speedup: Speedup,
+    line: i64,
+}
+
+/// A task's clock while it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parked {
+    /// Its virtual time when it parked.
+    pub at: Virtual,
+    /// The delay that it had taken by then.
+    pub taken: Nanos,
+}
+
+impl Parked {
+    /// When it becomes ready if an entity wakes it whose virtual time is `waker`: not before it parked, and not before
+    /// its waker. It cannot have absorbed more than the real time for which it waited.
+    pub fn woken_by(self, waker: Virtual) -> Virtual {
+        self.at.max(waker)
+    }
+
+    /// When it becomes ready if the world outside (a timer, a socket) wakes it at `now`: that world was not sped up, so
+    /// the wait is stretched by what D grew meanwhile. `floor` is [`Ledger::floor`].
+    pub fn woken_outside(self, now: Real, floor: Nanos) -> Virtual {
+        self.at.max(now.less(self.taken.max(floor)))
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ledger {
+    /// A ledger on which nobody owes anything.
+    pub const fn new() -> Ledger {
+        Ledger {
+            owed: CachePadded::new(AtomicI64::new(0)),
+            inside: CachePadded::new(AtomicUsize::new(0)),
+            speedup: AtomicU32::new(0),
+            experiment: AtomicU32::new(0),
+            ended: AtomicI64::new(i64::MIN),
+            floor: AtomicI64::new(0),
+            opened: AtomicUsize::new(0),
+            lines: Mutex::new(BTreeMap::new()),
+            top_line: AtomicI64::new(NO_LINE),
+            slope: AtomicU32::new(0),
+            accounts: [const { CachePadded::new(Account::closed()) }; ACCOUNTS],
+        }
+    }
+
+    /// Begins an experiment with this speedup and returns D. What is still owed from earlier ones is forgiven. The one
+    /// before must have [ended](Ledger::end).
+    pub fn begin(&self, speedup: Speedup, now: Real) -> Nanos {
+        let owed = self.owed(now);
+        self.floor.store(owed.0, SeqCst);
+        self.slope.store(speedup.ppm(), SeqCst);
+        self.experiment.fetch_add(1, SeqCst);
+        self.ended.store(RUNNING, SeqCst);
+        self.speedup.store(speedup.ppm(), SeqCst);
+        owed
+    }
+
+    /// Ends the experiment and returns D. What is inside the target is credited up to `now` and no further.
+    pub fn end(&self, now: Real) -> Nanos {
+        let mut lines = self.lines();
+        self.owed.fetch_max(self.owed(now).0, SeqCst);
+        lines.clear();
+        self.publish_top(&lines);
+        self.speedup.store(0, SeqCst);
+        self.ended.store(now.0, SeqCst);
+        self.owed(now)
+    }
+
+    /// The speedup of the running experiment; zero between experiments.
+    pub fn speedup(&self) -> Speedup {
+        // Relaxed: a thread that sees the change a moment later enters the target a moment later.
+        Speedup::from_ppm(self.speedup.load(Relaxed))
+    }
+
+    /// D when the running experiment began. Nobody's L counts as less.
+    pub fn floor(&self) -> Nanos {
+        Nanos(self.floor.load(SeqCst))
+    }
+
+    /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows at the moment.
+    pub fn owed(&self, now: Real) -> Nanos {
+        let mut owed = self.owed.load(SeqCst);
+        if self.inside.load(SeqCst) > 0 {
+            for account in &self.accounts[..self.opened.load(SeqCst)] {
+                if let Some(taken) = self.taken_inside(account, now) {
+                    owed = owed.max(taken.0);
+                }
+            }
+        }
+        let line = self.top_line.load(SeqCst);
+        if line != NO_LINE {
+            let slope = Speedup::from_ppm(self.slope.load(SeqCst));
+            owed = owed.max(line + slope.of(Nanos(now.0)).0);
+        }
+        Nanos(owed)
+    }
+
+    /// V at `now`.
+    pub fn virtual_now(&self, now: Real) -> Virtual {
+        now.less(self.owed(now))
+    }
+
+    /// How far `ready` is ahead of V, positive when a task that is ready then must be deferred.
+    pub fn early(&self, ready: Virtual, now: Real) -> Nanos {
+        ready - self.virtual_now(now)
+    }
+
+    /// Opens an account for a thread that starts now, owing nothing. `None` when all are taken.
+    pub fn open(&self, now: Real) -> Option<&Account> {
+        let free = self.accounts.iter().position(|account| !account.open.swap(true, SeqCst))?;
+        self.opened.fetch_max(free + 1, SeqCst);
+        let account = &self.accounts[free];
+        account.taken.store(self.owed(now).0, SeqCst);
+        Some(account)
+    }
+
+    /// Closes an account whose thread ends. If it is inside the target it leaves it.
+    pub fn close(&self, account: &Account, now: Real) {
+        self.exit(account, now, Nanos(i64::MAX));
+        account.set_runs_as(0);
+        account.open.store(false, SeqCst);
+    }
+
+    /// The thread enters the target. Nothing happens between experiments, or when it is inside already.
+    pub fn enter(&self, account: &Account, now: Real) {
+        let speedup = self.speedup();
+        if speedup == Speedup::ZERO || account.since.load(SeqCst) != OUTSIDE {
+            return;
+        }
+        account.taken.store(self.taken(account, now).0, SeqCst);
+        account.speedup.store(speedup.ppm(), SeqCst);
+        account.experiment.store(self.experiment.load(SeqCst), SeqCst);
+        self.inside.fetch_add(1, SeqCst);
+        account.since.store(now.0, SeqCst);
+    }
+
+    /// The thread leaves the target, having really run for `ran` of the time since it entered (the rest it was
+    /// preempted). `L += s ran`, `D = max(D, L)`. Nothing happens when it is not inside.
+    pub fn exit(&self, account: &Account, now: Real, ran: Nanos) {
+        let since = account.since.load(SeqCst);
+        if since == OUTSIDE {
+            return;
+        }
+        if let Some(grown) = self.grown_inside(account, since, now) {
+            let grown = grown.min(Speedup::from_ppm(account.speedup.load(SeqCst)).of(ran));
+            let taken = account.taken.load(SeqCst) + grown.0;
+            // First out, then up: a reader in between sees an L that is too small, never one that counts twice.
+            account.since.store(OUTSIDE, SeqCst);
+            account.taken.store(taken, SeqCst);
+            self.owed.fetch_max(taken, SeqCst);
+        } else {
+            account.since.store(OUTSIDE, SeqCst);
+        }
+        self.inside.fetch_sub(1, SeqCst);
+    }
+
+    /// L(now) of a thread.
+    pub fn taken(&self, account: &Account, now: Real) -> Nanos {
+        self.taken_inside(account, now)
+            .unwrap_or_else(|| Nanos(account.taken.load(SeqCst)))
+            .max(self.floor())
+    }
+
+    /// L(now) of a thread that is inside the target, from any thread. `None` when it is outside, or on its way.
+    ///
+    /// `since` is the sequence number of what was stored beside it: it is [`OUTSIDE`] while the owner writes, and no two
+    /// entries of one thread have the same, since the clock moves between them.
+    fn taken_inside(&self, account: &Account, now: Real) -> Option<Nanos> {
+        let since = account.since.load(SeqCst);
+        if since == OUTSIDE {
+            return None;
+        }
+        let grown = self.grown_inside(account, since, now)?;
+        let taken = account.taken.load(SeqCst);
+        (account.since.load(SeqCst) == since).then_some(Nanos(taken) + grown)
+    }
+
+    /// By how much L of a thread grew that entered at `since`. `None` when it entered in an earlier experiment: what it
+    /// saved there is forgiven.
+    fn grown_inside(&self, account: &Account, since: i64, now: Real) -> Option<Nanos> {
+        if account.experiment.load(SeqCst) != self.experiment.load(SeqCst) {
+            return None;
+        }
+        let until = now.0.min(self.ended.load(SeqCst));
+        Some(Speedup::from_ppm(account.speedup.load(SeqCst)).of(Nanos((until - since).max(0))))
+    }
+
+    /// The thread's virtual time.
+    pub fn virtual_of(&self, account: &Account, now: Real) -> Virtual {
+        now.less(self.taken(account, now))
+    }
+
+    /// What the thread owes, `D - L`: it pauses for as long before it acts on others. Negative: credit.
+    pub fn debt(&self, account: &Account, now: Real) -> Nanos {
+        self.owed(now) - self.taken(account, now)
+    }
+
+    /// The names of the owners that run outside the target and owe more than `least`.
+    pub fn lagging(&self, least: Nanos, now: Real) -> impl Iterator<Item = i32> {
+        let owed = self.owed(now);
+        self.accounts[..self.opened.load(SeqCst)].iter().filter_map(move |account| {
+            let name = account.runs_as.load(Relaxed);
+            (name != 0
+                && account.since.load(SeqCst) == OUTSIDE
+                && owed - self.taken(account, now) > least)
+                .then_some(name)
+        })
+    }
+
+    /// The thread, outside the target, took `delay`: it paused for it.
+    pub fn took(&self, account: &Account, delay: Nanos, now: Real) {
+        account.taken.store((self.taken(account, now) + delay).0, SeqCst);
+    }
+
+    /// The thread starts to run a task that is ready at `ready`. The two go on together, at the later of their virtual times:
+    /// if the task is a little ahead, the thread owes the rest.
+    pub fn join(&self, account: &Account, ready: Virtual, now: Real) {
+        let taken = self.taken(account, now).min(ready.delay_at(now));
+        account.taken.store(taken.0, SeqCst);
+    }
+
+    /// The thread, outside the target, was idle or blocked by another thread for `idle`: it absorbed as much of its
+    /// debt, and no more than that.
+    pub fn idle(&self, account: &Account, idle: Nanos, now: Real) {
+        let taken = self.taken(account, now);
+        let absorbed = self.owed(now).min(taken + idle).max(taken);
+        account.taken.store(absorbed.0, SeqCst);
+    }
+
+    /// A task parks at `now` with `taken`, and its wait is the target. `None` between experiments.
+    pub fn begin_wait(&self, taken: Nanos, now: Real) -> Option<TargetWait> {
+        let mut lines = self.lines();
+        let speedup = self.speedup();
+        if speedup == Speedup::ZERO {
+            return None;
+        }
+        let line = (taken.max(self.floor()) - speedup.of(Nanos(now.0))).0;
+        *lines.entry(line).or_insert(0) += 1;
+        self.publish_top(&lines);
+        let experiment = self.experiment.load(SeqCst);
+        Some(TargetWait { experiment, since: now, speedup, line })
+    }
+
+    /// The wait ends at `now`: returns by how much L of the task grew, `s waited`, and raises D to it. When the experiment has
+    /// ended meanwhile, D was raised then; when another has begun, what was saved is forgiven.
+    pub fn end_wait(&self, wait: TargetWait, now: Real) -> Nanos {
+        let mut lines = self.lines();
+        if wait.experiment != self.experiment.load(SeqCst) {
+            return Nanos::ZERO;
+        }
+        let until = Real(now.0.min(self.ended.load(SeqCst)));
+        if let Some(count) = lines.get_mut(&wait.line) {
+            self.owed.fetch_max(wait.line + wait.speedup.of(Nanos(until.0)).0, SeqCst);
+            *count -= 1;
+            if *count == 0 {
+                lines.remove(&wait.line);
+            }
+            self.publish_top(&lines);
+        }
+        wait.speedup.of(until - wait.since)
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish_top(&self, lines: &Lines) {
+        let top = lines.last_key_value().map_or(NO_LINE, |(&line, _)| line);
+        self.top_line.store(top, SeqCst);
+    }
+}
+
+impl Account {
+    const fn closed() -> Account {
+        Account {
+            open: AtomicBool::new(false),
+            taken: AtomicI64::new(0),
+            since: AtomicI64::new(OUTSIDE),
+            speedup: AtomicU32::new(0),
+            experiment: AtomicU32::new(0),
+            runs_as: AtomicI32::new(0),
+        }
+    }
+
+    /// Sets the name under which [`Ledger::lagging`] reports the owner; 0 for none.
+    pub fn set_runs_as(&self, name: i32) {
+        // Relaxed: who reads it late is late by one look.
+        self.runs_as.store(name, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! The profiled future.
+
+use crate::wake::WakeCell;
+use andweorc_core::ledger::Parked;
+use andweorc_core::profile::TargetKind;
+use andweorc_core::target::{Target, target};
+use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
+use andweorc_core::time::Virtual;
+use andweorc_core::{clock, defer, enabled};
+use pin_project_lite::pin_project;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::task::{Context, Poll, Waker, ready};
+
+pin_project! {
+    /// A future that andweorc sees: a kind of task, with its own clock and its own waker. See [`Profile::profiled`].
+    ///
+    /// # Panics
+    ///
+    /// When polled again after it completed.
+    pub struct Profiled<F> {
+        // `None` once completed, so that the future is dropped inside its own last poll.
+        #[pin]
+        future: Option<F>,
+        kind: Kind,
+        born: Option<Virtual>,
+        state: Option<State>,
+    }
+
+    impl<F> PinnedDrop for Profiled<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            // What a dropped task wakes (a sender's receiver, say) it wakes in its own name.
+            if let (Some(state), Some(_)) = (this.state.as_ref(), this.future.as_ref().get_ref()) {
+                let mut scope = PollScope::begin(state.target, state.parked.at);
+                this.future.set(None);
+                scope.end(false);
+            }
+        }
+    }
+}
+
+/// What a task is counted as.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// Its spawn site.
+    Site(&'static Location<'static>),
+    /// Its name.
+    Name(Cow<'static, str>),
+}
+
+impl Kind {
+    /// The target of this kind: the task's name, or `file:line` of its spawn site.
+    pub(crate) fn target(&self) -> &'static Target {
+        static KNOWN: LazyLock<RwLock<HashMap<Kind, &'static Target>>> =
+            LazyLock::new(RwLock::default);
+        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(self).copied();
+        known.unwrap_or_else(|| {
+            let target = match self {
+                Kind::Site(at) => {
+                    let name = format!("{}:{}", at.file(), at.line());
+                    target(TargetKind::Task, &name, Some(at.file()), Some(at.line()))
+                }
+                Kind::Name(name) => target(TargetKind::Task, name, None, None),
+            };
+            KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(self.clone(), target);
+            target
+        })
+    }
+}
+
+/// What a profiled future keeps between polls.
+struct State {
+    target: &'static Target,
+    /// Its clock as it parked.
+    parked: Parked,
+    /// When it is ready, while it is deferred.
+    ready: Virtual,
+    waker: Option<(Arc<WakeCell>, Waker)>,
+}
+
+impl<F> Profiled<F> {
+    pub(crate) fn new(future: F, kind: Kind) -> Profiled<F> {
+        let born = enabled().then(|| thread::virtual_at(clock::now()));
+        Profiled { future: Some(future), kind, born, state: None }
+    }
+}
+
+impl State {
+    fn new(kind: &Kind, born: Option<Virtual>) -> State {
+        let now = clock::now();
+        let born = born.unwrap_or_else(|| LEDGER.virtual_now(now));
+        State {
+            target: kind.target(),
+            parked: Parked { at: born, taken: born.delay_at(now) },
+            ready: born,
+            waker: None,
+        }
+    }
+
+    /// The cell and the waker that pass on to `outer`: always the same ones, unless the future moved to another task.
+    fn waker(&mut self, outer: &Waker) -> &(Arc<WakeCell>, Waker) {
+        let taken = self.parked.taken;
+        if !self.waker.as_ref().is_some_and(|(cell, _)| cell.passes_on_to(outer)) {
+            let cell = WakeCell::new(outer.clone(), taken);
+            let waker = Waker::from(Arc::clone(&cell));
+            self.waker = Some((cell, waker));
+        }
+        self.waker.as_ref().expect("was set above")
+    }
+
+    /// Polls `future`, or defers it.
+    fn poll<F: Future>(
+        &mut self,
+        mut future: Pin<&mut Option<F>>,
+        outer: &Waker,
+    ) -> Poll<F::Output> {
+        let (parked, deferred) = (self.parked, self.ready);
+        let (cell, waker) = self.waker(outer);
+        let ready = deferred.min(cell.take_ready(parked));
+        if ready != Virtual::NEVER && LEDGER.early(ready, clock::now()) > defer::LEAST {
+            cell.hold(ready);
+            self.ready = ready;
+            return Poll::Pending;
+        }
+        let (cell, waker) = (Arc::clone(cell), waker.clone());
+        self.ready = Virtual::NEVER;
+        // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
+        let from = if ready == Virtual::NEVER { parked.at } else { ready };
+
+        let mut scope = PollScope::begin(self.target, from);
+        cell.set_taken(scope.taken(), false);
+        let inner = future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+        let result = inner.poll(&mut Context::from_waker(&waker));
+        if result.is_ready() {
+            future.set(None);
+        }
+        self.parked = scope.end(result.is_ready());
+        if result.is_pending() {
+            cell.set_taken(self.parked.taken, !tokio::task::coop::has_budget_remaining());
+        }
+        result
+    }
+}
+
+impl<F: Future> Future for Profiled<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        if !enabled() {
+            let inner =
+                this.future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+            let output = ready!(inner.poll(cx));
+            this.future.set(None);
+            return Poll::Ready(output);
+        }
+        let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
+        state.poll(this.future, cx.waker())
+    }
+}
+
+impl<F> fmt::Debug for Profiled<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profiled")
+            .field("kind", &self.kind)
+            .field("completed", &self.future.is_none())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Profiles any future.
+pub trait Profile: Future + Sized {
+    /// Wraps the future so that andweorc sees its polls, its waits and who wakes it, as a target of kind task with this name.
+    /// For futures that run inside tasks which nobody can spawn with [`spawn`](crate::spawn()), and for parts of a task.
+    ///
+    /// ```
+    /// use andweorc_tokio::Profile;
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// # runtime.block_on(async {
+    /// assert_eq!(async { 1 + 1 }.profiled("sum").await, 2);
+    /// # });
+    /// ```
+    fn profiled(self, name: impl Into<Cow<'static, str>>) -> Profiled<Self> {
+        Profiled::new(self, Kind::Name(name.into()))
+    }
+}
+
+impl<F: Future> Profile for F {}

@@ -1,0 +1,87 @@
+//! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
+
+use andweorc_core::{enabled, thread};
+use std::fmt;
+use tokio::runtime::Builder;
+
+/// Lets a runtime that is built by hand take part.
+///
+/// ```
+/// use andweorc_tokio::runtime::BuilderExt;
+/// let runtime =
+///     tokio::runtime::Builder::new_current_thread().andweorc().build().unwrap();
+/// # drop(runtime);
+/// ```
+pub trait BuilderExt {
+    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`.
+    ///
+    /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To have both, hand yours to
+    /// [`andweorc_with`](BuilderExt::andweorc_with).
+    fn andweorc(&mut self) -> &mut Self;
+
+    /// As [`andweorc`](BuilderExt::andweorc), and calls `hooks` too.
+    fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self;
+}
+
+type Hook = Box<dyn Fn() + Send + Sync>;
+
+/// Hooks of your own, to be called beside andweorc's.
+#[derive(Default)]
+pub struct Hooks {
+    park: Option<Hook>,
+    unpark: Option<Hook>,
+}
+
+impl Hooks {
+    /// No hooks.
+    pub fn new() -> Hooks {
+        Hooks::default()
+    }
+
+    /// Called just before a worker parks, as by `Builder::on_thread_park`.
+    pub fn on_thread_park(mut self, hook: impl Fn() + Send + Sync + 'static) -> Hooks {
+        self.park = Some(Box::new(hook));
+        self
+    }
+
+    /// Called just after a worker unparks, as by `Builder::on_thread_unpark`.
+    pub fn on_thread_unpark(mut self, hook: impl Fn() + Send + Sync + 'static) -> Hooks {
+        self.unpark = Some(Box::new(hook));
+        self
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks")
+            .field("park", &self.park.is_some())
+            .field("unpark", &self.unpark.is_some())
+            .finish()
+    }
+}
+
+impl BuilderExt for Builder {
+    fn andweorc(&mut self) -> &mut Self {
+        self.andweorc_with(Hooks::new())
+    }
+
+    fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self {
+        let Hooks { park, unpark } = hooks;
+        self.on_thread_park(move || {
+            if let Some(hook) = &park {
+                hook();
+            }
+            if enabled() {
+                thread::parked();
+            }
+        })
+        .on_thread_unpark(move || {
+            if enabled() {
+                thread::unparked();
+            }
+            if let Some(hook) = &unpark {
+                hook();
+            }
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Spawning profiled tasks.
+
+use crate::profiled::{Kind, Profiled};
+use andweorc_core::thread::Poll;
+use andweorc_core::{clock, enabled, thread};
+use std::borrow::Cow;
+use std::future::Future;
+use std::panic::Location;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, LocalSet};
+
+/// Spawns a task as `tokio::spawn` does, as a target named by its spawn site.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime, as `tokio::spawn`.
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    tokio::spawn(Profiled::new(future, Kind::Site(Location::caller())))
+}
+
+/// Spawns a task on the runtime of `handle`, as `Handle::spawn` does, as a target named by its spawn site.
+#[track_caller]
+pub fn spawn_on<F>(future: F, handle: &Handle) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    handle.spawn(Profiled::new(future, Kind::Site(Location::caller())))
+}
+
+/// Spawns a `!Send` task as `tokio::task::spawn_local` does, as a target named by its spawn site.
+///
+/// # Panics
+///
+/// Outside of a `LocalSet`, as `tokio::task::spawn_local`.
+#[track_caller]
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    tokio::task::spawn_local(Profiled::new(future, Kind::Site(Location::caller())))
+}
+
+/// Runs a closure on the blocking pool as `tokio::task::spawn_blocking` does, as a target named by its spawn site.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime, as `tokio::task::spawn_blocking`.
+#[track_caller]
+pub fn spawn_blocking<F, R>(f: F) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    tokio::task::spawn_blocking(blocking(f, Kind::Site(Location::caller())))
+}
+
+/// Wraps a closure for the blocking pool: it starts in its spawner's virtual time, and its end wakes who joins it in its own.
+pub(crate) fn blocking<F, R>(f: F, kind: Kind) -> impl FnOnce() -> R + Send + 'static
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    let born = enabled().then(|| thread::virtual_at(clock::now()));
+    move || {
+        let Some(born) = born else { return f() };
+        let mut scope = Poll::begin(kind.target(), born);
+        let result = f();
+        scope.end(true);
+        result
+    }
+}
+
+/// Spawns a task with a name of its own.
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// let task = andweorc_tokio::task::Builder::new().name("billing").spawn(async { 42 });
+/// assert_eq!(task.await.unwrap(), 42);
+/// # });
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder spawns nothing until one of its spawn methods is called"]
+pub struct Builder {
+    name: Option<Cow<'static, str>>,
+}
+
+impl Builder {
+    /// A builder of tasks that are named by their spawn site.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Names the tasks. All tasks of one name are one target.
+    pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Builder {
+        self.name = Some(name.into());
+        self
+    }
+
+    #[track_caller]
+    fn kind(self) -> Kind {
+        match self.name {
+            Some(name) => Kind::Name(name),
+            None => Kind::Site(Location::caller()),
+        }
+    }
+
+    /// Spawns a task on the current runtime. See [`spawn`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    #[track_caller]
+    pub fn spawn<F>(self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        tokio::spawn(Profiled::new(future, self.kind()))
+    }
+
+    /// Spawns a task on the runtime of `handle`.
+    #[track_caller]
+    pub fn spawn_on<F>(self, future: F, handle: &Handle) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        handle.spawn(Profiled::new(future, self.kind()))
+    }
+
+    /// Spawns a `!Send` task on the current `LocalSet`.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a `LocalSet`.
+    #[track_caller]
+    pub fn spawn_local<F>(self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        tokio::task::spawn_local(Profiled::new(future, self.kind()))
+    }
+
+    /// Spawns a `!Send` task on `local_set`.
+    #[track_caller]
+    pub fn spawn_local_on<F>(self, future: F, local_set: &LocalSet) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        local_set.spawn_local(Profiled::new(future, self.kind()))
+    }
+
+    /// Runs a closure on the blocking pool. See [`spawn_blocking`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(self, f: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        tokio::task::spawn_blocking(blocking(f, self.kind()))
+    }
+}

@@ -1,0 +1,110 @@
+//! The waker of a profiled task: who woke it, and when, in virtual time.
+//!
+//! # Protocol
+//!
+//! A [`WakeCell`] is built once for a task's waker and never changes it: tokio keeps one waker for a task's life, and
+//! `will_wake` stays true across polls. A wake first writes when it makes the task ready, then passes itself on to the waker outside;
+//! the poll takes what was written. Passing on is what orders the two: tokio's state transition releases in the wake and
+//! acquires in the poll. So the cell's own accesses are Relaxed, and a wake that races with the poll that takes its time is seen by the
+//! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
+//! [deferral](andweorc_core::defer) queue, which never drops one.
+
+use andweorc_core::ledger::Parked;
+use andweorc_core::thread::LEDGER;
+use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::{clock, defer, thread};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::task::{Wake, Waker};
+
+/// What wakes write and polls take.
+#[derive(Debug)]
+pub(crate) struct WakeCell {
+    outer: Waker,
+    /// The earliest virtual time of an entity that woke the task since its last poll.
+    by_entity: AtomicI64,
+    /// The earliest real time at which the world outside woke it since its last poll.
+    by_outside: AtomicI64,
+    /// L of the task as it parked.
+    taken: AtomicI64,
+    /// It parked because its coop budget was used up: the runtime will wake it, in its own name.
+    yielded: AtomicBool,
+    /// The deferral queue has it.
+    held: AtomicBool,
+}
+
+impl WakeCell {
+    pub(crate) fn new(outer: Waker, taken: Nanos) -> Arc<WakeCell> {
+        Arc::new(WakeCell {
+            outer,
+            by_entity: AtomicI64::new(Virtual::NEVER.0),
+            by_outside: AtomicI64::new(Real::NEVER.0),
+            taken: AtomicI64::new(taken.0),
+            yielded: AtomicBool::new(false),
+            held: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether this cell passes its wakes on to `outer`.
+    pub(crate) fn passes_on_to(&self, outer: &Waker) -> bool {
+        self.outer.will_wake(outer)
+    }
+
+    /// When the wakes since the last call make a task ready that parked as `parked` says. [`Virtual::NEVER`] without any.
+    pub(crate) fn take_ready(&self, parked: Parked) -> Virtual {
+        let by_entity = Virtual(self.by_entity.swap(Virtual::NEVER.0, Ordering::Relaxed));
+        let by_outside = Real(self.by_outside.swap(Real::NEVER.0, Ordering::Relaxed));
+        let mut ready = Virtual::NEVER;
+        if by_entity != Virtual::NEVER {
+            ready = parked.woken_by(by_entity);
+        }
+        if by_outside != Real::NEVER {
+            ready = ready.min(parked.woken_outside(by_outside, LEDGER.floor()));
+        }
+        ready
+    }
+
+    /// The task runs, or parks, having taken this delay.
+    pub(crate) fn set_taken(&self, taken: Nanos, yielded: bool) {
+        self.taken.store(taken.0, Ordering::Relaxed);
+        self.yielded.store(yielded, Ordering::Relaxed);
+    }
+
+    /// Holds the task's wake until V gets to `due`.
+    pub(crate) fn hold(self: &Arc<Self>, due: Virtual) {
+        if !self.held.swap(true, Ordering::Relaxed) {
+            defer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
+        }
+    }
+}
+
+impl defer::Held for WakeCell {
+    fn release(self: Arc<Self>) {
+        // Relaxed: a wake from here on holds the task anew, one from before is covered by this one.
+        self.held.store(false, Ordering::Relaxed);
+        self.outer.wake_by_ref();
+    }
+}
+
+impl Wake for WakeCell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let now = clock::now();
+        if let Some(waker) = thread::entity_at(now) {
+            self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
+        } else if self.yielded.load(Ordering::Relaxed) {
+            self.by_entity.fetch_min(i64::MIN, Ordering::Relaxed);
+        } else {
+            self.by_outside.fetch_min(now.0, Ordering::Relaxed);
+            let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor());
+            let due = now.less(taken);
+            if LEDGER.early(due, now) > defer::LEAST {
+                return self.hold(due);
+            }
+        }
+        self.outer.wake_by_ref();
+    }
+}
