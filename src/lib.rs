@@ -1,0 +1,65 @@
+//! **andweorc** is a causal profiler for tokio services. It tells what would make a service faster: *"if `stock` were 25 %
+//! faster, your throughput would rise by 15 % and your p99 fall by 12 %; and `render`, which burns most of your CPU, would change
+//! nothing."* It finds out by experiments inside the running program: while the target runs, everything else is delayed, which is the
+//! same as having made the target faster (virtual speedup: Curtsinger & Berger, *Coz*, SOSP 2015). What that takes for async tasks is in
+//! [`docs`].
+//!
+//! # Adding it to a service
+//!
+//! ```no_run
+//! use tracing_subscriber::prelude::*;
+//!
+//! #[andweorc::main]
+//! async fn main() {
+//!     tracing_subscriber::registry().with(andweorc::layer()).init();
+//!     andweorc::spawn(serve()).await.unwrap();
+//! }
+//!
+//! #[tracing::instrument]
+//! async fn serve() {}
+//! ```
+//!
+//! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and read the ranking when the run is
+//! settled, when the time is up, when `main` returns, or on Ctrl-C. Without it, a wrapped poll costs one load and a branch.
+//!
+//! - **What gets faster** - points: each tracing span is one, root spans (requests) first; or mark a unit of work with [`progress!`].
+//! - **What is virtually sped up** - targets: each tracing span, each kind of task ([`spawn`], [`task::Builder`],
+//!   [`.profiled("name")`](Profile::profiled)).
+//!
+//! # Settings
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `ANDWEORC_ENABLED` | `1` switches profiling on | off |
+//! | `ANDWEORC_OUT` | where the profile goes | `target/andweorc/<program>.jsonl` |
+//! | `ANDWEORC_DURATION` | time budget, e.g. `20s` | `30s` |
+//! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest |
+//! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans |
+//! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
+//!
+//! The same in code: [`Settings`] and [`Session`].
+
+mod macros;
+mod start;
+
+pub use andweorc_core::session::{Outcome, Session, StartError};
+pub use andweorc_core::settings::{SettingError, Settings};
+pub use andweorc_core::experiment::Status;
+pub use andweorc_core::thread::{blocked, register};
+pub use andweorc_core::time::Speedup;
+pub use andweorc_macros::{main, test};
+pub use andweorc_tokio::{
+    JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task,
+};
+pub use andweorc_tracing::layer;
+
+/// For the macros and attributes; no part of the public API.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::start::rt;
+    pub use andweorc_core::enabled;
+    pub use andweorc_core::point::{Point, point};
+    pub use andweorc_core::profile::PointKind;
+    pub use andweorc_core::thread::pay;
+    pub use tokio;
+}

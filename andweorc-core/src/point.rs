@@ -3,9 +3,11 @@
 use crate::counter::{Counter, SHARDS, shard};
 use crate::profile::{PointKind, PointRecord};
 use crate::time::{Nanos, Virtual};
+use crate::{clock, thread};
 use hdrhistogram::Histogram;
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// How important a point is when nobody chose: lower ranks first.
@@ -131,6 +133,43 @@ fn new_histogram() -> Histogram<u64> {
     histogram
 }
 
+thread_local! {
+    /// Intervals begun on this thread and not ended.
+    static BEGUN: RefCell<Vec<(u32, Virtual)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Ends of intervals that never began on their thread.
+static UNMATCHED: AtomicU64 = AtomicU64::new(0);
+
+impl Point {
+    /// Begins an interval of this latency point on the calling thread.
+    pub fn begin(&self) {
+        let now = thread::virtual_at(clock::now());
+        BEGUN.with_borrow_mut(|begun| begun.push((self.id, now)));
+    }
+
+    /// Ends the interval of this latency point that began last on the calling thread. Without one it is counted as
+    /// [unmatched](unmatched).
+    pub fn end(&self) {
+        let begin = BEGUN.with_borrow_mut(|begun| {
+            let last = begun.iter().rposition(|&(id, _)| id == self.id)?;
+            Some(begun.remove(last).1)
+        });
+        match begin {
+            Some(begin) => self.hit_interval(begin, thread::virtual_at(clock::now())),
+            None => {
+                // Relaxed: a count that publishes nothing else.
+                UNMATCHED.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// How many intervals were ended on a thread where they had not begun. They are measured nowhere.
+pub fn unmatched() -> u64 {
+    UNMATCHED.load(Ordering::Relaxed)
+}
+
 type Key = (PointKind, String, Option<String>, Option<u32>);
 
 static POINTS: LazyLock<Mutex<HashMap<Key, &'static Point>>> = LazyLock::new(Mutex::default);
@@ -169,4 +208,55 @@ pub fn points() -> Vec<&'static Point> {
         POINTS.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
     all.sort_by_key(|point| point.id);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_taken_once_and_in_order() {
+        let point = point(PointKind::Latency, "latencies", None, None, true);
+        point.hit_interval(Virtual(0), Virtual(5_000_000));
+        point.hit_interval(Virtual(1_000), Virtual(2_001_000));
+        let latencies = point.take_latencies();
+        let near = |ns: u64, ms: f64| (ns as f64 / 1e6 - ms).abs() < 0.01;
+        assert!(matches!(latencies[..], [(a, 1), (b, 1)] if near(a, 2.0) && near(b, 5.0)));
+        assert_eq!(point.take_latencies(), []);
+        point.hit_interval(Virtual(0), Virtual(1));
+        point.discard_latencies();
+        assert_eq!(point.take_latencies(), []);
+        assert_eq!(point.count(), 3);
+    }
+
+    #[test]
+    fn nested_intervals_end_innermost_first_and_strays_are_counted() {
+        let point = point(PointKind::Latency, "nested", None, None, true);
+        point.begin();
+        point.begin();
+        point.end();
+        point.end();
+        assert_eq!(point.count(), 2);
+        let before = unmatched();
+        point.end();
+        assert_eq!(unmatched(), before + 1);
+        assert_eq!(point.count(), 2);
+    }
+
+    #[test]
+    fn one_name_and_place_is_one_point() {
+        let first = point(PointKind::Progress, "same", Some("a.rs"), Some(1), true);
+        let again = point(PointKind::Progress, "same", Some("a.rs"), Some(1), true);
+        let other = point(PointKind::Progress, "same", Some("a.rs"), Some(2), true);
+        assert!(std::ptr::eq(first, again));
+        assert_ne!(first.id(), other.id());
+    }
+
+    #[test]
+    fn a_span_becomes_a_root_and_stays_one() {
+        let span = point(PointKind::Latency, "span", None, None, false);
+        assert_eq!(span.importance(), Importance::Inner);
+        span.seen_as_root();
+        assert_eq!(span.importance(), Importance::Root);
+    }
 }

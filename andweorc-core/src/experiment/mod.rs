@@ -1,7 +1,10 @@
 //! Experiments: what is held, for how long, in which order.
+//!
+//! An [`Experimenter`] holds one (target, speedup) at a time. A run ([`crate::session`]) watches the program, chooses points and targets,
+//! and holds experiments with a baseline between any two, so that each has a baseline before and after it and drift cancels. The experiment
+//! that narrows the ranking most comes next.
 
 mod hold;
 mod noise;
 
 pub use hold::{Experimenter, Lengths, Stop};
-pub(crate) use hold::to_ns;

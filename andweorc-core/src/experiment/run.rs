@@ -1,0 +1,306 @@
+//! The life of a run, on a thread of its own: observe, choose, hold experiments until the ranking is settled or the time is
+//! up, and write everything down as it goes.
+
+use crate::clock;
+use crate::estimate::{Analysis, analyse};
+use crate::experiment::choose::{Times, choose_points, names};
+use crate::experiment::hold::{Experimenter, Lengths, to_ns};
+use crate::experiment::plan::{Cell, Known, Plan};
+use crate::point::{Point, points};
+use crate::profile::{
+    EndRecord, ExperimentRecord, Header, NoteRecord, Record, Run, SamplesRecord, Writer,
+};
+use crate::settings::Settings;
+use crate::target::{Target, targets};
+use crate::thread;
+use crate::time::{Nanos, Speedup};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the program is watched before targets are chosen. Again and again, until a point is hit.
+const OBSERVE: Duration = Duration::from_secs(1);
+
+/// Queues settle to the changed speeds before an experiment is measured, and back after it.
+const SETTLE: Duration = Duration::from_millis(50);
+const RECOVER: Duration = Duration::from_millis(30);
+
+/// Bounds of the measured stretch.
+const SHORTEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
+const ENOUGH_HITS: f64 = 100.0;
+
+/// Seed of the order of experiments: two runs differ by the program and the machine alone.
+const SEED: u64 = 0x616e_6477_656f_7263;
+
+/// What a run is doing, for a progress bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// What it does: `observing`, `experimenting`, `done`.
+    pub phase: &'static str,
+    /// The experiment that is held, in words: ``stock 25 % faster`` or `baseline`.
+    pub experiment: Option<String>,
+    /// Experiments held so far, baselines included.
+    pub held: u32,
+    /// Time since the run began.
+    pub elapsed: Duration,
+    /// Time that it may take.
+    pub budget: Duration,
+}
+
+/// The thread's state.
+pub(crate) struct Runner {
+    settings: Settings,
+    experimenter: Experimenter,
+    writer: Writer,
+    /// What was written, for the estimates.
+    run: Run,
+    written_targets: HashSet<u32>,
+    written_points: HashSet<u32>,
+    status: Arc<Mutex<Status>>,
+}
+
+impl Runner {
+    pub(crate) fn new(
+        settings: Settings,
+        experimenter: Experimenter,
+        header: Header,
+        mut writer: Writer,
+        status: Arc<Mutex<Status>>,
+    ) -> Runner {
+        writer.write(&Record::Header(header.clone()));
+        Runner {
+            settings,
+            experimenter,
+            writer,
+            run: Run::new(header),
+            written_targets: HashSet::new(),
+            written_points: HashSet::new(),
+            status,
+        }
+    }
+
+    /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it was.
+    pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Run, Writer) {
+        let ended = self.experiments();
+        let reason = reason().unwrap_or_else(|| ended.to_owned());
+        self.finish(reason);
+        (self.run, self.writer)
+    }
+
+    fn experiments(&mut self) -> &'static str {
+        let Some((points, targets)) = self.observe() else { return "time" };
+        self.write_points(&points);
+        let mut plan = Plan::new(&targets, &self.settings.speedups, SEED);
+        let mut analysis = None;
+        let mut lengths = self.lengths(&plan, &points);
+        if !self.hold(None, lengths) {
+            return "time";
+        }
+        loop {
+            let Some(cell) = plan.next(|target| known(analysis.as_ref(), target)) else {
+                return "settled";
+            };
+            if self.left() < 2 * (lengths.settle + lengths.measure + lengths.recover) {
+                return "time";
+            }
+            if !self.hold(Some(cell), lengths) {
+                return "stopped";
+            }
+            if self.run.experiments.last().is_some_and(|experiment| experiment.spoiled.is_none()) {
+                plan.held(cell);
+            }
+            lengths = self.lengthened(lengths, &points);
+            if !self.hold(None, lengths) {
+                return "stopped";
+            }
+            analysis = Some(analyse(std::slice::from_ref(&self.run)));
+        }
+    }
+
+    /// Watches the program until a point is hit and a target is seen. `None` when the time is up before.
+    fn observe(&mut self) -> Option<(Vec<&'static Point>, Vec<&'static Target>)> {
+        self.set_status("observing", None);
+        let mut told = false;
+        loop {
+            let (began, cpu, before) = (clock::now(), clock::process_cpu(), Times::read());
+            let stopper = self.experimenter.stopper();
+            if stopper.sleep(OBSERVE.min(self.left())) || self.left() == Duration::ZERO {
+                self.note_what_lacks();
+                return None;
+            }
+            let times = Times::read();
+            let cpu_ns = to_ns(clock::process_cpu() - cpu);
+            let (points, no_points) = choose_points(&self.settings.points);
+            let (targets, no_targets) =
+                times.choose_targets(&before, cpu_ns, &self.settings.targets);
+            if !told && points.iter().any(|p| p.count() > 0) {
+                told = true;
+                self.note_unknown(&no_points, &no_targets);
+            }
+            if points.is_empty() || targets.is_empty() {
+                continue;
+            }
+            for target in crate::target::targets() {
+                self.write_target(target);
+            }
+            self.write(Record::Samples(SamplesRecord {
+                real_ns: to_ns(clock::now() - began),
+                cpu_ns,
+                source: "timed".to_owned(),
+                targets: times.records_since(&before),
+                lost: 0,
+            }));
+            return Some((points, targets));
+        }
+    }
+
+    /// Says why there is nothing to experiment with.
+    fn note_what_lacks(&mut self) {
+        let (points, _) = choose_points(&self.settings.points);
+        if points.is_empty() {
+            let seen = names(crate::point::points().iter().map(|point| point.name()));
+            self.note(format!(
+                "no progress point was hit, so there was nothing to measure (points known: {seen}): mark a unit of \
+                 work with `andweorc::progress!(\"name\")`, or add `andweorc::layer()` to the tracing subscriber and \
+                 give requests a span"
+            ));
+        } else {
+            let seen = names(targets().iter().map(|target| target.name()));
+            self.note(format!(
+                "no target ran, so there was nothing to speed up (targets known: {seen}): spawn tasks with \
+                 `andweorc::spawn`, name futures with `.profiled(\"name\")`, or add `andweorc::layer()` to the tracing subscriber"
+            ));
+        }
+    }
+
+    fn note_unknown(&mut self, no_points: &[String], no_targets: &[String]) {
+        if !no_points.is_empty() {
+            let seen = names(points().iter().map(|point| point.name()));
+            let wanted = names(no_points.iter().map(String::as_str));
+            self.note(format!("no point is named {wanted} (points seen: {seen}): check ANDWEORC_POINTS"));
+        }
+        if !no_targets.is_empty() {
+            let seen = names(targets().iter().map(|target| target.name()));
+            let wanted = names(no_targets.iter().map(String::as_str));
+            self.note(format!(
+                "no target is named {wanted} (targets seen: {seen}): check ANDWEORC_TARGETS"
+            ));
+        }
+    }
+
+    /// How long experiments should be: so that every one gets its passes in the time, and the first point enough hits.
+    fn lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
+        let pairs = plan.len() as u32 * crate::experiment::plan::PASSES;
+        let each = self.left() / (2 * pairs.max(1));
+        let measure = each.saturating_sub(SETTLE + RECOVER).clamp(SHORTEST, LONGEST);
+        let seconds = clock::now() - self.experimenter.start();
+        let rate = points.first().map_or(0.0, |point| point.count() as f64) / seconds.as_secs_f64();
+        let enough = Duration::from_secs_f64((ENOUGH_HITS / rate.max(1e-3)).min(3600.0));
+        let most = self.left() / 10;
+        Lengths { settle: SETTLE, measure: measure.max(enough.min(most)), recover: RECOVER }
+    }
+
+    /// Twice as long when the last experiment saw too little progress, as far as the time allows.
+    fn lengthened(&self, lengths: Lengths, points: &[&'static Point]) -> Lengths {
+        let hits = self.run.experiments.last().and_then(|experiment| {
+            let first = points.first()?.id();
+            experiment.points.iter().find(|count| count.point == first).map(|count| count.count)
+        });
+        if hits.unwrap_or(0) as f64 >= ENOUGH_HITS / 4.0 {
+            return lengths;
+        }
+        Lengths { measure: (2 * lengths.measure).min(self.left() / 10).max(lengths.measure), ..lengths }
+    }
+
+    /// Holds one experiment and writes it down. False when it was stopped.
+    fn hold(&mut self, cell: Option<Cell>, lengths: Lengths) -> bool {
+        let what = cell.map_or("baseline".to_owned(), |cell| {
+            format!("{} {} faster", cell.target.name(), cell.speedup)
+        });
+        self.set_status("experimenting", Some(what));
+        let speedup = cell.map_or(Speedup::ZERO, |cell| cell.speedup);
+        let Some(record) = self.experimenter.hold(cell.map(|cell| cell.target), speedup, lengths) else {
+            return false;
+        };
+        self.write_experiment(record);
+        true
+    }
+
+    fn write_experiment(&mut self, record: ExperimentRecord) {
+        for point in points() {
+            if record.points.iter().any(|count| count.point == point.id())
+                && self.written_points.insert(point.id())
+            {
+                let rank = self.run.points.len() as u32;
+                self.write(Record::Point(point.to_record(rank)));
+            }
+        }
+        self.write(Record::Experiment(record));
+    }
+
+    fn write_points(&mut self, points: &[&'static Point]) {
+        for (rank, point) in points.iter().enumerate() {
+            if self.written_points.insert(point.id()) {
+                self.write(Record::Point(point.to_record(rank as u32)));
+            }
+        }
+    }
+
+    fn write_target(&mut self, target: &Target) {
+        if self.written_targets.insert(target.id()) {
+            self.write(Record::Target(target.to_record()));
+        }
+    }
+
+    fn finish(&mut self, reason: String) {
+        let without_account = thread::without_account();
+        if without_account > 0 {
+            self.note(format!(
+                "{without_account} threads found no free account in the ledger and were not delayed: predictions are too low \
+                 where they work beside the target"
+            ));
+        }
+        let experiments = self.run.experiments.len() as u32;
+        let spoiled = self.run.experiments.iter().filter(|e| e.spoiled.is_some()).count() as u32;
+        self.write(Record::End(EndRecord {
+            reason,
+            real_ns: to_ns(self.elapsed()),
+            experiments,
+            spoiled,
+            lost_samples: 0,
+            lost_records: self.writer.lost_records(),
+        }));
+        self.set_status("done", None);
+    }
+
+    fn note(&mut self, text: String) {
+        let at_ns = to_ns(self.elapsed());
+        self.write(Record::Note(NoteRecord { at_ns, text }));
+    }
+
+    fn write(&mut self, record: Record) {
+        self.writer.write(&record);
+        self.run.push(record);
+    }
+
+    fn elapsed(&self) -> Nanos {
+        clock::now() - self.experimenter.start()
+    }
+
+    fn left(&self) -> Duration {
+        self.settings.duration.saturating_sub(self.elapsed().to_duration())
+    }
+
+    fn set_status(&self, phase: &'static str, experiment: Option<String>) {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Status {
+            phase,
+            experiment,
+            held: self.run.experiments.len() as u32,
+            elapsed: self.elapsed().to_duration(),
+            budget: self.settings.duration,
+        };
+    }
+}

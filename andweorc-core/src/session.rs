@@ -1,0 +1,237 @@
+//! A profiling session: one run, from start to report.
+
+use crate::estimate::{Analysis, analyse};
+use crate::experiment::{Experimenter, Runner, Status, Stop};
+use crate::profile::{Header, Run, VERSION, WriteError, Writer};
+use crate::report;
+use crate::settings::{SettingError, Settings};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fmt, fs, io, thread};
+
+/// A profiling session, from [`start`](Session::start) to [`finish`](Session::finish). Experiments run on a thread of their own
+/// meanwhile. Dropped, it is stopped and its profile ends in order.
+///
+/// There is one in a process at a time.
+#[derive(Debug)]
+pub struct Session {
+    path: PathBuf,
+    stop: Arc<Stop>,
+    reason: Arc<Mutex<Option<String>>>,
+    status: Arc<Mutex<Status>>,
+    thread: Option<JoinHandle<(Run, Writer)>>,
+}
+
+impl Session {
+    /// Starts to profile: creates the profile and begins to watch the program.
+    ///
+    /// # Errors
+    ///
+    /// When another session is under way, when the profile can't be written, and when no thread can be started. The program
+    /// goes on unprofiled.
+    pub fn start(settings: Settings) -> Result<Session, StartError> {
+        let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
+        let experimenter = Experimenter::new().ok_or(StartError::AlreadyRunning)?;
+        let writer = Writer::create(&path).map_err(StartError::Profile)?;
+        let stop = experimenter.stopper();
+        let reason = Arc::new(Mutex::new(None));
+        let status = Arc::new(Mutex::new(Status {
+            phase: "observing",
+            experiment: None,
+            held: 0,
+            elapsed: std::time::Duration::ZERO,
+            budget: settings.duration,
+        }));
+        let header = header(&settings);
+        let runner = Runner::new(settings, experimenter, header, writer, Arc::clone(&status));
+        let why = Arc::clone(&reason);
+        let thread = thread::Builder::new()
+            .name("andweorc".into())
+            .spawn(move || {
+                runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take())
+            })
+            .map_err(StartError::Thread)?;
+        Ok(Session { path, stop, reason, status, thread: Some(thread) })
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether it has come to its end by itself: settled, or the time is up.
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Where the profile is written.
+    pub fn profile_path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Blocks until it comes to its end by itself, and returns what it found.
+    pub fn wait(mut self) -> Outcome {
+        self.join()
+    }
+
+    /// Stops it, for the reason that the profile will name, and returns what it found.
+    pub fn finish(mut self, reason: &str) -> Outcome {
+        self.ask_to_stop(reason);
+        self.join()
+    }
+
+    fn ask_to_stop(&self, reason: &str) {
+        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
+        self.stop.stop();
+    }
+
+    fn join(&mut self) -> Outcome {
+        let joined = self.thread.take().map(JoinHandle::join);
+        match joined {
+            Some(Ok((run, writer))) => Outcome::new(self.path.clone(), run, &writer),
+            // The writer was dropped by the panic: what it had written is there, and ends torn.
+            Some(Err(_)) | None => Outcome {
+                path: self.path.clone(),
+                analysis: analyse(&[]),
+                report: format!(
+                    "andweorc: the profiler's thread panicked; {} holds what it had written\n",
+                    self.path.display()
+                ),
+            },
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.ask_to_stop("dropped");
+            self.join();
+        }
+    }
+}
+
+/// What a session found.
+#[derive(Debug)]
+pub struct Outcome {
+    path: PathBuf,
+    analysis: Analysis,
+    report: String,
+}
+
+impl Outcome {
+    fn new(path: PathBuf, run: Run, writer: &Writer) -> Outcome {
+        let runs = [run];
+        let analysis = analyse(&runs);
+        let mut report = report::text(&runs, &analysis);
+        if let Some(error) = writer.first_error() {
+            report.push_str(&format!(
+                "{} records could not be written to {}: {error}\n",
+                writer.lost_records(),
+                path.display()
+            ));
+        }
+        Outcome { path, analysis, report }
+    }
+
+    /// The ranking, in words.
+    pub fn report(&self) -> &str {
+        &self.report
+    }
+
+    /// The estimates.
+    pub fn analysis(&self) -> &Analysis {
+        &self.analysis
+    }
+
+    /// Where the profile is.
+    pub fn profile_path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Why a session did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// Another session of this process is under way.
+    AlreadyRunning,
+    /// A setting is malformed or unknown.
+    Setting(SettingError),
+    /// The profile can't be written.
+    Profile(WriteError),
+    /// No thread could be started.
+    Thread(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::AlreadyRunning => f.write_str(
+                "another profiling session is under way in this process: two would delay for each other; finish that one first",
+            ),
+            StartError::Setting(error) => error.fmt(f),
+            StartError::Profile(error) => error.fmt(f),
+            StartError::Thread(error) => write!(f, "the profiler's thread could not be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StartError::AlreadyRunning => None,
+            StartError::Setting(error) => Some(error),
+            StartError::Profile(error) => Some(error),
+            StartError::Thread(error) => Some(error),
+        }
+    }
+}
+
+impl From<SettingError> for StartError {
+    fn from(error: SettingError) -> StartError {
+        StartError::Setting(error)
+    }
+}
+
+/// The program's file name.
+fn program() -> String {
+    let path = env::current_exe().ok().or_else(|| env::args_os().next().map(PathBuf::from));
+    path.as_deref()
+        .and_then(Path::file_stem)
+        .map_or("program".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Where the profile of `program` goes when nothing else is said.
+fn default_path(program: &str) -> PathBuf {
+    Path::new("target/andweorc").join(format!("{program}.jsonl"))
+}
+
+fn header(settings: &Settings) -> Header {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Header {
+        schema: VERSION,
+        program: program(),
+        build_id: build_id(),
+        host: nix::unistd::gethostname()
+            .map_or("unknown".to_owned(), |name| name.to_string_lossy().into_owned()),
+        cores: thread::available_parallelism().map_or(1, usize::from),
+        andweorc: env!("CARGO_PKG_VERSION").to_owned(),
+        tokio: None,
+        duration_ns: u64::try_from(settings.duration.as_nanos()).unwrap_or(u64::MAX),
+        speedups: settings.speedups.iter().map(|speedup| speedup.fraction()).collect(),
+        targets: settings.targets.clone(),
+        points: settings.points.clone(),
+        start_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// The build id of the running binary, in hex. Rust binaries have one where the linker was told so (`-Wl,--build-id`).
+fn build_id() -> Option<String> {
+    use object::Object;
+    let file = fs::File::open("/proc/self/exe").ok()?;
+    let cache = object::ReadCache::new(file);
+    let id = object::File::parse(&cache).ok()?.build_id().ok()??.to_vec();
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,122 @@
+//! The world outside, as a process of its own, so that nothing the profiler does to the shop delays it: the bank, the journal, and the
+//! customers. The shop starts it with [`Outside::start`]; it ends when the shop says so, goes away, or after [`LONGEST`].
+
+use crate::load;
+use std::error::Error;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio, exit};
+use std::thread;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// The argument that makes this program the world outside.
+pub(crate) const ARGUMENT: &str = "--outside-world";
+
+/// The world ends after this time, whatever else happens.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// A line to the bank or the journal: one question at a time.
+#[derive(Debug)]
+pub(crate) struct Line(tokio::net::TcpStream);
+
+impl Line {
+    pub(crate) async fn open(to: SocketAddr) -> io::Result<Line> {
+        let stream = tokio::net::TcpStream::connect(to).await?;
+        stream.set_nodelay(true)?;
+        Ok(Line(stream))
+    }
+
+    /// Asks something whose answer takes `us` microseconds.
+    pub(crate) async fn ask(&mut self, us: u32) -> io::Result<()> {
+        self.0.write_all(&us.to_le_bytes()).await?;
+        self.0.read_u8().await?;
+        Ok(())
+    }
+}
+
+/// The shop's side of the other process.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    process: Child,
+    tell: ChildStdin,
+    told: BufReader<ChildStdout>,
+    pub(crate) bank: SocketAddr,
+    pub(crate) journal: SocketAddr,
+}
+
+impl Outside {
+    pub(crate) fn start() -> Result<Outside, Box<dyn Error>> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .arg(ARGUMENT)
+            .env_remove("ANDWEORC_ENABLED")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let tell = process.stdin.take().expect("its standard input is a pipe");
+        let mut told =
+            BufReader::new(process.stdout.take().expect("its standard output is a pipe"));
+        let mut address = || {
+            let mut line = String::new();
+            told.read_line(&mut line)?;
+            line.trim().parse().map_err(|_| io::Error::other("the world outside did not come up"))
+        };
+        let (bank, journal) = (address()?, address()?);
+        Ok(Outside { process, tell, told, bank, journal })
+    }
+
+    /// Lets the customers in.
+    pub(crate) fn send_customers(&mut self, shop: SocketAddr) -> io::Result<()> {
+        writeln!(self.tell, "{shop}")
+    }
+
+    /// Ends it, and returns what the customers say.
+    pub(crate) fn end(mut self) -> io::Result<String> {
+        writeln!(self.tell, "closed")?;
+        let mut summary = String::new();
+        self.told.read_to_string(&mut summary)?;
+        self.process.wait()?;
+        Ok(summary.trim().to_owned())
+    }
+}
+
+/// What the other process does.
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        exit(1);
+    });
+    for _ in ["bank", "journal"] {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        println!("{}", listener.local_addr()?);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                thread::spawn(|| answer(stream));
+            }
+        });
+    }
+    let mut lines = io::stdin().lines();
+    let Some(shop) = lines.next() else { return Ok(()) };
+    let shop: SocketAddr = shop?.parse()?;
+    let customers = thread::spawn(move || load::run(shop));
+    match lines.next() {
+        Some(_) => load::stop(),
+        // The shop is gone.
+        None => exit(0),
+    }
+    let summary =
+        customers.join().expect("the customers do not panic").map_err(|error| error.to_string())?;
+    println!("{summary}");
+    Ok(())
+}
+
+/// Answers each question after the time it asks for.
+fn answer(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut us = [0; 4];
+    loop {
+        stream.read_exact(&mut us)?;
+        thread::sleep(Duration::from_micros(u32::from_le_bytes(us).into()));
+        stream.write_all(&[1])?;
+    }
+}

@@ -1,0 +1,118 @@
+//! A session that nobody waits for: it prints its report when it ends, or when the program does.
+
+use crate::start::signals::{Disposition, Signals};
+use andweorc_core::session::{Outcome, Session, StartError};
+use andweorc_core::settings::Settings;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often the thread looks whether the session has ended or a signal came.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The session of a program with `#[andweorc::main]`, until dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    returned: Arc<Returned>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Tells the thread that `main` has returned.
+#[derive(Debug, Default)]
+struct Returned {
+    returned: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Background {
+    /// Starts a session if `ANDWEORC_ENABLED` says so. What is wrong with the settings, or with the place of the profile, is printed;
+    /// the program goes on unprofiled.
+    pub(crate) fn from_env() -> Background {
+        match start() {
+            Ok(None) => Background::default(),
+            Ok(Some(session)) => Background::watch(session),
+            Err(error) => {
+                say(&format!("andweorc: not profiling: {error}\n"));
+                Background::default()
+            }
+        }
+    }
+
+    fn watch(session: Session) -> Background {
+        let returned = Arc::new(Returned::default());
+        let until = Arc::clone(&returned);
+        let signals = Signals::install();
+        let thread = thread::Builder::new()
+            .name("andweorc-report".into())
+            .spawn(move || watch(session, &until, &signals));
+        match thread {
+            Ok(thread) => Background { returned, thread: Some(thread) },
+            Err(error) => {
+                say(&format!("andweorc: not profiling: no thread could be started: {error}\n"));
+                Background::default()
+            }
+        }
+    }
+}
+
+impl Drop for Background {
+    /// Ends the session and prints its report.
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        *self.returned.returned.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.returned.changed.notify_all();
+        if thread.join().is_err() {
+            say("andweorc: the thread that prints the report panicked; the profile is written\n");
+        }
+    }
+}
+
+fn start() -> Result<Option<Session>, StartError> {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if !Settings::enabled_by_env()? {
+        return Ok(None);
+    }
+    let settings = Settings::from_env()?;
+    // A second runtime of the program runs under the session of the first.
+    if STARTED.swap(true, Ordering::SeqCst) {
+        return Ok(None);
+    }
+    Session::start(settings).map(Some)
+}
+
+/// Waits until the session ends, `main` returns, or a signal asks the program to end; then prints the report.
+fn watch(session: Session, returned: &Returned, signals: &Signals) {
+    let mut main = returned.returned.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if session.is_finished() {
+            print(&session.wait());
+            break;
+        }
+        if *main {
+            print(&session.finish("main returned"));
+            break;
+        }
+        if let Some(signal) = signals.received() {
+            print(&session.finish(&format!("signal {signal}")));
+            if signals.disposition(signal) == Disposition::OursAlone {
+                signals.end_program(signal);
+            }
+            break;
+        }
+        (main, _) =
+            returned.changed.wait_timeout(main, LOOK).unwrap_or_else(PoisonError::into_inner);
+    }
+    drop(main);
+    signals.uninstall();
+}
+
+fn print(outcome: &Outcome) {
+    say(&format!("{}\nprofile: {}\n", outcome.report(), outcome.profile_path().display()));
+}
+
+/// Prints to stderr: stdout is the program's.
+#[allow(clippy::print_stderr, reason = "the report is what the user asked for, and a library has no other place for it")]
+fn say(text: &str) {
+    eprint!("{text}");
+}
