@@ -8,7 +8,7 @@ use common::truth::{self, Meter};
 use common::work::{Cost, hash};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 const HELP: &str = "\
@@ -19,13 +19,14 @@ Check what it says, with stage a's work really cut by 25 %:
                   cargo run --release --example pipeline -- --truth a=25
 
   --truth PART=PERCENT   measures what happens when part a or b gets that much faster
-  --duration SECONDS     how long to run (default 30s)
+  --duration SECONDS     how long to run (default: ANDWEORC_DURATION, or 30s)
   --pace ROUNDS          hash rounds per millisecond, as printed by another run (default: measured)";
 
 #[andweorc::main(worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::read(&["a", "b"], HELP)?;
-    let duration = options.duration.unwrap_or(Duration::from_secs(30));
+    let settings = andweorc::Settings::from_env()?;
+    let duration = options.duration.unwrap_or(settings.duration);
     let pace = options.pace();
     let a = Arc::new(Cost::work(600, pace));
     let b = Arc::new(Cost::work(400, pace));
@@ -63,6 +64,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 pace.rounds_per_ms()
             );
             tokio::time::sleep(duration).await;
+        }
+        Some(_) if andweorc::Settings::enabled_by_env()? => {
+            return Err("the truth is measured without experiments: unset ANDWEORC_ENABLED".into());
         }
         Some((part, by)) => {
             println!(

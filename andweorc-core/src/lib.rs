@@ -1,17 +1,33 @@
 //! The core of andweorc, a causal profiler: clock and ledger, delays, points and targets, experiments, statistics and
 //! the profile. It knows neither tokio nor tracing; users depend on the facade crate `andweorc`.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`ledger`] | the virtual clock: who owes how much delay; plain logic |
+//! | [`thread`](mod@thread) | the process-wide ledger, and what the calling thread is to it |
+//! | [`defer`] | tasks held back until the virtual clock gets to where they are ready |
+//! | [`pause`] | precise sleeps |
+//! | [`point`](mod@point), [`target`](mod@target) | what is measured, and what is virtually sped up |
+//! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
+//! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
+//! | [`settings`] | the environment, or code |
 
-mod counter;
 pub mod clock;
+mod counter;
+pub mod defer;
+pub mod estimate;
 pub mod experiment;
 pub mod ledger;
 mod nudge;
 pub mod pause;
-pub mod defer;
-pub mod thread;
 pub mod point;
 pub mod profile;
+pub mod report;
+pub mod session;
+pub mod settings;
+pub mod stats;
 pub mod target;
+pub mod thread;
 pub mod time;
 
 pub use thread::enabled;

@@ -1,0 +1,21 @@
+//! The tracing side of andweorc: a layer for which every span call site is a latency point and a target. Users depend on the
+//! facade crate `andweorc`.
+//!
+//! # What a span is
+//!
+//! - A **latency point**: from its creation to its close, in virtual time, counted at the close. tracing closes a span when its last handle is
+//!   dropped; children hold their parents open.
+//! - A **target**: the time between enter and exit. An instrumented future enters its span at every poll.
+//!
+//! Spans are told apart by their call site: spans of one name in two places are two points and two targets.
+//!
+//! # Cost
+//!
+//! No extensions of the registry, no per-layer filter: the layer keeps a sharded table of its own from span id to call site, and a stack of
+//! open entries per thread. Not enabled, a callback costs one relaxed load and a branch.
+
+mod layer;
+mod site;
+mod table;
+
+pub use layer::{Layer, layer};

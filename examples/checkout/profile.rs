@@ -2,7 +2,7 @@
 
 use crate::common::work::Pace;
 use crate::costs::PARTS;
-use andweorc::{Finding, Outcome, Session, Settings, TargetKind};
+use andweorc::{Outcome, Session, Settings, TargetKind};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::env::var_os;
 use std::error::Error;
@@ -14,6 +14,9 @@ const DURATION: Duration = Duration::from_secs(45);
 
 /// The share of the shop's CPU time from which a part is worth a word although it changes nothing, in percent.
 const HUNGRY: f64 = 5.0;
+
+/// An effect is next to nothing when its whole interval is within so many percent of zero.
+const LITTLE: f64 = 3.0;
 
 /// Runs the experiments. Ends when the ranking is settled or the time is up.
 pub(crate) fn run(duration: Option<Duration>) -> Result<Outcome, Box<dyn Error>> {
@@ -29,17 +32,14 @@ pub(crate) fn run(duration: Option<Duration>) -> Result<Outcome, Box<dyn Error>>
     }
     let session = Session::start(settings)?;
     let mut progress = Progress::new();
-    loop {
+    while !session.is_finished() {
         let status = session.status();
-        if status.settled || status.elapsed >= status.budget {
-            break;
-        }
         let what = status.experiment.unwrap_or_else(|| status.phase.to_string());
         progress.show(status.elapsed, status.budget, &what);
         sleep(Duration::from_millis(100));
     }
     progress.end();
-    Ok(session.finish()?)
+    Ok(session.wait())
 }
 
 /// How far the run is: a bar on a terminal, and else a line now and then.
@@ -82,13 +82,13 @@ pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
         outcome.findings().iter().filter(|finding| is_part(finding) && changes_nothing(finding))
     {
         println!(
-            "`{}` burns {:.0} % of the CPU time, and making it faster would change nothing: {:+.1} % [{:+.1}, {:+.1}].",
+            "`{}` burns {:.0} % of the CPU time, and making it faster would change next to nothing: {:+.1} % [{:+.1}, {:+.1}].",
             idle.name, idle.share, idle.effect, idle.low, idle.high
         );
     }
-    println!("The profile: {}", outcome.profile_path().display());
-    match outcome.findings().iter().find(|finding| is_part(finding)) {
-        Some(Finding { name, speedup, .. }) => println!(
+    println!("Profile: {}", outcome.profile_path().display());
+    match parts.first() {
+        Some(Part { name, speedup, .. }) => println!(
             "Check it: cargo run --release --example checkout -- --truth {name}={:.0} --pace {}",
             speedup * 100.0,
             pace.rounds_per_ms()
@@ -99,17 +99,40 @@ pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
     }
 }
 
-/// Whether it is about something whose cost `--truth` can reduce: the waits of `journal` and `payment`, and the work of the others.
-fn is_part(finding: &Finding) -> bool {
-    let kind = match finding.name.as_str() {
-        "journal" | "payment" => TargetKind::Wait,
-        _ => TargetKind::Span,
-    };
-    finding.kind == kind && PARTS.contains(&finding.name.as_str())
+/// What was found about a part whose cost `--truth` can reduce.
+struct Part {
+    name: String,
+    /// Its share of the CPU time, in percent; 0 for a wait.
+    share: f64,
+    speedup: f64,
+    /// What that does to the throughput of checkouts, in percent, with its 95 % interval.
+    effect: f64,
+    low: f64,
+    high: f64,
 }
 
-fn changes_nothing(finding: &Finding) -> bool {
-    finding.kind == TargetKind::Span
-        && finding.share >= HUNGRY
-        && (finding.low..=finding.high).contains(&0.0)
+impl Part {
+    fn burns_for_nothing(&self) -> bool {
+        self.share >= HUNGRY && self.low > -LITTLE && self.high < LITTLE
+    }
+}
+
+/// The parts, in the order of the ranking: the waits of `journal` and `payment`, and the work of the others.
+fn parts(outcome: &Outcome) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for found in outcome.analysis() {
+        let wait = matches!(found.name.as_str(), "journal" | "payment");
+        let kind = if wait { TargetKind::Wait } else { TargetKind::Span };
+        if found.kind == kind && PARTS.contains(&found.name.as_str()) {
+            parts.push(Part {
+                name: found.name.clone(),
+                share: if wait { 0.0 } else { found.share },
+                speedup: found.speedup,
+                effect: found.effect,
+                low: found.low,
+                high: found.high,
+            });
+        }
+    }
+    parts
 }

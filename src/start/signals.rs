@@ -29,7 +29,7 @@ impl Signals {
     /// Installs the handler for the signals whose disposition is still the default.
     pub(crate) fn install() -> Signals {
         for signal in SIGNALS {
-            if current(signal).is_some_and(|handler| handler == SigHandler::SigDfl) {
+            if current(signal) == Some(libc::SIG_DFL) {
                 set(signal, SigHandler::Handler(on_signal));
             }
         }
@@ -43,8 +43,9 @@ impl Signals {
 
     /// Who handles `signal` now.
     pub(crate) fn disposition(&self, signal: Signal) -> Disposition {
+        let ours = on_signal as extern "C" fn(i32) as libc::sighandler_t;
         match current(signal) {
-            Some(handler) if is_ours(handler) => Disposition::OursAlone,
+            Some(handler) if handler == ours => Disposition::OursAlone,
             _ => Disposition::Programs,
         }
     }
@@ -66,25 +67,13 @@ impl Signals {
     }
 }
 
-fn is_ours(handler: SigHandler) -> bool {
-    matches!(handler, SigHandler::Handler(f) if f as usize == on_signal as extern "C" fn(i32) as usize)
-}
-
-/// What handles `signal` now.
-fn current(signal: Signal) -> Option<SigHandler> {
-    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+/// The address of what handles `signal` now.
+fn current(signal: Signal) -> Option<libc::sighandler_t> {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: a null new action changes nothing, and `action` is room for the old one.
     let code = unsafe { libc::sigaction(signal as i32, std::ptr::null(), action.as_mut_ptr()) };
-    // SAFETY: an all-zero sigaction is valid, and the call filled it in when it returned 0.
-    let action = unsafe { action.assume_init() };
-    // SAFETY: a handler without SA_SIGINFO takes one int.
-    let handler = |f: usize| unsafe { std::mem::transmute::<usize, extern "C" fn(i32)>(f) };
-    match (code, action.sa_sigaction) {
-        (0, libc::SIG_DFL) => Some(SigHandler::SigDfl),
-        (0, libc::SIG_IGN) => Some(SigHandler::SigIgn),
-        (0, f) if action.sa_flags & libc::SA_SIGINFO == 0 => Some(SigHandler::Handler(handler(f))),
-        _ => None,
-    }
+    // SAFETY: the call filled `action` in when it returned 0.
+    (code == 0).then(|| unsafe { action.assume_init() }.sa_sigaction)
 }
 
 fn set(signal: Signal, handler: SigHandler) {

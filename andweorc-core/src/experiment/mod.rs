@@ -4,7 +4,12 @@
 //! and holds experiments with a baseline between any two, so that each has a baseline before and after it and drift cancels. The experiment
 //! that narrows the ranking most comes next.
 
+mod choose;
 mod hold;
 mod noise;
+mod plan;
+mod run;
 
 pub use hold::{Experimenter, Lengths, Stop};
+pub(crate) use run::Runner;
+pub use run::Status;

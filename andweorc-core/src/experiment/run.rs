@@ -2,7 +2,7 @@
 //! up, and write everything down as it goes.
 
 use crate::clock;
-use crate::estimate::{Analysis, analyse};
+use crate::estimate::{Analysis, Verdict, analyse_ranking};
 use crate::experiment::choose::{Times, choose_points, names};
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::plan::{Cell, Known, Plan};
@@ -116,7 +116,7 @@ impl Runner {
             if !self.hold(None, lengths) {
                 return "stopped";
             }
-            analysis = Some(analyse(std::slice::from_ref(&self.run)));
+            analysis = Some(analyse_ranking(std::slice::from_ref(&self.run)));
         }
     }
 
@@ -302,5 +302,19 @@ impl Runner {
             elapsed: self.elapsed().to_duration(),
             budget: self.settings.duration,
         };
+    }
+}
+
+/// A target whose effect is known to within this, in points, needs no more experiments.
+const NARROW: f64 = 1.0;
+
+/// What the estimates say of `target` by now.
+fn known(analysis: Option<&Analysis>, target: &Target) -> Known {
+    let record = target.to_record();
+    let summary = analysis.and_then(|analysis| analysis.targets.iter().find(|it| it.is(&record)));
+    match summary {
+        None => Known::Within(f64::INFINITY),
+        Some(it) if it.verdict == Verdict::Nothing || it.half_width() <= NARROW => Known::Settled,
+        Some(it) => Known::Within(it.half_width()),
     }
 }

@@ -1,0 +1,298 @@
+//! The results: points, targets, effects, impacts, verdicts.
+
+use crate::estimate::observe::Observation;
+use crate::profile::{
+    ExperimentRecord, PointKind, PointRecord, Run, TargetKind, TargetRecord,
+};
+use crate::stats;
+use serde::Serialize;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Hits per virtual second.
+    Throughput,
+    /// Mean latency in virtual time.
+    Mean,
+    /// Median latency in virtual time.
+    P50,
+    /// 99th percentile of the latency in virtual time.
+    P99,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Metric; 4] = [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P99];
+
+    /// The metric of a point in an experiment, per second or in ns. `None` when the point did nothing, or has no latencies.
+    pub(crate) fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
+        let count = experiment.points.iter().find(|count| count.point == point)?;
+        let latency = &count.latency;
+        let total: u64 = latency.iter().map(|&(_, n)| n).sum();
+        let quantile = |q: f64| {
+            let rank = (q * total as f64).ceil().max(1.0) as u64;
+            let mut seen = 0;
+            latency.iter().find(|&&(_, n)| {
+                seen += n;
+                seen >= rank
+            })
+        };
+        match self {
+            Metric::Throughput => {
+                let virtual_ns = experiment.real_ns.checked_sub(experiment.delay_ns)?;
+                (virtual_ns > 0).then(|| count.count as f64 * 1e9 / virtual_ns as f64)
+            }
+            Metric::Mean if total > 0 => {
+                Some(latency.iter().map(|&(v, n)| v as f64 * n as f64).sum::<f64>() / total as f64)
+            }
+            Metric::Mean => None,
+            Metric::P50 => quantile(0.5).map(|&(value, _)| value as f64),
+            Metric::P99 => quantile(0.99).map(|&(value, _)| value as f64),
+        }
+    }
+}
+
+/// A point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PointSummary {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: PointKind,
+    /// Source file, where known.
+    pub file: Option<String>,
+    /// Line, where known.
+    pub line: Option<u32>,
+}
+
+impl PointSummary {
+    pub(crate) fn is(&self, record: &PointRecord) -> bool {
+        (&self.name, self.kind, &self.file, self.line)
+            == (&record.name, record.kind, &record.file, record.line)
+    }
+}
+
+/// A target and all that is known of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetSummary {
+    /// Its kind.
+    pub kind: TargetKind,
+    /// Its name.
+    pub name: String,
+    /// Source file, where known.
+    pub file: Option<String>,
+    /// Line, where known.
+    pub line: Option<u32>,
+    /// Its share of the program's CPU time, 0 to 1, where it was measured.
+    pub share: Option<f64>,
+    /// By point, metric and speedup.
+    pub effects: Vec<Effect>,
+    /// By point and metric.
+    pub impacts: Vec<Impact>,
+    /// What it comes to, by the throughput of the first point.
+    pub verdict: Verdict,
+    /// Real seconds of experiments on it, their baselines included.
+    pub seconds: f64,
+}
+
+/// The relative change of a metric of a point at one speedup.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// Name of the point.
+    pub point: String,
+    /// The metric.
+    pub metric: Metric,
+    /// The speedup, a fraction.
+    pub speedup: f64,
+    /// The change in %.
+    pub effect_pct: f64,
+    /// Lower end of its 95 % interval, %; `None` with one experiment.
+    pub ci_low: Option<f64>,
+    /// Upper end of its 95 % interval, %.
+    pub ci_high: Option<f64>,
+    /// Number of experiments.
+    pub n: usize,
+}
+
+/// The slope of the effect over the speedup.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Impact {
+    /// Name of the point.
+    pub point: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Change in % for a speedup of 1.
+    pub slope: f64,
+    /// Lower end of its 95 % interval; `None` with one experiment.
+    pub ci_low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    pub ci_high: Option<f64>,
+    /// Share of the sum of squares about zero that the line explains.
+    pub r2: f64,
+    /// Two-sided p-value of no impact.
+    pub p_value: f64,
+    /// Number of experiments.
+    pub n: usize,
+}
+
+/// What a target comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Faster, it raises the throughput.
+    Matters,
+    /// Faster, it lowers the throughput.
+    Hurts,
+    /// It changes the throughput by less than one point at the largest speedup that was tested.
+    Nothing,
+    /// Not known yet.
+    Inconclusive {
+        /// About how many more seconds of experiments on it would tell; `None` when even that is unknown.
+        more_seconds: Option<f64>,
+    },
+}
+
+impl TargetSummary {
+    pub(crate) fn is(&self, record: &TargetRecord) -> bool {
+        (self.kind, &self.name, &self.file, self.line)
+            == (record.kind, &record.name, &record.file, record.line)
+    }
+
+    /// The impact that it is ranked by: that on the throughput of the first point.
+    pub fn ranking_impact(&self) -> Option<&Impact> {
+        self.impacts.first().filter(|impact| impact.metric == Metric::Throughput)
+    }
+
+    /// Lower end of that impact; what has none is last.
+    pub(crate) fn rank_key(&self) -> f64 {
+        self.ranking_impact().and_then(|impact| impact.ci_low).unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// The effects on a metric of a point, by rising speedup.
+    pub fn effects_on<'a>(
+        &'a self,
+        point: &'a str,
+        metric: Metric,
+    ) -> impl DoubleEndedIterator<Item = &'a Effect> {
+        self.effects.iter().filter(move |e| e.point == point && e.metric == metric)
+    }
+
+    /// The largest speedup that was tested.
+    fn largest_speedup(&self) -> f64 {
+        self.effects.iter().map(|effect| effect.speedup).fold(0.0, f64::max)
+    }
+
+    /// Half the width of the interval of the ranking effect at the largest speedup, in points; infinite without one.
+    pub fn half_width(&self) -> f64 {
+        self.ranking_impact()
+            .and_then(|impact| Some((impact.ci_high? - impact.ci_low?) / 2.0))
+            .map_or(f64::INFINITY, |half| half * self.largest_speedup())
+    }
+}
+
+/// What no effect means: within so many points.
+pub(crate) const NOTHING: f64 = 1.0;
+
+/// The points of all runs, by rank.
+pub(crate) fn points(runs: &[Run]) -> Vec<PointSummary> {
+    let mut all: Vec<PointSummary> = Vec::new();
+    for record in runs.iter().flat_map(|run| &run.points) {
+        if !all.iter().any(|point| point.is(record)) {
+            all.push(PointSummary {
+                name: record.name.clone(),
+                kind: record.kind,
+                file: record.file.clone(),
+                line: record.line,
+            });
+        }
+    }
+    all
+}
+
+/// The targets of all runs, with their shares and nothing else yet.
+pub(crate) fn targets(runs: &[Run]) -> Vec<TargetSummary> {
+    let mut all: Vec<TargetSummary> = Vec::new();
+    for record in runs.iter().flat_map(|run| &run.targets) {
+        if !all.iter().any(|target| target.is(record)) {
+            all.push(TargetSummary {
+                kind: record.kind,
+                name: record.name.clone(),
+                file: record.file.clone(),
+                line: record.line,
+                share: None,
+                effects: Vec::new(),
+                impacts: Vec::new(),
+                verdict: Verdict::Inconclusive { more_seconds: None },
+                seconds: 0.0,
+            });
+        }
+    }
+    for target in &mut all {
+        target.share = share(runs, target);
+    }
+    all
+}
+
+fn share(runs: &[Run], target: &TargetSummary) -> Option<f64> {
+    let (mut busy, mut cpu) = (0, 0);
+    for run in runs {
+        let id = run.targets.iter().find(|record| target.is(record)).map(|record| record.id);
+        for samples in &run.samples {
+            let time = samples.targets.iter().find(|time| Some(time.target) == id);
+            busy += time.map_or(0, |time| time.busy_ns);
+            cpu += samples.cpu_ns;
+        }
+    }
+    (cpu > 0).then(|| busy as f64 / cpu as f64)
+}
+
+/// The impact that these observations show.
+pub(crate) fn impact_of(
+    observations: &[Observation],
+    point: &PointSummary,
+    metric: Metric,
+) -> Option<Impact> {
+    let data: Vec<(f64, f64)> = observations.iter().map(Observation::datum).collect();
+    let slope = stats::slope_through_origin(&data);
+    let df = data.len() as f64 - 1.0;
+    let error = stats::standard_error(&data, stats::slope_through_origin);
+    let half = error.map(|error| error * stats::t_quantile(df));
+    Some(Impact {
+        point: point.name.clone(),
+        metric,
+        slope,
+        ci_low: half.map(|half| slope - half),
+        ci_high: half.map(|half| slope + half),
+        r2: stats::r2_through_origin(&data, slope),
+        p_value: match error {
+            Some(error) if error > 0.0 => stats::p_value(slope / error, df),
+            Some(_) if slope != 0.0 => 0.0,
+            _ => 1.0,
+        },
+        n: data.len(),
+    })
+}
+
+/// The verdict on a target, given whether its impact is a discovery.
+pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
+    let largest = target.largest_speedup();
+    let Some((low, high)) =
+        target.ranking_impact().and_then(|impact| Some((impact.ci_low?, impact.ci_high?)))
+    else {
+        return Verdict::Inconclusive { more_seconds: None };
+    };
+    if low * largest >= -NOTHING && high * largest <= NOTHING {
+        Verdict::Nothing
+    } else if discovered && low > 0.0 {
+        Verdict::Matters
+    } else if discovered && high < 0.0 {
+        Verdict::Hurts
+    } else {
+        // Half the width shrinks with the root of the time. It must become less than the effect, or than what counts as nothing.
+        let effect = (low + high) / 2.0 * largest;
+        let wanted = effect.abs().max(NOTHING);
+        let times = (target.half_width() / wanted).powi(2).max(1.5);
+        Verdict::Inconclusive { more_seconds: Some((times - 1.0) * target.seconds) }
+    }
+}

@@ -1,0 +1,210 @@
+use super::*;
+use crate::profile::{
+    ExperimentRecord, Header, PointCount, PointKind, PointRecord, Record, Run, SamplesRecord,
+    TargetKind, TargetRecord, TargetTime, VERSION,
+};
+
+/// A run with the targets 1 `hot` and 2 `cold`, and the latency point 1 `request`.
+pub(crate) fn run() -> Run {
+    let mut run = Run::new(Header {
+        schema: VERSION,
+        program: "shop".into(),
+        build_id: None,
+        host: "here".into(),
+        cores: 2,
+        andweorc: "0.1.0".into(),
+        tokio: None,
+        duration_ns: 30_000_000_000,
+        speedups: vec![0.25, 0.5],
+        targets: vec![],
+        points: vec![],
+        start_unix_ms: 0,
+    });
+    for (id, name) in [(1, "hot"), (2, "cold")] {
+        run.push(Record::Target(TargetRecord {
+            id,
+            kind: TargetKind::Span,
+            name: name.into(),
+            file: Some("src/shop.rs".into()),
+            line: Some(10 * id),
+        }));
+    }
+    run.push(Record::Point(PointRecord {
+        id: 1,
+        kind: PointKind::Latency,
+        name: "request".into(),
+        file: None,
+        line: None,
+        rank: 0,
+    }));
+    let time = |target, busy_ns| TargetTime { target, busy_ns, count: 1 };
+    run.push(Record::Samples(SamplesRecord {
+        real_ns: 1_000,
+        cpu_ns: 1_000,
+        source: "timed".into(),
+        targets: vec![time(1, 200), time(2, 700)],
+        lost: 0,
+    }));
+    run
+}
+
+/// Appends an experiment of a virtual second with this many hits, each of this latency.
+pub(crate) fn push(run: &mut Run, target: Option<u32>, speedup: f64, count: u64, latency: u64) {
+    let delay_ns = (speedup * 4e8) as u64;
+    run.push(Record::Experiment(ExperimentRecord {
+        seq: run.experiments.len() as u32,
+        target,
+        speedup,
+        start_ns: 0,
+        real_ns: 1_000_000_000 + delay_ns,
+        delay_ns,
+        points: vec![PointCount { point: 1, count, latency: vec![(latency, count)] }],
+        spoiled: None,
+    }));
+}
+
+/// `n` rounds of both targets at both speedups, with a little noise: `hot` brings +10 % and +20 %, `cold` nothing.
+pub(crate) fn measured(n: u64) -> Run {
+    let mut run = run();
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut noisy = |value: f64| (value * (1.0 + 0.004 * (random.f64() - 0.5))) as u64;
+    push(&mut run, None, 0.0, noisy(10_000.0), 1_000);
+    for _ in 0..n {
+        for (target, speedup, factor) in [(1, 0.25, 1.1), (2, 0.25, 1.0), (1, 0.5, 1.2), (2, 0.5, 1.0)] {
+            push(&mut run, Some(target), speedup, noisy(10_000.0 * factor), (1_000.0 / factor) as u64);
+            push(&mut run, None, 0.0, noisy(10_000.0), 1_000);
+        }
+    }
+    run
+}
+
+fn near(a: f64, b: f64, tolerance: f64) {
+    assert!((a - b).abs() <= tolerance, "{a} is not {b}");
+}
+
+#[test]
+fn what_matters_is_first_and_what_does_not_is_nothing() {
+    let analysis = analyse(&[measured(4)]);
+    let names: Vec<_> = analysis.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(names, ["hot", "cold"]);
+    let (hot, cold) = (&analysis.targets[0], &analysis.targets[1]);
+    assert_eq!((hot.verdict, cold.verdict), (Verdict::Matters, Verdict::Nothing));
+    assert_eq!((hot.share, cold.share), (Some(0.2), Some(0.7)));
+    let effects: Vec<_> = hot.effects_on("request", Metric::Throughput).collect();
+    near(effects[0].effect_pct, 10.0, 0.5);
+    near(effects[1].effect_pct, 20.0, 0.5);
+    assert!(effects[0].ci_low.unwrap() < 10.0 && effects[0].ci_high.unwrap() > 10.0);
+    assert_eq!((effects[0].n, effects[1].n), (4, 4));
+    near(hot.ranking_impact().unwrap().slope, 40.0, 1.0);
+    assert!(hot.ranking_impact().unwrap().r2 > 0.99);
+    let p99 = hot.effects_on("request", Metric::P99).next_back().unwrap();
+    near(p99.effect_pct, -100.0 / 6.0, 0.2);
+}
+
+#[test]
+fn drift_cancels() {
+    let mut run = run();
+    for i in 0..41u64 {
+        let rate = 10_000 + 200 * i;
+        match i % 4 {
+            1 => push(&mut run, Some(1), 0.5, rate * 11 / 10, 1_000),
+            3 => push(&mut run, Some(2), 0.5, rate, 1_000),
+            _ => push(&mut run, None, 0.0, rate, 1_000),
+        }
+    }
+    let analysis = analyse(&[run]);
+    let effect = |i: usize| analysis.targets[i].effects[0].effect_pct;
+    near(effect(0), 10.0, 0.01);
+    near(effect(1), 0.0, 0.01);
+}
+
+#[test]
+fn spoiled_experiments_and_baselines_are_left_out() {
+    let mut run = measured(4);
+    for i in [2, 3] {
+        run.experiments[i].spoiled = Some("steal".into());
+        run.experiments[i].points[0].count = 1;
+    }
+    let analysis = analyse(&[run]);
+    assert_eq!(analysis.spoiled, 2);
+    near(analysis.targets[0].effects[0].effect_pct, 10.0, 0.5);
+    assert_eq!(analysis.targets[1].effects[0].n, 3);
+}
+
+#[test]
+fn one_experiment_has_no_interval_and_is_inconclusive() {
+    let analysis = analyse(&[{
+        let mut run = run();
+        push(&mut run, None, 0.0, 1_000, 1);
+        push(&mut run, Some(1), 0.5, 1_500, 1);
+        run
+    }]);
+    let hot = &analysis.targets[0];
+    assert_eq!(hot.effects[0].ci_low, None);
+    assert_eq!(hot.verdict, Verdict::Inconclusive { more_seconds: None });
+    assert_eq!(hot.half_width(), f64::INFINITY);
+}
+
+#[test]
+fn noise_is_inconclusive_and_says_how_much_longer() {
+    let mut run = run();
+    for i in 0..12 {
+        let noise = [9_000, 11_000, 10_500, 9_400][i % 4];
+        push(&mut run, None, 0.0, 10_000, 1);
+        push(&mut run, Some(1), 0.5, noise, 1);
+    }
+    match analyse(&[run]).targets[0].verdict {
+        Verdict::Inconclusive { more_seconds: Some(more) } => assert!(more > 10.0, "{more}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_gets_worse_hurts() {
+    let mut run = run();
+    push(&mut run, None, 0.0, 10_000, 1);
+    for i in 0..6 {
+        push(&mut run, Some(1), 0.5, 9_000 + i, 1);
+        push(&mut run, None, 0.0, 10_000, 1);
+    }
+    assert_eq!(analyse(&[run]).targets[0].verdict, Verdict::Hurts);
+}
+
+#[test]
+fn runs_merge_by_identity_not_by_id() {
+    let (first, mut second) = (measured(2), measured(2));
+    for record in &mut second.targets {
+        record.id += 100;
+    }
+    for experiment in &mut second.experiments {
+        experiment.target = experiment.target.map(|id| id + 100);
+    }
+    let analysis = analyse(&[first, second]);
+    assert_eq!(analysis.targets.len(), 2);
+    assert_eq!(analysis.targets[0].effects[0].n, 4);
+}
+
+#[test]
+fn nothing_comes_of_nothing() {
+    assert_eq!(analyse(&[]), Analysis::default());
+    assert!(analyse(&[run()]).targets.is_empty());
+}
+
+#[test]
+fn quantiles_are_those_of_the_histogram() {
+    let experiment = ExperimentRecord {
+        seq: 0,
+        target: None,
+        speedup: 0.0,
+        start_ns: 0,
+        real_ns: 2_000_000_000,
+        delay_ns: 1_000_000_000,
+        points: vec![PointCount { point: 1, count: 100, latency: vec![(1, 50), (5, 49), (9, 1)] }],
+        spoiled: None,
+    };
+    let of = |metric: Metric| metric.of(&experiment, 1).unwrap();
+    assert_eq!(of(Metric::Throughput), 100.0);
+    near(of(Metric::Mean), 3.04, 1e-9);
+    assert_eq!((of(Metric::P50), of(Metric::P99)), (1.0, 5.0));
+    assert_eq!(Metric::P50.of(&experiment, 2), None);
+}

@@ -1,0 +1,217 @@
+//! Reading profiles.
+
+use crate::profile::{
+    EndRecord, ExperimentRecord, Header, NoteRecord, PointRecord, Record, SamplesRecord,
+    TargetRecord, VERSION,
+};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::{error, fmt, fs, io};
+
+/// The runs of one file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// In the order of the file; at least one.
+    pub runs: Vec<Run>,
+}
+
+/// The records of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its header.
+    pub header: Header,
+    /// Its targets.
+    pub targets: Vec<TargetRecord>,
+    /// Its points, the most important first.
+    pub points: Vec<PointRecord>,
+    /// Its experiments in the order in which they were held.
+    pub experiments: Vec<ExperimentRecord>,
+    /// How busy targets were.
+    pub samples: Vec<SamplesRecord>,
+    /// What the user should know.
+    pub notes: Vec<NoteRecord>,
+    /// Its end, if it ended in order.
+    pub end: Option<EndRecord>,
+    /// Its last line was torn off and is left out: the program was killed.
+    pub torn: bool,
+}
+
+impl Run {
+    /// A run of which only the header is known.
+    pub fn new(header: Header) -> Run {
+        Run {
+            header,
+            targets: Vec::new(),
+            points: Vec::new(),
+            experiments: Vec::new(),
+            samples: Vec::new(),
+            notes: Vec::new(),
+            end: None,
+            torn: false,
+        }
+    }
+
+    /// Adds a record. A header is left out: it begins another run.
+    pub fn push(&mut self, record: Record) {
+        match record {
+            Record::Header(_) => {}
+            Record::Target(target) => self.targets.push(target),
+            Record::Point(point) => {
+                self.points.push(point);
+                self.points.sort_by_key(|point| point.rank);
+            }
+            Record::Experiment(experiment) => self.experiments.push(experiment),
+            Record::Samples(samples) => self.samples.push(samples),
+            Record::Note(note) => self.notes.push(note),
+            Record::End(end) => self.end = Some(end),
+        }
+    }
+
+    /// The first id that an experiment or sample names without a target or point before it.
+    fn unknown_id(&self, record: &Record) -> Option<String> {
+        let target = |id: u32| (!self.targets.iter().any(|t| t.id == id)).then(|| format!("target {id}"));
+        let point = |id: u32| (!self.points.iter().any(|p| p.id == id)).then(|| format!("point {id}"));
+        match record {
+            Record::Experiment(it) => it
+                .target
+                .and_then(target)
+                .or_else(|| it.points.iter().find_map(|count| point(count.point))),
+            Record::Samples(it) => it.targets.iter().find_map(|time| target(time.target)),
+            _ => None,
+        }
+    }
+}
+
+impl Profile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be read, is no profile, is one of another schema version, or is damaged before its last line.
+    pub fn read(path: &Path) -> Result<Profile, ReadError> {
+        let error = |kind| ReadError { path: path.to_owned(), kind };
+        let bytes = fs::read(path).map_err(|source| error(ReadErrorKind::Io(source)))?;
+        Profile::parse(&bytes).map_err(error)
+    }
+
+    /// Reads the content of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Profile::read`], without the path.
+    pub fn parse(bytes: &[u8]) -> Result<Profile, ReadErrorKind> {
+        let whole = bytes.last().is_none_or(|&byte| byte == b'\n');
+        let lines: Vec<&[u8]> =
+            bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+        let mut runs: Vec<Run> = Vec::new();
+        for (i, line) in lines.iter().enumerate() {
+            let (number, last) = (i + 1, i + 1 == lines.len());
+            match (parse_line(line), runs.last_mut()) {
+                (Ok(Record::Header(header)), _) => runs.push(Run::new(header)),
+                (Ok(_), None) => return Err(ReadErrorKind::NotAProfile),
+                (Ok(record), Some(run)) => {
+                    if let Some(id) = run.unknown_id(&record) {
+                        return Err(ReadErrorKind::Damaged { line: number, what: format!("it names {id}, which no line before describes") });
+                    }
+                    run.push(record);
+                }
+                (Err(ReadErrorKind::Damaged { .. }), Some(run)) if last && !whole => run.torn = true,
+                (Err(ReadErrorKind::Damaged { .. }), None) => return Err(ReadErrorKind::NotAProfile),
+                (Err(ReadErrorKind::Damaged { what, .. }), Some(_)) => {
+                    return Err(ReadErrorKind::Damaged { line: number, what });
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+        if runs.is_empty() { Err(ReadErrorKind::Empty) } else { Ok(Profile { runs }) }
+    }
+}
+
+fn parse_line(line: &[u8]) -> Result<Record, ReadErrorKind> {
+    /// What every version's header has.
+    #[derive(Deserialize)]
+    struct AnyHeader {
+        record: String,
+        schema: u32,
+    }
+    if let Ok(header) = serde_json::from_slice::<AnyHeader>(line)
+        && header.record == "header"
+        && header.schema != VERSION
+    {
+        return Err(ReadErrorKind::Schema(header.schema));
+    }
+    serde_json::from_slice(line)
+        .map_err(|error| ReadErrorKind::Damaged { line: 0, what: error.to_string() })
+}
+
+/// A profile that can't be read.
+#[derive(Debug)]
+pub struct ReadError {
+    path: PathBuf,
+    kind: ReadErrorKind,
+}
+
+/// Why a profile can't be read.
+#[derive(Debug)]
+pub enum ReadErrorKind {
+    /// The file can't be read.
+    Io(io::Error),
+    /// It is empty.
+    Empty,
+    /// It does not begin with a header.
+    NotAProfile,
+    /// It has another schema version, this one.
+    Schema(u32),
+    /// A line is not a record.
+    Damaged {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl ReadError {
+    /// Why it can't be read.
+    pub fn kind(&self) -> &ReadErrorKind {
+        &self.kind
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.kind)
+    }
+}
+
+impl fmt::Display for ReadErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadErrorKind::Io(source) => write!(f, "can't be read: {source}"),
+            ReadErrorKind::Empty => f.write_str(
+                "is empty: the program ended before it began to profile; run it again with ANDWEORC_ENABLED=1",
+            ),
+            ReadErrorKind::NotAProfile => f.write_str(
+                "is not a profile: its first line is no header; profiles are what a run writes to ANDWEORC_OUT",
+            ),
+            ReadErrorKind::Schema(found) => write!(
+                f,
+                "has schema version {found}, and this command reads version {VERSION}: use the cargo-andweorc of the \
+                 andweorc that wrote it, or profile again"
+            ),
+            ReadErrorKind::Damaged { line, what } => write!(
+                f,
+                "is damaged in line {line}: {what}; cut the file before that line to read the rest"
+            ),
+        }
+    }
+}
+
+impl error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match &self.kind {
+            ReadErrorKind::Io(source) => Some(source),
+            _ => None,
+        }
+    }
+}

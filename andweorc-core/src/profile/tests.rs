@@ -1,0 +1,133 @@
+use super::*;
+use proptest::prelude::*;
+use std::fs;
+
+fn header() -> Header {
+    Header {
+        schema: VERSION,
+        program: "shop".into(),
+        build_id: None,
+        host: "here".into(),
+        cores: 2,
+        andweorc: "0.1.0".into(),
+        tokio: None,
+        duration_ns: 1,
+        speedups: vec![0.25],
+        targets: vec![],
+        points: vec![],
+        start_unix_ms: 1,
+    }
+}
+
+fn records() -> Vec<Record> {
+    let point = |id, rank| {
+        let name = format!("p{id}");
+        Record::Point(PointRecord { id, kind: PointKind::Latency, name, file: None, line: None, rank })
+    };
+    vec![
+        Record::Header(header()),
+        Record::Target(TargetRecord {
+            id: 7,
+            kind: TargetKind::Span,
+            name: "stock".into(),
+            file: Some("a.rs".into()),
+            line: Some(3),
+        }),
+        point(2, 1),
+        point(1, 0),
+        Record::Experiment(ExperimentRecord {
+            seq: 0,
+            target: Some(7),
+            speedup: 0.25,
+            start_ns: 5,
+            real_ns: 100,
+            delay_ns: 10,
+            points: vec![PointCount { point: 1, count: 2, latency: vec![(10, 1), (20, 1)] }],
+            spoiled: None,
+        }),
+        Record::Note(NoteRecord { at_ns: 1, text: "a\nb".into() }),
+    ]
+}
+
+fn lines(records: &[Record]) -> Vec<u8> {
+    let lines = records.iter().map(|record| serde_json::to_string(record).unwrap() + "\n");
+    lines.collect::<String>().into_bytes()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/er/x.jsonl");
+    let mut writer = Writer::create(&path).unwrap();
+    for record in records() {
+        writer.write(&record);
+        // Flushed a record at a time: the file is whole at any moment.
+        assert!(fs::read(&path).unwrap().ends_with(b"}\n"));
+    }
+    assert_eq!(writer.lost_records(), 0);
+    let profile = Profile::read(&path).unwrap();
+    let run = &profile.runs[0];
+    assert_eq!((profile.runs.len(), run.torn), (1, false));
+    assert_eq!(run.points.iter().map(|point| point.id).collect::<Vec<_>>(), [1, 2], "by rank");
+    assert_eq!(Record::Experiment(run.experiments[0].clone()), records()[4]);
+    assert_eq!(run.end, None);
+}
+
+#[test]
+fn records_that_cannot_be_written_are_counted() {
+    let mut writer = Writer::create(std::path::Path::new("/dev/full")).unwrap();
+    writer.write(&records()[0]);
+    writer.write(&records()[1]);
+    assert_eq!(writer.lost_records(), 2);
+    assert!(writer.first_error().is_some());
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_named() {
+    let error = Writer::create(std::path::Path::new("/proc/no/x.jsonl")).unwrap_err().to_string();
+    assert!(error.contains("/proc/no/x.jsonl") && error.contains("ANDWEORC_OUT"), "{error}");
+}
+
+#[test]
+fn a_torn_last_line_is_left_out_wherever_it_was_torn() {
+    let whole = lines(&records());
+    let last = lines(&records()[..5]).len();
+    for cut in last + 1..whole.len() - 1 {
+        let run = &Profile::parse(&whole[..cut]).unwrap().runs[0];
+        assert!(run.torn && run.notes.is_empty() && run.experiments.len() == 1, "cut at {cut}");
+    }
+}
+
+#[test]
+fn runs_are_merged_by_concatenation() {
+    let twice = [lines(&records()), lines(&records())].concat();
+    let profile = Profile::parse(&twice).unwrap();
+    assert_eq!(profile.runs.len(), 2);
+    assert_eq!(profile.runs[0], profile.runs[1]);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let message = |bytes: &[u8]| Profile::parse(bytes).unwrap_err().to_string();
+    assert!(message(b"").contains("is empty"));
+    assert!(message(b"hello\n").contains("not a profile"));
+    assert!(message(b"{\"a\":1}\n").contains("not a profile"));
+    let other = String::from_utf8(lines(&records()[..1])).unwrap().replace("\"schema\":1", "\"schema\":9");
+    assert!(message(other.as_bytes()).contains("version 9"));
+    let mut middle = lines(&records()[..2]);
+    middle.extend(b"garbage\n");
+    middle.extend(lines(&records()[2..]));
+    assert!(message(&middle).contains("line 3"));
+    let unknown = [&records()[..1], &records()[4..5]].concat();
+    assert!(message(&lines(&unknown)).contains("line 2: it names target 7"));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_reader_panic(at in 0..900usize, with in proptest::collection::vec(any::<u8>(), 0..20)) {
+        let mut bytes = lines(&records());
+        let at = at.min(bytes.len());
+        bytes.splice(at..(at + with.len() / 2).min(bytes.len()), with);
+        drop(Profile::parse(&bytes));
+    }
+}

@@ -1,0 +1,53 @@
+//! The report for machines.
+
+use crate::estimate::{Analysis, PointSummary, TargetSummary};
+use crate::profile::VERSION;
+use serde::Serialize;
+
+/// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts": [..]}]}`, targets in the order of the
+/// ranking. `schema` is that of the profile. Intervals that are not known are `null`.
+pub fn json(analysis: &Analysis) -> String {
+    #[derive(Serialize)]
+    struct Report<'a> {
+        schema: u32,
+        points: &'a [PointSummary],
+        targets: &'a [TargetSummary],
+        experiments: usize,
+        spoiled: usize,
+    }
+    let report = Report {
+        schema: VERSION,
+        points: &analysis.points,
+        targets: &analysis.targets,
+        experiments: analysis.experiments,
+        spoiled: analysis.spoiled,
+    };
+    serde_json::to_string_pretty(&report).expect("names are strings and numbers are numbers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::{analyse, tests::measured};
+
+    #[test]
+    fn has_what_the_contract_names() {
+        let value: serde_json::Value = serde_json::from_str(&json(&analyse(&[measured(3)]))).unwrap();
+        assert_eq!(value["schema"], VERSION);
+        assert_eq!(value["points"][0]["name"], "request");
+        assert_eq!(value["points"][0]["kind"], "latency");
+        let target = &value["targets"][0];
+        assert_eq!((&target["kind"], &target["name"]), (&"span".into(), &"hot".into()));
+        assert_eq!((&target["file"], &target["line"]), (&"src/shop.rs".into(), &10.into()));
+        assert_eq!(target["share"], 0.2);
+        let metrics: Vec<_> =
+            target["impacts"].as_array().unwrap().iter().map(|impact| &impact["metric"]).collect();
+        assert_eq!(metrics, ["throughput", "mean", "p50", "p99"]);
+        for key in ["point", "metric", "speedup", "effect_pct", "ci_low", "ci_high", "n"] {
+            assert!(!target["effects"][0][key].is_null(), "{key}");
+        }
+        for key in ["point", "metric", "slope", "ci_low", "ci_high"] {
+            assert!(!target["impacts"][0][key].is_null(), "{key}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The report for people.
+
+use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
+use crate::profile::{Run, TargetKind};
+use std::fmt::Write;
+
+/// From this share of the CPU on, a target that changes nothing is worth a line of its own.
+const BURNS: f64 = 0.1;
+
+/// The ranking in plain words, with what would change nothing, what is not known yet, and what was lost.
+pub fn text(runs: &[Run], analysis: &Analysis) -> String {
+    let mut out = String::new();
+    head(&mut out, runs, analysis);
+    let Some(point) = analysis.points.first() else {
+        out.push_str(
+            "\nNo progress point was hit, so there is nothing to rank by. Mark a unit of work with `andweorc::progress!(\"name\")`, or\n\
+             add `andweorc::layer()` to the tracing subscriber and give requests a span; then put load on the program.\n",
+        );
+        foot(&mut out, runs);
+        return out;
+    };
+    let by = |verdict: fn(&Verdict) -> bool| {
+        analysis.targets.iter().filter(move |target| verdict(&target.verdict))
+    };
+    let point = &point.name;
+    let mut ranked = by(|v| matches!(v, Verdict::Matters)).enumerate().peekable();
+    if ranked.peek().is_some() {
+        let _ = writeln!(out, "\nWhat would make {} faster:", clean(point));
+        for (i, target) in ranked {
+            let _ = writeln!(out, "\n{:>3}. {}", i + 1, title(target));
+            if_faster(&mut out, target, point);
+        }
+    } else if !analysis.targets.is_empty() {
+        let _ = writeln!(out, "\nNothing that was tested is known to make {} faster.", clean(point));
+    }
+    section(&mut out, "What would make it slower (contention, most often):", by(|v| matches!(v, Verdict::Hurts)), |out, target| {
+        let _ = writeln!(out, "   - {}", title(target));
+        if_faster(out, target, point);
+    });
+    section(&mut out, "What would change nothing:", by(|v| matches!(v, Verdict::Nothing)), |out, target| {
+        let burns = target.share.is_some_and(|share| share >= BURNS);
+        let although = if burns { ", although it burns CPU" } else { "" };
+        let _ = writeln!(out, "   - {}{although}: {}", title(target), best_effect(target, point));
+    });
+    section(&mut out, "Not known yet:", by(|v| matches!(v, Verdict::Inconclusive { .. })), |out, target| {
+        let longer = match target.verdict {
+            Verdict::Inconclusive { more_seconds: Some(more) } => {
+                format!("about {} more would tell", seconds(more))
+            }
+            _ => "too few experiments; run longer".to_owned(),
+        };
+        let _ = writeln!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
+    });
+    foot(&mut out, runs);
+    out
+}
+
+fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
+    let Some(run) = runs.first() else {
+        out.push_str("andweorc: no run\n");
+        return;
+    };
+    let real: u64 = runs.iter().flat_map(|run| &run.experiments).map(|e| e.real_ns).sum();
+    let held: usize = runs.iter().map(|run| run.experiments.len()).sum();
+    let _ = write!(
+        out,
+        "andweorc: {} on {} ({} cores), {} experiments and {} baselines in {}",
+        clean(&run.header.program),
+        clean(&run.header.host),
+        run.header.cores,
+        analysis.experiments,
+        held - analysis.experiments,
+        seconds(real as f64 / 1e9)
+    );
+    if runs.len() > 1 {
+        let _ = write!(out, ", {} runs", runs.len());
+    }
+    out.push('\n');
+    if analysis.spoiled > 0 {
+        let _ = writeln!(
+            out,
+            "{} of them were spoiled by other work on the machine and are left out.",
+            analysis.spoiled
+        );
+    }
+}
+
+fn foot(out: &mut String, runs: &[Run]) {
+    let mut notes = Vec::new();
+    for run in runs {
+        notes.extend(run.notes.iter().map(|note| note.text.clone()));
+        if run.torn {
+            notes.push("the last line of the profile was torn off: the program was killed".to_owned());
+        } else if run.end.is_none() {
+            notes.push("the profile has no end: the program was killed, or still runs".to_owned());
+        }
+        if let Some(end) = &run.end {
+            if end.lost_records > 0 {
+                notes.push(format!("{} records could not be written", end.lost_records));
+            }
+            if end.lost_samples > 0 {
+                notes.push(format!("{} samples were lost", end.lost_samples));
+            }
+        }
+    }
+    notes.dedup();
+    if !notes.is_empty() {
+        out.push_str("\nNotes:\n");
+        for note in notes {
+            let _ = writeln!(out, "   - {}", clean(&note));
+        }
+    }
+    out.push_str("\n[low, high] are 95 % intervals; a change counts as nothing within +-1 point. Percentages of CPU overlap where spans nest.\n");
+}
+
+fn section<'a>(
+    out: &mut String,
+    heading: &str,
+    targets: impl Iterator<Item = &'a TargetSummary>,
+    mut line: impl FnMut(&mut String, &TargetSummary),
+) {
+    let mut targets = targets.peekable();
+    if targets.peek().is_some() {
+        let _ = writeln!(out, "\n{heading}");
+        for target in targets {
+            line(out, target);
+        }
+    }
+}
+
+/// `span stock (src/shop.rs:12), 27 % of CPU`
+fn title(target: &TargetSummary) -> String {
+    let kind = match target.kind {
+        TargetKind::Task => "task",
+        TargetKind::Span => "span",
+        TargetKind::Function => "function",
+        TargetKind::Line => "line",
+        TargetKind::Wait => "wait",
+    };
+    let mut title = format!("{kind} {}", clean(&target.name));
+    if let (Some(file), Some(line)) = (&target.file, target.line) {
+        let place = format!("{}:{line}", clean(file));
+        if !target.name.ends_with(&place) {
+            let _ = write!(title, " ({place})");
+        }
+    }
+    if let Some(share) = target.share {
+        let _ = write!(title, ", {:.0} % of CPU", share * 100.0);
+    }
+    title
+}
+
+/// A line for each speedup: `if stock were 25 % faster: checkout throughput +15.1 % [14.0, 16.2], p99 -12.0 % [..]`
+fn if_faster(out: &mut String, target: &TargetSummary, point: &str) {
+    for effect in target.effects_on(point, Metric::Throughput) {
+        let _ = write!(
+            out,
+            "     if {} were {:.0} % faster: {} throughput {}",
+            clean(&target.name),
+            effect.speedup * 100.0,
+            clean(point),
+            change(effect)
+        );
+        for (metric, name) in [(Metric::P50, "p50"), (Metric::P99, "p99")] {
+            let same = |e: &&Effect| e.speedup == effect.speedup;
+            if let Some(latency) = target.effects_on(point, metric).find(same) {
+                let _ = write!(out, ", {name} {}", change(latency));
+            }
+        }
+        out.push('\n');
+    }
+}
+
+/// The effect at the largest speedup: `50 % faster: throughput +0.1 % [-0.4, 0.6]`
+fn best_effect(target: &TargetSummary, point: &str) -> String {
+    target.effects_on(point, Metric::Throughput).next_back().map_or(String::new(), |effect| {
+        format!("{:.0} % faster, throughput {}", effect.speedup * 100.0, change(effect))
+    })
+}
+
+/// `+15.1 % [14.0, 16.2]`
+fn change(effect: &Effect) -> String {
+    match (effect.ci_low, effect.ci_high) {
+        (Some(low), Some(high)) => format!("{:+.1} % [{low:.1}, {high:.1}]", effect.effect_pct),
+        _ => format!("{:+.1} % [one experiment]", effect.effect_pct),
+    }
+}
+
+fn seconds(s: f64) -> String {
+    if s >= 120.0 { format!("{:.0} min", s / 60.0) } else { format!("{s:.0} s") }
+}
+
+/// A name with its control characters escaped: what a program calls its spans must not rule the terminal.
+fn clean(name: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::analyse;
+    use crate::estimate::tests::{measured, push, run};
+    use crate::profile::{NoteRecord, Record};
+
+    fn report(run: Run) -> String {
+        let runs = [run];
+        text(&runs, &analyse(&runs))
+    }
+
+    #[test]
+    fn says_what_matters_and_what_changes_nothing_although_it_burns_cpu() {
+        let report = report(measured(4));
+        let lines = [
+            "andweorc: shop on here (2 cores), 16 experiments and 17 baselines in 35 s",
+            "  1. span hot (src/shop.rs:10), 20 % of CPU",
+            "     if hot were 25 % faster: request throughput +10.0 % [9.",
+            "p99 -9.1 % [-9.1, -9.1]",
+            "   - span cold (src/shop.rs:20), 70 % of CPU, although it burns CPU: 50 % faster, throughput ",
+            "the profile has no end",
+        ];
+        for line in lines {
+            assert!(report.contains(line), "{line}\nis not in\n{report}");
+        }
+    }
+
+    #[test]
+    fn says_how_to_add_a_point_when_there_is_none() {
+        let mut empty = run();
+        empty.points.clear();
+        let report = report(empty);
+        assert!(report.contains("progress!") && report.contains("andweorc::layer()"), "{report}");
+    }
+
+    #[test]
+    fn says_what_is_not_known_yet() {
+        let mut run = run();
+        push(&mut run, None, 0.0, 1_000, 1);
+        push(&mut run, Some(1), 0.5, 1_500, 1);
+        let report = report(run);
+        assert!(report.contains("Not known yet:\n   - span hot"), "{report}");
+        assert!(report.contains("+50.0 % [one experiment]"), "{report}");
+    }
+
+    #[test]
+    fn escapes_what_could_rule_the_terminal() {
+        let mut run = measured(3);
+        run.targets[0].name = "a\u{1b}[2Jb\n".into();
+        run.push(Record::Note(NoteRecord { at_ns: 0, text: "x\u{7}".into() }));
+        let report = report(run);
+        assert!(!report.contains(['\u{1b}', '\u{7}']), "{report}");
+    }
+}

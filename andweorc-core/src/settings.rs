@@ -1,0 +1,241 @@
+//! The settings of a run: from the environment, or set in code.
+
+use crate::time::Speedup;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{env, error, fmt};
+
+/// What a run may take, and what it looks at.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Where the profile goes; `target/andweorc/<program>.jsonl` when not set.
+    pub out: Option<PathBuf>,
+    /// Time budget. A run ends earlier when all targets are settled.
+    pub duration: Duration,
+    /// Names of the targets to test; the busiest when empty.
+    pub targets: Vec<String>,
+    /// Names of the points, the one to rank by first; andweorc chooses when empty.
+    pub points: Vec<String>,
+    /// The speedups to test.
+    pub speedups: Vec<Speedup>,
+}
+
+impl Default for Settings {
+    /// 30 s, 25 % and 50 %, and andweorc chooses the rest.
+    fn default() -> Settings {
+        Settings {
+            out: None,
+            duration: Duration::from_secs(30),
+            targets: Vec::new(),
+            points: Vec::new(),
+            speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
+        }
+    }
+}
+
+const PREFIX: &str = "ANDWEORC_";
+const ENABLED: &str = "ANDWEORC_ENABLED";
+const OUT: &str = "ANDWEORC_OUT";
+const DURATION: &str = "ANDWEORC_DURATION";
+const TARGETS: &str = "ANDWEORC_TARGETS";
+const POINTS: &str = "ANDWEORC_POINTS";
+const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
+const KNOWN: [&str; 6] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS];
+
+impl Settings {
+    /// Whether `ANDWEORC_ENABLED` switches profiling on.
+    ///
+    /// # Errors
+    ///
+    /// When it is neither on (`1`, `true`, `on`) nor off (`0`, `false`, `off`, empty, not set).
+    pub fn enabled_by_env() -> Result<bool, SettingError> {
+        enabled(env::var_os(ENABLED))
+    }
+
+    /// The settings that the environment gives; defaults for the rest.
+    ///
+    /// # Errors
+    ///
+    /// When a variable is malformed, or begins with `ANDWEORC_` and is none of the settings.
+    pub fn from_env() -> Result<Settings, SettingError> {
+        Settings::from_vars(env::vars_os())
+    }
+
+    fn from_vars(
+        vars: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Settings, SettingError> {
+        let mut settings = Settings::default();
+        for (name, value) in vars {
+            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
+            match name {
+                ENABLED => {
+                    enabled(Some(value))?;
+                }
+                OUT if value.is_empty() => {}
+                OUT => settings.out = Some(PathBuf::from(value)),
+                DURATION => settings.duration = duration(&text(DURATION, value)?)?,
+                TARGETS => settings.targets = list(&text(TARGETS, value)?),
+                POINTS => settings.points = list(&text(POINTS, value)?),
+                SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
+                unknown => return Err(SettingError::Unknown(unknown.to_owned())),
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// A setting that can't be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingError {
+    /// No setting has this name.
+    Unknown(String),
+    /// The value of a setting is not of its form.
+    Malformed {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingError::Unknown(name) => {
+                write!(f, "no setting is named {name}")?;
+                let nearest = KNOWN.iter().min_by_key(|known| distance(known, name));
+                if let Some(nearest) = nearest.filter(|known| distance(known, name) <= 3) {
+                    write!(f, " (did you mean {nearest}?)")?;
+                }
+                write!(f, "; the settings are {}", KNOWN.join(", "))
+            }
+            SettingError::Malformed { name, value, expected } => {
+                write!(f, "{name} is `{value}`, which is not {expected}")
+            }
+        }
+    }
+}
+
+impl error::Error for SettingError {}
+
+fn malformed(name: &'static str, value: &str, expected: &'static str) -> SettingError {
+    SettingError::Malformed { name, value: value.to_owned(), expected }
+}
+
+fn text(name: &'static str, value: OsString) -> Result<String, SettingError> {
+    value.into_string().map_err(|value| malformed(name, &value.to_string_lossy(), "valid UTF-8"))
+}
+
+fn enabled(value: Option<OsString>) -> Result<bool, SettingError> {
+    let value = text(ENABLED, value.unwrap_or_default())?;
+    match value.trim() {
+        "1" | "true" | "on" => Ok(true),
+        "" | "0" | "false" | "off" => Ok(false),
+        _ => Err(malformed(ENABLED, &value, "`1` (on) or `0` (off)")),
+    }
+}
+
+fn duration(value: &str) -> Result<Duration, SettingError> {
+    humantime::parse_duration(value.trim())
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| malformed(DURATION, value, "a time above zero with its unit, such as `20s` or `1m30s`"))
+}
+
+fn list(value: &str) -> Vec<String> {
+    value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn speedups(value: &str) -> Result<Vec<Speedup>, SettingError> {
+    let expected = "a list of fractions above 0 and up to 1, such as `0.25,0.5` (write 0.25 for 25 %)";
+    let speedups: Option<Vec<Speedup>> = list(value)
+        .iter()
+        .map(|one| one.parse().ok().and_then(Speedup::new).filter(|s| *s > Speedup::ZERO))
+        .collect();
+    speedups.filter(|all| !all.is_empty()).ok_or_else(|| malformed(SPEEDUPS, value, expected))
+}
+
+/// Edit distance, for a guess at what was meant.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+
+    fn parse(vars: &[(&str, &str)]) -> Result<Settings, SettingError> {
+        Settings::from_vars(vars.iter().map(|(name, value)| (name.into(), value.into())))
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        let settings = parse(&[
+            ("PATH", "/bin"),
+            (ENABLED, "1"),
+            (OUT, "/tmp/x.jsonl"),
+            (DURATION, "1m30s"),
+            (TARGETS, "a, b,,"),
+            (POINTS, "checkout"),
+            (SPEEDUPS, "0.1, 1"),
+        ])
+        .unwrap();
+        assert_eq!(settings.out.unwrap(), PathBuf::from("/tmp/x.jsonl"));
+        assert_eq!(settings.duration, Duration::from_secs(90));
+        assert_eq!(settings.targets, ["a", "b"]);
+        assert_eq!(settings.points, ["checkout"]);
+        assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
+        assert_eq!(parse(&[]).unwrap(), Settings::default());
+    }
+
+    #[test]
+    fn malformed_settings_are_named_with_what_they_should_be() {
+        for (name, value) in [
+            (DURATION, "20"),
+            (DURATION, "0s"),
+            (DURATION, "soon"),
+            (SPEEDUPS, "25"),
+            (SPEEDUPS, "0.25,x"),
+            (SPEEDUPS, ""),
+            (SPEEDUPS, "0"),
+            (SPEEDUPS, "NaN"),
+            (ENABLED, "maybe"),
+        ] {
+            let message = parse(&[(name, value)]).unwrap_err().to_string();
+            assert!(message.contains(name) && message.contains(&format!("`{value}`")), "{message}");
+        }
+        let broken = (OsString::from(TARGETS), OsString::from_vec(vec![b'a', 0xff]));
+        let error = Settings::from_vars([broken].into_iter()).unwrap_err();
+        assert!(error.to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn unknown_settings_are_named_with_what_was_meant() {
+        let message = parse(&[("ANDWEORC_SPEEDUP", "0.5")]).unwrap_err().to_string();
+        assert!(message.contains("ANDWEORC_SPEEDUP (did you mean ANDWEORC_SPEEDUPS?)"), "{message}");
+        let message = parse(&[("ANDWEORC_COLOUR", "red")]).unwrap_err().to_string();
+        assert!(!message.contains("did you mean") && message.contains(DURATION), "{message}");
+    }
+
+    #[test]
+    fn on_and_off() {
+        assert!(enabled(Some("1".into())).unwrap());
+        assert!(!enabled(Some("0".into())).unwrap());
+        assert!(!enabled(None).unwrap());
+    }
+}

@@ -1,0 +1,86 @@
+//! The open spans: by id, sharded, so that threads seldom meet.
+
+use crate::site::Site;
+use andweorc_core::time::Virtual;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tracing_core::span::Id;
+
+const SHARDS: usize = 64;
+
+/// An open span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Open {
+    pub(crate) site: Site,
+    /// The virtual time of its creation.
+    pub(crate) begin: Virtual,
+}
+
+/// Span ids are unique among open spans and spread by their registry: multiplying is hash enough.
+#[derive(Default)]
+struct Multiply(u64);
+
+impl Hasher for Multiply {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        // 2^64 over the golden ratio, as in Fibonacci hashing (Knuth, TAOCP 3, section 6.4).
+        self.0 = (self.0 ^ id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type Shard = Mutex<HashMap<u64, Open, BuildHasherDefault<Multiply>>>;
+
+/// The open spans of one subscriber.
+#[derive(Debug)]
+pub(crate) struct Table {
+    shards: [Shard; SHARDS],
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table { shards: std::array::from_fn(|_| Shard::default()) }
+    }
+}
+
+impl std::fmt::Debug for Multiply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Multiply")
+    }
+}
+
+impl Table {
+    fn shard(&self, id: &Id) -> MutexGuard<'_, HashMap<u64, Open, BuildHasherDefault<Multiply>>> {
+        let id = id.into_u64();
+        // The low bits count up in the registry, the high ones name its thread.
+        let shard = (id ^ (id >> 32)) as usize % SHARDS;
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn insert(&self, id: &Id, open: Open) {
+        self.shard(id).insert(id.into_u64(), open);
+    }
+
+    pub(crate) fn get(&self, id: &Id) -> Option<Open> {
+        self.shard(id).get(&id.into_u64()).copied()
+    }
+
+    pub(crate) fn remove(&self, id: &Id) -> Option<Open> {
+        self.shard(id).remove(&id.into_u64())
+    }
+
+    /// How many spans are open.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+    }
+}
