@@ -44,6 +44,7 @@ mod start;
 
 pub use andweorc_core::session::{Outcome, Session, StartError};
 pub use andweorc_core::settings::{SettingError, Settings};
+pub use andweorc_core::estimate::{Analysis, Verdict};
 pub use andweorc_core::experiment::Status;
 pub use andweorc_core::thread::{blocked, register};
 pub use andweorc_core::time::Speedup;

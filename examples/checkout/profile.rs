@@ -2,7 +2,7 @@
 
 use crate::common::work::Pace;
 use crate::costs::PARTS;
-use andweorc::{Outcome, Session, Settings, TargetKind};
+use andweorc::{Outcome, Session, Settings, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::env::var_os;
 use std::error::Error;
@@ -11,12 +11,6 @@ use std::time::{Duration, Instant};
 
 /// How long the experiments last when neither the command line nor the environment says so.
 const DURATION: Duration = Duration::from_secs(45);
-
-/// The share of the shop's CPU time from which a part is worth a word although it changes nothing, in percent.
-const HUNGRY: f64 = 5.0;
-
-/// An effect is next to nothing when its whole interval is within so many percent of zero.
-const LITTLE: f64 = 3.0;
 
 /// Runs the experiments. Ends when the ranking is settled or the time is up.
 pub(crate) fn run(duration: Option<Duration>) -> Result<Outcome, Box<dyn Error>> {
@@ -75,64 +69,19 @@ impl Progress {
     }
 }
 
-/// Prints the ranking, what changes nothing, where the profile is, and how to check.
+/// Prints the ranking, where the profile is, and how to check its first line.
 pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
     println!("\n{}", outcome.report());
-    for idle in
-        outcome.findings().iter().filter(|finding| is_part(finding) && changes_nothing(finding))
-    {
-        println!(
-            "`{}` burns {:.0} % of the CPU time, and making it faster would change next to nothing: {:+.1} % [{:+.1}, {:+.1}].",
-            idle.name, idle.share, idle.effect, idle.low, idle.high
-        );
-    }
     println!("Profile: {}", outcome.profile_path().display());
-    match parts.first() {
-        Some(Part { name, speedup, .. }) => println!(
-            "Check it: cargo run --release --example checkout -- --truth {name}={:.0} --pace {}",
-            speedup * 100.0,
+    let first = outcome.analysis().targets.first().filter(|target| {
+        target.verdict == Verdict::Matters && PARTS.contains(&target.name.as_str())
+    });
+    match first {
+        Some(part) => println!(
+            "Check it: cargo run --release --example checkout -- --truth {}=25 --pace {}",
+            part.name,
             pace.rounds_per_ms()
         ),
-        None => {
-            println!("No part was tested long enough to check: give it more time with --duration.")
-        }
+        None => println!("No part is known to matter: give it more time with --duration."),
     }
-}
-
-/// What was found about a part whose cost `--truth` can reduce.
-struct Part {
-    name: String,
-    /// Its share of the CPU time, in percent; 0 for a wait.
-    share: f64,
-    speedup: f64,
-    /// What that does to the throughput of checkouts, in percent, with its 95 % interval.
-    effect: f64,
-    low: f64,
-    high: f64,
-}
-
-impl Part {
-    fn burns_for_nothing(&self) -> bool {
-        self.share >= HUNGRY && self.low > -LITTLE && self.high < LITTLE
-    }
-}
-
-/// The parts, in the order of the ranking: the waits of `journal` and `payment`, and the work of the others.
-fn parts(outcome: &Outcome) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for found in outcome.analysis() {
-        let wait = matches!(found.name.as_str(), "journal" | "payment");
-        let kind = if wait { TargetKind::Wait } else { TargetKind::Span };
-        if found.kind == kind && PARTS.contains(&found.name.as_str()) {
-            parts.push(Part {
-                name: found.name.clone(),
-                share: if wait { 0.0 } else { found.share },
-                speedup: found.speedup,
-                effect: found.effect,
-                low: found.low,
-                high: found.high,
-            });
-        }
-    }
-    parts
 }

@@ -53,8 +53,8 @@ impl Signals {
     /// Ends the program by `signal`, as if it had never been handled.
     pub(crate) fn end_program(&self, signal: Signal) {
         set(signal, SigHandler::SigDfl);
-        // A failure leaves the program running, which is what it would be without the signal.
-        drop(raise(signal));
+
+        raise(signal).expect("a process may signal itself");
     }
 
     /// Gives the signals back to the default, where nobody has taken them over.
@@ -78,9 +78,8 @@ fn current(signal: Signal) -> Option<libc::sighandler_t> {
 
 fn set(signal: Signal, handler: SigHandler) {
     let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
-    // SAFETY: `on_signal` is async-signal-safe; the default disposition has no handler. A failure leaves things as they are: the
-    // signals are valid.
-    drop(unsafe { sigaction(signal, &action) });
+    // SAFETY: `on_signal` is async-signal-safe; the default disposition has no handler.
+    unsafe { sigaction(signal, &action) }.expect("SIGINT and SIGTERM can be handled");
 }
 
 /// Async-signal-safe: one atomic store.

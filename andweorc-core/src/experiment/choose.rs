@@ -9,7 +9,7 @@ use std::collections::HashMap;
 const MOST_TARGETS: usize = 8;
 
 /// A target below this share of the program's CPU time is not worth testing.
-const LEAST_SHARE: f64 = 0.005;
+const LEAST_SHARE: f64 = 0.02;
 
 /// A target that spends less than this share of its time outside of other targets is a container: its parts are tested instead.
 const LEAST_OWN: f64 = 0.5;
@@ -135,7 +135,7 @@ mod tests {
         let before = Times::read();
         new("choose: request").record(Nanos(1000), Nanos(10));
         new("choose: part").record(Nanos(990), Nanos(990));
-        new("choose: trifle").record(Nanos(2), Nanos(2));
+        new("choose: trifle").record(Nanos(10), Nanos(10));
         let after = Times::read();
         let chosen = |wanted: &[String]| {
             let (targets, unknown) = after.choose_targets(&before, 1000, wanted);

@@ -4,6 +4,16 @@ use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
 use crate::profile::{Run, TargetKind};
 use std::fmt::Write;
 
+/// `write!` to a `String`, which can't fail.
+macro_rules! put {
+    ($out:expr, $($text:tt)*) => { write!($out, $($text)*).expect("memory to write to") };
+}
+
+/// The same with a line's end.
+macro_rules! line {
+    ($out:expr, $($text:tt)*) => { writeln!($out, $($text)*).expect("memory to write to") };
+}
+
 /// From this share of the CPU on, a target that changes nothing is worth a line of its own.
 const BURNS: f64 = 0.1;
 
@@ -25,22 +35,22 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let point = &point.name;
     let mut ranked = by(|v| matches!(v, Verdict::Matters)).enumerate().peekable();
     if ranked.peek().is_some() {
-        let _ = writeln!(out, "\nWhat would make {} faster:", clean(point));
+        line!(out, "\nWhat would make {} faster:", clean(point));
         for (i, target) in ranked {
-            let _ = writeln!(out, "\n{:>3}. {}", i + 1, title(target));
+            line!(out, "\n{:>3}. {}", i + 1, title(target));
             if_faster(&mut out, target, point);
         }
     } else if !analysis.targets.is_empty() {
-        let _ = writeln!(out, "\nNothing that was tested is known to make {} faster.", clean(point));
+        line!(out, "\nNothing that was tested is known to make {} faster.", clean(point));
     }
     section(&mut out, "What would make it slower (contention, most often):", by(|v| matches!(v, Verdict::Hurts)), |out, target| {
-        let _ = writeln!(out, "   - {}", title(target));
+        line!(out, "   - {}", title(target));
         if_faster(out, target, point);
     });
     section(&mut out, "What would change nothing:", by(|v| matches!(v, Verdict::Nothing)), |out, target| {
         let burns = target.share.is_some_and(|share| share >= BURNS);
         let although = if burns { ", although it burns CPU" } else { "" };
-        let _ = writeln!(out, "   - {}{although}: {}", title(target), best_effect(target, point));
+        line!(out, "   - {}{although}: {}", title(target), best_effect(target, point));
     });
     section(&mut out, "Not known yet:", by(|v| matches!(v, Verdict::Inconclusive { .. })), |out, target| {
         let longer = match target.verdict {
@@ -49,7 +59,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
             }
             _ => "too few experiments; run longer".to_owned(),
         };
-        let _ = writeln!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
+        line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
     });
     foot(&mut out, runs);
     out
@@ -62,7 +72,7 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     };
     let real: u64 = runs.iter().flat_map(|run| &run.experiments).map(|e| e.real_ns).sum();
     let held: usize = runs.iter().map(|run| run.experiments.len()).sum();
-    let _ = write!(
+    put!(
         out,
         "andweorc: {} on {} ({} cores), {} experiments and {} baselines in {}",
         clean(&run.header.program),
@@ -73,11 +83,11 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
         seconds(real as f64 / 1e9)
     );
     if runs.len() > 1 {
-        let _ = write!(out, ", {} runs", runs.len());
+        put!(out, ", {} runs", runs.len());
     }
     out.push('\n');
     if analysis.spoiled > 0 {
-        let _ = writeln!(
+        line!(
             out,
             "{} of them were spoiled by other work on the machine and are left out.",
             analysis.spoiled
@@ -107,7 +117,7 @@ fn foot(out: &mut String, runs: &[Run]) {
     if !notes.is_empty() {
         out.push_str("\nNotes:\n");
         for note in notes {
-            let _ = writeln!(out, "   - {}", clean(&note));
+            line!(out, "   - {}", clean(&note));
         }
     }
     out.push_str("\n[low, high] are 95 % intervals; a change counts as nothing within +-1 point. Percentages of CPU overlap where spans nest.\n");
@@ -121,7 +131,7 @@ fn section<'a>(
 ) {
     let mut targets = targets.peekable();
     if targets.peek().is_some() {
-        let _ = writeln!(out, "\n{heading}");
+        line!(out, "\n{heading}");
         for target in targets {
             line(out, target);
         }
@@ -141,11 +151,11 @@ fn title(target: &TargetSummary) -> String {
     if let (Some(file), Some(line)) = (&target.file, target.line) {
         let place = format!("{}:{line}", clean(file));
         if !target.name.ends_with(&place) {
-            let _ = write!(title, " ({place})");
+            put!(title, " ({place})");
         }
     }
     if let Some(share) = target.share {
-        let _ = write!(title, ", {:.0} % of CPU", share * 100.0);
+        put!(title, ", {:.0} % of CPU", share * 100.0);
     }
     title
 }
@@ -153,7 +163,7 @@ fn title(target: &TargetSummary) -> String {
 /// A line for each speedup: `if stock were 25 % faster: checkout throughput +15.1 % [14.0, 16.2], p99 -12.0 % [..]`
 fn if_faster(out: &mut String, target: &TargetSummary, point: &str) {
     for effect in target.effects_on(point, Metric::Throughput) {
-        let _ = write!(
+        put!(
             out,
             "     if {} were {:.0} % faster: {} throughput {}",
             clean(&target.name),
@@ -164,7 +174,7 @@ fn if_faster(out: &mut String, target: &TargetSummary, point: &str) {
         for (metric, name) in [(Metric::P50, "p50"), (Metric::P99, "p99")] {
             let same = |e: &&Effect| e.speedup == effect.speedup;
             if let Some(latency) = target.effects_on(point, metric).find(same) {
-                let _ = write!(out, ", {name} {}", change(latency));
+                put!(out, ", {name} {}", change(latency));
             }
         }
         out.push('\n');
