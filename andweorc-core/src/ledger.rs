@@ -11,7 +11,7 @@
 //! | event | rule | here |
 //! |---|---|---|
 //! | runs `dt` outside the target | `L` unchanged | |
-//! | runs `dt` inside the target | `L += s dt`, `D = max(D, L)` | [`Ledger::enter`], [`Ledger::exit`] |
+//! | runs `dt` inside the target | `L += s dt`, `D = max(D, L)` | [`Ledger::enter`], [`Ledger::exit`]; sampled: [`Ledger::credit`] |
 //! | is behind (`L < D`) | pauses for `D - L` | [`Ledger::debt`], [`Ledger::took`], [`Ledger::lagging`] |
 //! | task A wakes task B | `v_B = max(v_B at its park, v_A)` | [`Parked::woken_by`] |
 //! | timer or socket wakes B | `L_B` unchanged | [`Parked::woken_outside`] |
@@ -31,7 +31,7 @@
 //!
 //! # Threads and orderings
 //!
-//! An [`Account`] is written only by the thread that it belongs to. Others read it to learn D while that thread is
+//! An [`Account`] is written only by the thread that it belongs to, but for what samples add. Others read it to learn D while that thread is
 //! inside the target; `since` serves as a sequence number (`Ledger::taken_inside`). D itself only rises, by `fetch_max`.
 //! All accesses are SeqCst but for those that say otherwise.
 
@@ -84,8 +84,10 @@ pub struct Ledger {
 #[derive(Debug)]
 pub struct Account {
     open: AtomicBool,
-    /// L while outside the target; L at the entry while inside.
+    /// L while outside the target, and L at the entry while inside, but for `sampled`.
     taken: AtomicI64,
+    /// What samples inside the target have added to L. Written by the sampler's thread only, so that neither overwrites the other.
+    sampled: AtomicI64,
     /// When it entered the target, or [`OUTSIDE`].
     since: AtomicI64,
     /// The speedup at the entry, ppm.
@@ -224,6 +226,7 @@ impl Ledger {
         let free = self.accounts.iter().position(|account| !account.open.swap(true, SeqCst))?;
         self.opened.fetch_max(free + 1, SeqCst);
         let account = &self.accounts[free];
+        account.sampled.store(0, SeqCst);
         account.taken.store(self.owed(now).0, SeqCst);
         Some(account)
     }
@@ -241,7 +244,7 @@ impl Ledger {
         if speedup == Speedup::ZERO || account.since.load(SeqCst) != OUTSIDE {
             return;
         }
-        account.taken.store(self.taken(account, now).0, SeqCst);
+        self.update(account, now, |taken| taken);
         account.speedup.store(speedup.ppm(), SeqCst);
         account.experiment.store(self.experiment.load(SeqCst), SeqCst);
         self.inside.fetch_add(1, SeqCst);
@@ -258,10 +261,11 @@ impl Ledger {
         if let Some(grown) = self.grown_inside(account, since, now) {
             let grown = grown.min(Speedup::from_ppm(account.speedup.load(SeqCst)).of(ran));
             let taken = account.taken.load(SeqCst) + grown.0;
+            let sampled = account.sampled.load(SeqCst);
             // First out, then up: a reader in between sees an L that is too small, never one that counts twice.
             account.since.store(OUTSIDE, SeqCst);
             account.taken.store(taken, SeqCst);
-            self.owed.fetch_max(taken, SeqCst);
+            self.owed.fetch_max(taken + sampled, SeqCst);
         } else {
             account.since.store(OUTSIDE, SeqCst);
         }
@@ -271,8 +275,30 @@ impl Ledger {
     /// L(now) of a thread.
     pub fn taken(&self, account: &Account, now: Real) -> Nanos {
         self.taken_inside(account, now)
-            .unwrap_or_else(|| Nanos(account.taken.load(SeqCst)))
+            .unwrap_or_else(|| account.base())
             .max(self.floor())
+    }
+
+    /// The owner sets L of its account, outside the target.
+    fn update(&self, account: &Account, now: Real, new: impl FnOnce(Nanos) -> Nanos) {
+        // The same `sampled` on both sides: what the sampler adds meanwhile stays added.
+        let sampled = account.sampled.load(SeqCst);
+        let base = self
+            .taken_inside(account, now)
+            .unwrap_or_else(|| Nanos(account.taken.load(SeqCst) + sampled))
+            .max(self.floor());
+        account.taken.store(new(base).0 - sampled, SeqCst);
+    }
+
+    /// A sample found the thread inside the target: it is credited with `ran` there, the sampling period. From the sampler's thread.
+    pub fn credit(&self, account: &Account, ran: Nanos) {
+        let saved = self.speedup().of(ran);
+        if saved > Nanos::ZERO {
+            // What was forgiven at the begin of the experiment is forgiven here too.
+            let below_floor = (self.floor() - account.base()).max(Nanos::ZERO);
+            account.sampled.fetch_add((below_floor + saved).0, SeqCst);
+            self.owed.fetch_max(account.base().0, SeqCst);
+        }
     }
 
     /// L(now) of a thread that is inside the target, from any thread. `None` when it is outside, or on its way.
@@ -285,8 +311,8 @@ impl Ledger {
             return None;
         }
         let grown = self.grown_inside(account, since, now)?;
-        let taken = account.taken.load(SeqCst);
-        (account.since.load(SeqCst) == since).then_some(Nanos(taken) + grown)
+        let taken = account.base();
+        (account.since.load(SeqCst) == since).then_some(taken + grown)
     }
 
     /// By how much L of a thread grew that entered at `since`. `None` when it entered in an earlier experiment: what it
@@ -323,22 +349,20 @@ impl Ledger {
 
     /// The thread, outside the target, took `delay`: it paused for it.
     pub fn took(&self, account: &Account, delay: Nanos, now: Real) {
-        account.taken.store((self.taken(account, now) + delay).0, SeqCst);
+        self.update(account, now, |taken| taken + delay);
     }
 
     /// The thread starts to run a task that is ready at `ready`. The two go on together, at the later of their virtual times:
     /// if the task is a little ahead, the thread owes the rest.
     pub fn join(&self, account: &Account, ready: Virtual, now: Real) {
-        let taken = self.taken(account, now).min(ready.delay_at(now));
-        account.taken.store(taken.0, SeqCst);
+        self.update(account, now, |taken| taken.min(ready.delay_at(now)));
     }
 
     /// The thread, outside the target, was idle or blocked by another thread for `idle`: it absorbed as much of its
     /// debt, and no more than that.
     pub fn idle(&self, account: &Account, idle: Nanos, now: Real) {
-        let taken = self.taken(account, now);
-        let absorbed = self.owed(now).min(taken + idle).max(taken);
-        account.taken.store(absorbed.0, SeqCst);
+        let owed = self.owed(now);
+        self.update(account, now, |taken| owed.min(taken + idle).max(taken));
     }
 
     /// A task parks at `now` with `taken`, and its wait is the target. `None` between experiments.
@@ -389,11 +413,17 @@ impl Account {
         Account {
             open: AtomicBool::new(false),
             taken: AtomicI64::new(0),
+            sampled: AtomicI64::new(0),
             since: AtomicI64::new(OUTSIDE),
             speedup: AtomicU32::new(0),
             experiment: AtomicU32::new(0),
             runs_as: AtomicI32::new(0),
         }
+    }
+
+    /// L while outside the target; L at the entry while inside.
+    fn base(&self) -> Nanos {
+        Nanos(self.taken.load(SeqCst) + self.sampled.load(SeqCst))
     }
 
     /// Sets the name under which [`Ledger::lagging`] reports the owner; 0 for none.

@@ -10,6 +10,8 @@
 //! | [`point`](mod@point), [`target`](mod@target) | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
+//! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
+//! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
 pub mod clock;
@@ -23,9 +25,12 @@ pub mod pause;
 pub mod point;
 pub mod profile;
 pub mod report;
+pub mod runner;
+pub mod sampler;
 pub mod session;
 pub mod settings;
 pub mod stats;
+pub mod symbols;
 pub mod target;
 pub mod thread;
 pub mod time;

@@ -38,7 +38,7 @@ pub fn enabled() -> bool {
 }
 
 /// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
-pub(crate) fn enable() {
+pub fn enable() {
     ENABLED.store(true, Ordering::SeqCst);
 }
 
@@ -205,11 +205,13 @@ pub(crate) fn pay_in_signal_handler() {
 }
 
 /// Makes the calling thread an entity until it ends: a plain thread, whose wakes carry its virtual time.
-pub fn register() {
+/// Returns its account, if one was free.
+pub fn register() -> Option<&'static Account> {
     with(|thread| {
-        thread.account(clock::now());
+        let account = thread.account(clock::now());
         thread.set_role(Role::Entity);
-    });
+        account
+    })
 }
 
 /// The virtual time of whoever runs on the calling thread; V when nobody does.

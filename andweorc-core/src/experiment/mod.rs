@@ -10,6 +10,7 @@ mod noise;
 mod plan;
 mod run;
 
+pub(crate) use choose::names;
 pub use hold::{Experimenter, Lengths, Stop};
 pub(crate) use run::Runner;
 pub use run::Status;

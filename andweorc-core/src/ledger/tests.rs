@@ -196,6 +196,24 @@ fn a_thread_that_runs_a_task_goes_on_at_the_later_virtual_time() {
 }
 
 #[test]
+fn samples_inside_the_target_credit_from_another_thread() {
+    let ledger = ledger();
+    let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
+    ledger.credit(a, Nanos(100));
+    assert_eq!(ledger.owed(Real(0)), Nanos(0), "no experiment");
+    ledger.begin(HALF, Real(0));
+    ledger.credit(a, Nanos(100));
+    ledger.took(b, Nanos(30), Real(100));
+    assert_eq!((ledger.debt(a, Real(100)), ledger.debt(b, Real(100))), (Nanos(0), Nanos(20)));
+    ledger.credit(a, Nanos(100));
+    assert_eq!(ledger.debt(b, Real(100)), Nanos(70), "what b took stays taken");
+    ledger.end(Real(200));
+    ledger.begin(HALF, Real(200));
+    ledger.credit(b, Nanos(100));
+    assert_eq!(ledger.owed(Real(200)), Nanos(150), "b's old debt is forgiven, not caught up");
+}
+
+#[test]
 fn a_closed_account_is_reused_and_leaves_the_target() {
     let ledger = ledger();
     ledger.begin(HALF, Real(0));

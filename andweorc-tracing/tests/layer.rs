@@ -1,0 +1,374 @@
+//! The layer in a process with andweorc on: what becomes of spans and events, and that it composes.
+
+use andweorc_core::experiment::Experimenter;
+use andweorc_core::point::{Importance, Point, points};
+use andweorc_core::profile::{PointKind, TargetKind};
+use andweorc_core::target::{Target, targets};
+use andweorc_tracing::{Layer, layer};
+use std::io::{self, Write};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use tracing::subscriber::with_default;
+use tracing::{Dispatch, Instrument, Span, info, info_span, warn};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::prelude::*;
+
+/// Switches andweorc on for this process.
+static ON: LazyLock<Experimenter> =
+    LazyLock::new(|| Experimenter::new().expect("the only one in this process"));
+
+const WORK: Duration = Duration::from_millis(20);
+
+/// A subscriber with nothing but `layer`, andweorc being on.
+fn subscriber(layer: Layer) -> Dispatch {
+    LazyLock::force(&ON);
+    Dispatch::new(tracing_subscriber::registry().with(layer))
+}
+
+fn under<R>(layer: Layer, f: impl FnOnce() -> R) -> R {
+    tracing::dispatcher::with_default(&subscriber(layer), f)
+}
+
+fn find_target(name: &str) -> Option<&'static Target> {
+    targets().into_iter().find(|target| target.name() == name)
+}
+
+fn the_target(name: &str) -> &'static Target {
+    find_target(name).unwrap_or_else(|| panic!("no target {name}"))
+}
+
+fn find_point(name: &str) -> Option<&'static Point> {
+    points().into_iter().find(|point| point.name() == name)
+}
+
+fn the_point(name: &str) -> &'static Point {
+    find_point(name).unwrap_or_else(|| panic!("no point {name}"))
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap()
+}
+
+/// The longest latency that `point` has recorded, ns.
+fn longest(point: &Point) -> u64 {
+    point.take_latencies().last().expect("a latency").0
+}
+
+/// Collects what the fmt layer prints.
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Buffer {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_span_is_a_target_and_a_latency_point() {
+    under(layer(), || {
+        for _ in 0..3 {
+            let span = info_span!("plain");
+            // Not entered yet: part of the interval, no time of the target.
+            thread::sleep(WORK);
+            span.in_scope(|| thread::sleep(WORK));
+        }
+    });
+    let (target, point) = (the_target("plain"), the_point("plain"));
+    assert_eq!(target.to_record().kind, TargetKind::Span);
+    assert!(target.to_record().file.is_some_and(|file| file.ends_with("layer.rs")));
+    assert_eq!(target.count(), 3);
+    assert!(target.busy_ns() >= 3 * ns(WORK));
+    assert_eq!(target.own_ns(), target.busy_ns());
+    assert_eq!(point.kind(), PointKind::Latency);
+    assert_eq!(point.count(), 3);
+    let latencies = point.take_latencies();
+    assert_eq!(latencies.iter().map(|(_, count)| count).sum::<u64>(), 3);
+    assert!(latencies[0].0 >= 2 * ns(WORK), "{latencies:?}");
+}
+
+#[test]
+fn it_composes_with_a_filtered_fmt_layer() {
+    LazyLock::force(&ON);
+    let (loud, quiet) = (Buffer::default(), Buffer::default());
+    let (to_loud, to_quiet) = (loud.clone(), quiet.clone());
+    let subscriber = tracing_subscriber::registry()
+        .with(
+            tracing_subscriber::fmt::layer()
+                .with_ansi(false)
+                .with_span_events(FmtSpan::CLOSE)
+                .with_writer(move || to_loud.clone())
+                .with_filter(EnvFilter::new("info")),
+        )
+        .with(layer())
+        .with(
+            tracing_subscriber::fmt::layer()
+                .with_ansi(false)
+                .with_span_events(FmtSpan::CLOSE)
+                .with_writer(move || to_quiet.clone())
+                .with_filter(EnvFilter::new("warn")),
+        );
+    with_default(subscriber, || {
+        info_span!("composed", user = 7).in_scope(|| {
+            tracing::debug_span!("composed_debug").in_scope(|| thread::sleep(WORK));
+            info!("for the loud one");
+            warn!("for both");
+        });
+    });
+    for name in ["composed", "composed_debug"] {
+        assert_eq!(the_target(name).count(), 1);
+        assert!(the_target(name).busy_ns() >= ns(WORK));
+        assert_eq!(the_point(name).count(), 1);
+    }
+    assert!(the_target("composed").own_ns() <= the_target("composed").busy_ns() - ns(WORK));
+    let (loud, quiet) = (loud.text(), quiet.text());
+    assert!(loud.contains("composed{user=7}: layer: for the loud one"), "{loud}");
+    assert!(loud.contains("for both") && loud.contains("close"), "{loud}");
+    assert!(!loud.contains("composed_debug"), "{loud}");
+    assert!(quiet.contains("for both") && !quiet.contains("for the loud one"), "{quiet}");
+    assert!(!quiet.contains("close"), "{quiet}");
+}
+
+#[test]
+fn spans_without_a_parent_are_roots() {
+    under(layer(), || {
+        let root = info_span!("root");
+        let _entered = root.enter();
+        drop(info_span!("inner_by_context"));
+        drop(info_span!(parent: &Span::none(), "root_by_wish"));
+        let elsewhere = info_span!("root_elsewhere", by = 1);
+        drop(info_span!(parent: &elsewhere, "inner_by_wish"));
+    });
+    let importance = |name| the_point(name).importance();
+    assert_eq!(importance("root"), Importance::Root);
+    assert_eq!(importance("root_by_wish"), Importance::Root);
+    assert_eq!(importance("inner_by_context"), Importance::Inner);
+    assert_eq!(importance("inner_by_wish"), Importance::Inner);
+}
+
+#[test]
+fn one_name_in_two_places_is_two_points_and_targets() {
+    under(layer(), || {
+        drop(info_span!("twins").entered());
+        drop(info_span!("twins").entered());
+    });
+    assert_eq!(targets().iter().filter(|target| target.name() == "twins").count(), 2);
+    assert_eq!(points().iter().filter(|point| point.name() == "twins").count(), 2);
+}
+
+#[test]
+fn named_events_are_progress_points_and_others_are_not() {
+    let before = points().len();
+    under(layer(), || {
+        for _ in 0..2 {
+            info!(name: "order_done", id = 1, "done");
+            info!("an event without a name, in a test of named ones");
+        }
+    });
+    let point = the_point("order_done");
+    assert_eq!((point.kind(), point.count()), (PointKind::Progress, 2));
+    assert_eq!(point.importance(), Importance::Explicit);
+    assert!(points().len() > before);
+    assert!(points().iter().all(|point| !point.name().starts_with("event ")));
+    assert!(find_target("order_done").is_none());
+}
+
+#[test]
+fn with_events_chooses_events_in_the_place_of_the_named_ones() {
+    let line = line!() + 3;
+    under(layer().with_events(|event| *event.level() == tracing::Level::WARN), || {
+        info!(name: "not_wanted", "named, and still no point");
+        warn!("wanted");
+    });
+    assert!(find_point("not_wanted").is_none());
+    let place = points()
+        .into_iter()
+        .find(|point| point.name().ends_with(&format!("layer.rs:{line}")))
+        .expect("a point named by its place");
+    assert_eq!((place.kind(), place.count()), (PointKind::Progress, 1));
+}
+
+#[test]
+fn with_spans_leaves_spans_out() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asking = Arc::clone(&asked);
+    let filtered = layer().with_spans(move |span| {
+        asking.lock().unwrap().push(span.name());
+        span.name() != "left_out"
+    });
+    under(filtered, || {
+        for _ in 0..3 {
+            let _left_out = info_span!("left_out").entered();
+            drop(info_span!("let_through").entered());
+        }
+    });
+    assert!(find_target("left_out").is_none() && find_point("left_out").is_none());
+    assert_eq!(the_target("let_through").count(), 3);
+    assert_eq!(the_point("let_through").count(), 3);
+    assert_eq!(*asked.lock().unwrap(), ["left_out", "let_through"], "asked once for each call site");
+}
+
+#[test]
+fn time_in_a_recursion_is_counted_once() {
+    fn descend(depth: u32) {
+        let _span = info_span!("recursion").entered();
+        match depth {
+            0 => thread::sleep(WORK),
+            _ => descend(depth - 1),
+        }
+    }
+    let began = Instant::now();
+    under(layer(), || descend(9));
+    let took = ns(began.elapsed());
+    let target = the_target("recursion");
+    assert_eq!(target.count(), 10);
+    assert!(target.busy_ns() >= ns(WORK) && target.busy_ns() <= took, "{target:?} in {took} ns");
+    assert!(target.own_ns() >= ns(WORK) && target.own_ns() <= took, "{target:?} in {took} ns");
+    assert_eq!(the_point("recursion").count(), 10);
+}
+
+#[test]
+fn a_span_entered_twice_at_once_is_counted_once() {
+    let began = Instant::now();
+    under(layer(), || {
+        let span = info_span!("reentered");
+        let _outer = span.enter();
+        let _inner = span.enter();
+        thread::sleep(WORK);
+    });
+    let took = ns(began.elapsed());
+    let target = the_target("reentered");
+    assert!(target.busy_ns() >= ns(WORK) && target.busy_ns() <= took, "{target:?} in {took} ns");
+    assert_eq!(the_point("reentered").count(), 1);
+}
+
+#[test]
+fn spans_may_be_left_out_of_order() {
+    let began = Instant::now();
+    under(layer(), || {
+        let (first, second) = (info_span!("first_in"), info_span!("second_in"));
+        let in_first = first.enter();
+        let in_second = second.enter();
+        thread::sleep(WORK);
+        drop(in_first);
+        thread::sleep(WORK);
+        drop(in_second);
+        // Whatever was left in whatever order, later spans are timed as ever.
+        info_span!("after_all").in_scope(|| thread::sleep(WORK));
+    });
+    let took = ns(began.elapsed());
+    let busy = |name| the_target(name).busy_ns();
+    assert!(busy("first_in") >= ns(WORK));
+    assert!(busy("second_in") >= 2 * ns(WORK));
+    assert!(busy("after_all") >= ns(WORK));
+    assert!(busy("first_in") + 2 * ns(WORK) <= took, "left before the others worked");
+    assert_eq!(the_target("after_all").own_ns(), busy("after_all"));
+    for name in ["first_in", "second_in", "after_all"] {
+        assert_eq!((the_target(name).count(), the_point(name).count()), (1, 1), "{name}");
+        assert!(the_target(name).own_ns() <= busy(name), "{name}");
+    }
+}
+
+#[test]
+fn a_span_may_be_closed_on_another_thread() {
+    let span = under(layer(), || info_span!("carried"));
+    span.in_scope(|| thread::sleep(WORK));
+    assert_eq!(the_point("carried").count(), 0, "still open");
+    thread::spawn(move || {
+        span.in_scope(|| thread::sleep(WORK));
+        drop(span);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(the_point("carried").count(), 1);
+    assert!(longest(the_point("carried")) >= 2 * ns(WORK));
+    assert_eq!(the_target("carried").count(), 2);
+    assert!(the_target("carried").busy_ns() >= 2 * ns(WORK));
+}
+
+#[test]
+fn children_hold_their_parents_open() {
+    under(layer(), || {
+        let parent = info_span!("parent");
+        let child = info_span!(parent: &parent, "child");
+        drop(parent);
+        assert_eq!(the_point("parent").count(), 0);
+        drop(child);
+    });
+    assert_eq!((the_point("parent").count(), the_point("child").count()), (1, 1));
+}
+
+#[tracing::instrument]
+async fn query() {
+    tokio::time::sleep(WORK).await;
+    thread::sleep(WORK);
+    tokio::task::yield_now().await;
+}
+
+#[test]
+fn an_instrumented_future_is_timed_by_its_polls() {
+    let dispatch = subscriber(layer());
+    let workers = dispatch.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .on_thread_start(move || {
+            // Until the worker ends.
+            std::mem::forget(tracing::dispatcher::set_default(&workers));
+        })
+        .build()
+        .unwrap();
+    let tasks: Vec<_> = (0..4).map(|_| runtime.spawn(query().instrument(Span::none()))).collect();
+    let began = Instant::now();
+    for task in tasks {
+        runtime.block_on(task).unwrap();
+    }
+    let took = ns(began.elapsed());
+    drop(runtime);
+    let (target, point) = (the_target("query"), the_point("query"));
+    // Three polls each: until the sleep, until the yield, to the end; and tracing enters once more to drop the future.
+    assert_eq!(target.count(), 4 * 4);
+    assert!(target.busy_ns() >= 4 * ns(WORK), "{target:?}");
+    assert!(target.busy_ns() <= 2 * took, "two workers, and no time between polls: {target:?}");
+    assert_eq!(point.count(), 4);
+    let latencies = point.take_latencies();
+    assert!(latencies[0].0 >= 2 * ns(WORK), "the interval holds the waits: {latencies:?}");
+}
+
+/// Opens spans when the thread that it is local to ends.
+struct AtExit(Dispatch);
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        let span = tracing::dispatcher::with_default(&self.0, || info_span!("at_thread_exit"));
+        span.in_scope(|| {});
+    }
+}
+
+#[test]
+fn a_thread_that_ends_may_still_open_spans() {
+    thread_local! {
+        static AT_EXIT: std::cell::RefCell<Option<AtExit>> = const { std::cell::RefCell::new(None) };
+    }
+    let dispatch = subscriber(layer());
+    thread::spawn(move || {
+        // Touched first, and so dropped after whatever the layer keeps for the thread.
+        AT_EXIT.set(Some(AtExit(dispatch.clone())));
+        tracing::dispatcher::with_default(&dispatch, || info_span!("in_thread").in_scope(|| {}));
+    })
+    .join()
+    .unwrap();
+    assert_eq!(the_point("in_thread").count(), 1);
+}

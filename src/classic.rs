@@ -1,0 +1,50 @@
+//! The classic API: programs of plain threads, whose lines are sampled.
+
+use andweorc_core::runner::{ProfilingResults, RunError, Runner};
+use andweorc_core::sampler::{self, PerfError};
+use andweorc_core::settings::{SettingError, Settings};
+
+/// Reads the settings and says whether profiling is on: whether `ANDWEORC_ENABLED` is set. Call it first in `main`, and begin to
+/// profile only if it says so.
+///
+/// # Errors
+///
+/// When a setting is malformed or unknown.
+///
+/// ```no_run
+/// if andweorc::init()? {
+///     std::thread::spawn(|| andweorc::run_experiments("item"));
+/// }
+/// # Ok::<(), andweorc::SettingError>(())
+/// ```
+pub fn init() -> Result<bool, SettingError> {
+    let enabled = Settings::enabled_by_env()?;
+    Settings::from_env()?;
+    if enabled {
+        andweorc_core::thread::enable();
+    }
+    Ok(enabled)
+}
+
+/// Makes the calling thread part of the profile: its CPU time is sampled, and it is delayed for others. Does nothing when profiling is
+/// off.
+///
+/// # Errors
+///
+/// When the kernel gives no perf events: the thread is delayed for others, but its own lines are not seen.
+pub fn start_profiling() -> Result<(), PerfError> {
+    if andweorc_core::enabled() { sampler::register() } else { Ok(()) }
+}
+
+/// Holds experiments on the hottest lines of all threads that [started profiling](start_profiling), and prints the ranking to stderr.
+/// Blocks meanwhile. See [`runner`](crate::runner) for more than the defaults.
+///
+/// # Errors
+///
+/// As [`Runner::run`].
+#[allow(clippy::print_stderr, reason = "the ranking is what the caller asked for")]
+pub fn run_experiments(progress_point_name: &str) -> Result<ProfilingResults, RunError> {
+    let results = Runner::new().run(progress_point_name)?;
+    eprint!("What would raise the throughput of {progress_point_name}:\n{results}");
+    Ok(results)
+}
