@@ -39,7 +39,12 @@ pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
 fn expand(attribute: &str, args: TokenStream, item: TokenStream) -> TokenStream {
     let (facade, rest) = match split_off_crate(args) {
         Ok(split) => split,
-        Err(error) => return error.into_compile_error(item),
+        // With the item as it would be without arguments, so that nothing else is wrong with it.
+        Err(error) => {
+            let mut output = error.into_compile_error();
+            output.extend(expand(attribute, TokenStream::new(), item));
+            return output;
+        }
     };
     let Ok(path) = format!("{facade}::__private::tokio::{attribute}").parse::<TokenStream>() else {
         return Error::new(Span::call_site(), &not_a_path(&facade)).into_compile_error(item);

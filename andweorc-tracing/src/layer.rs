@@ -94,6 +94,11 @@ thread_local! {
     static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Runs `f` with the calling thread's entries. `None` when they are gone already: the thread ends, and what it enters now is not timed.
+fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
+    ENTRIES.try_with(|entries| f(&mut entries.borrow_mut())).ok()
+}
+
 impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if !enabled() {
@@ -115,8 +120,8 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
             return;
         }
         let Some(Open { site: Site::Span { target, .. }, .. }) = self.seen.open.get(id) else { return };
-        let entered = thread::enter(target, clock::now());
-        ENTRIES.with_borrow_mut(|entries| {
+        with_entries(|entries| {
+            let entered = thread::enter(target, clock::now());
             entries.push(Entry { id: id.into_u64(), target, entered });
         });
     }
@@ -127,13 +132,13 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
         }
         let id = id.into_u64();
         // Most often the last one; spans may be left out of order.
-        let left = ENTRIES.with_borrow_mut(|entries| {
+        let left = with_entries(|entries| {
             let at = entries.iter().rposition(|entry| entry.id == id)?;
             let entry = entries.remove(at);
             let again = entries.iter().any(|other| other.target.id() == entry.target.id());
             Some((entry, again))
         });
-        let Some((entry, again)) = left else { return };
+        let Some((entry, again)) = left.flatten() else { return };
         let Stay { busy, own } = thread::exit(entry.entered, clock::now());
         // Inside another entry of the same call site the time is counted by that one.
         entry.target.record(if again { Nanos::ZERO } else { busy }, own);
@@ -163,5 +168,118 @@ impl fmt::Debug for Layer {
             .field("spans_filtered", &self.spans.is_some())
             .field("events_filtered", &self.events.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use andweorc_core::experiment::Experimenter;
+    use proptest::prelude::*;
+    use std::sync::LazyLock;
+    use tracing::{Dispatch, Span, dispatcher, info_span};
+    use tracing_subscriber::prelude::*;
+
+    static ON: LazyLock<Experimenter> =
+        LazyLock::new(|| Experimenter::new().expect("the only one in this process"));
+
+    /// What a program may do with spans. Indices are taken modulo what there is.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Open { site: u8, child_of: Option<usize> },
+        Copy(usize),
+        Enter(usize),
+        Exit(usize),
+        Drop(usize),
+        DropElsewhere(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (any::<u8>(), any::<Option<usize>>())
+                .prop_map(|(site, child_of)| Step::Open { site, child_of }),
+            any::<usize>().prop_map(Step::Copy),
+            any::<usize>().prop_map(Step::Enter),
+            any::<usize>().prop_map(Step::Exit),
+            any::<usize>().prop_map(Step::Drop),
+            any::<usize>().prop_map(Step::DropElsewhere),
+        ]
+    }
+
+    fn open(site: u8, parent: Option<&Span>) -> Span {
+        match (site % 3, parent) {
+            (0, None) => info_span!("random 0"),
+            (0, Some(parent)) => info_span!(parent: parent, "random 0"),
+            (1, None) => info_span!("random 1"),
+            (1, Some(parent)) => info_span!(parent: parent, "random 1"),
+            (_, None) => info_span!("ignored"),
+            (_, Some(parent)) => info_span!(parent: parent, "ignored"),
+        }
+    }
+
+    fn exit(span: Span) {
+        span.with_subscriber(|(id, to)| to.exit(id));
+    }
+
+    fn run(steps: Vec<Step>) {
+        let mut spans: Vec<Span> = Vec::new();
+        // A handle is kept for as long as the span is entered, as its guards do.
+        let mut entered: Vec<Span> = Vec::new();
+        for step in steps {
+            let at = |index: usize| (!spans.is_empty()).then(|| index % spans.len());
+            match step {
+                Step::Open { site, child_of } => {
+                    let span = open(site, child_of.and_then(at).map(|at| &spans[at]));
+                    spans.push(span);
+                }
+                Step::Copy(index) => spans.extend(at(index).map(|at| spans[at].clone())),
+                Step::Enter(index) => {
+                    if let Some(at) = at(index) {
+                        spans[at].with_subscriber(|(id, to)| to.enter(id));
+                        entered.push(spans[at].clone());
+                    }
+                }
+                Step::Exit(index) => {
+                    if !entered.is_empty() {
+                        exit(entered.remove(index % entered.len()));
+                    }
+                }
+                Step::Drop(index) => {
+                    at(index).map(|at| spans.swap_remove(at));
+                }
+                Step::DropElsewhere(index) => {
+                    if let Some(at) = at(index) {
+                        let span = spans.swap_remove(at);
+                        let to = dispatcher::get_default(Dispatch::clone);
+                        // The registry closes parents through the thread's own default.
+                        std::thread::spawn(move || dispatcher::with_default(&to, || drop(span)))
+                            .join()
+                            .unwrap();
+                    }
+                }
+            }
+        }
+        entered.into_iter().for_each(exit);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_spans_do_none_is_kept_in_the_end(steps in prop::collection::vec(step(), 0..60)) {
+            LazyLock::force(&ON);
+            let layer = layer().with_spans(|span| span.name() != "ignored");
+            let seen = Arc::clone(&layer.seen);
+            let subscriber = tracing_subscriber::registry().with(layer);
+            tracing::subscriber::with_default(subscriber, || {
+                let open = info_span!("open");
+                run(steps);
+                prop_assert_eq!(seen.open.len(), 1);
+                drop(open);
+                prop_assert_eq!(seen.open.len(), 0);
+                Ok(())
+            })?;
+            prop_assert!(ENTRIES.with_borrow(Vec::is_empty));
+        }
     }
 }

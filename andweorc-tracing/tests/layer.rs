@@ -347,28 +347,30 @@ fn an_instrumented_future_is_timed_by_its_polls() {
     assert!(latencies[0].0 >= 2 * ns(WORK), "the interval holds the waits: {latencies:?}");
 }
 
-/// Opens spans when the thread that it is local to ends.
-struct AtExit(Dispatch);
+/// Enters a span when the thread that it is local to ends.
+struct AtExit(Span);
 
 impl Drop for AtExit {
     fn drop(&mut self) {
-        let span = tracing::dispatcher::with_default(&self.0, || info_span!("at_thread_exit"));
-        span.in_scope(|| {});
+        self.0.in_scope(|| thread::sleep(WORK));
     }
 }
 
 #[test]
-fn a_thread_that_ends_may_still_open_spans() {
+fn a_thread_that_ends_may_still_enter_spans() {
     thread_local! {
         static AT_EXIT: std::cell::RefCell<Option<AtExit>> = const { std::cell::RefCell::new(None) };
     }
     let dispatch = subscriber(layer());
     thread::spawn(move || {
-        // Touched first, and so dropped after whatever the layer keeps for the thread.
-        AT_EXIT.set(Some(AtExit(dispatch.clone())));
-        tracing::dispatcher::with_default(&dispatch, || info_span!("in_thread").in_scope(|| {}));
+        tracing::dispatcher::with_default(&dispatch, || {
+            let at_exit = info_span!("at_thread_exit");
+            // Touched first, and so dropped after whatever the layer keeps for the thread.
+            AT_EXIT.set(Some(AtExit(at_exit)));
+            info_span!("in_thread").in_scope(|| {});
+        });
     })
     .join()
     .unwrap();
-    assert_eq!(the_point("in_thread").count(), 1);
+    assert_eq!((the_point("in_thread").count(), the_point("at_thread_exit").count()), (1, 1));
 }

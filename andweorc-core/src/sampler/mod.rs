@@ -28,7 +28,7 @@ use std::time::Duration;
 pub const PERIOD: Nanos = Nanos::from_micros(250);
 
 /// How often the rings are drained.
-const DRAIN: Duration = Duration::from_millis(1);
+const DRAIN: Duration = Duration::from_micros(200);
 
 /// A thread that is sampled.
 struct Sampled {

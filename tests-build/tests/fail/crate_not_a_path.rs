@@ -1,0 +1,2 @@
+#[andweorc::main(crate = "and weorc")]
+async fn main() {}

@@ -1,0 +1,2 @@
+#[andweorc::main(crate = 7)]
+async fn main() {}

@@ -1,0 +1,2 @@
+#[andweorc::main(crate = "andweorc", crate = "andweorc")]
+async fn main() {}

@@ -1,0 +1,2 @@
+#[andweorc::main(crate)]
+async fn main() {}

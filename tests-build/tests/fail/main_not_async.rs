@@ -1,0 +1,2 @@
+#[andweorc::main]
+fn main() {}

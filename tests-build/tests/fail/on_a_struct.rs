@@ -1,0 +1,4 @@
+#[andweorc::main]
+struct Main;
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[andweorc::test]
+fn test() {}
+
+fn main() {}

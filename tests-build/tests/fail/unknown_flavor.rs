@@ -1,0 +1,4 @@
+#[andweorc::test(flavor = "strawberry")]
+async fn test() {}
+
+fn main() {}

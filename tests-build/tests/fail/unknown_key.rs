@@ -1,0 +1,2 @@
+#[andweorc::main(colour = "red")]
+async fn main() {}

@@ -1,0 +1,5 @@
+#[andweorc::main]
+async fn main() {
+    let flavor = tokio::runtime::Handle::current().runtime_flavor();
+    assert_eq!(flavor, tokio::runtime::RuntimeFlavor::MultiThread);
+}
