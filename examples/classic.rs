@@ -1,4 +1,4 @@
-//! Two plain threads that meet after every item: `slow` works 300 us on it, `fast` 150 us. Only the line in `slow` matters.
+//! Two plain threads that meet after every item: `slow` works 3 ms on it, `fast` 1.5 ms. Only the line in `slow` matters.
 //!
 //! ```sh
 //! ANDWEORC_ENABLED=1 cargo run --release --example classic
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => return Err("usage: classic [--truth PERCENT]".into()),
     };
     let per_us = calibrate();
-    let (slow_rounds, fast_rounds) = (300 * per_us, 150 * per_us);
+    let (slow_rounds, fast_rounds) = (3000 * per_us, 1500 * per_us);
     SLOW.store(slow_rounds, Ordering::Relaxed);
     FAST.store(fast_rounds, Ordering::Relaxed);
 
@@ -58,7 +58,9 @@ fn thread(mine: &AtomicU64, other: &AtomicU64, work: fn()) {
             DONE.fetch_add(1, Ordering::Relaxed);
             andweorc::progress!("item");
         }
-        while other.load(Ordering::SeqCst) < mine.load(Ordering::SeqCst) && !STOP.load(Ordering::SeqCst) {
+        while other.load(Ordering::SeqCst) < mine.load(Ordering::SeqCst)
+            && !STOP.load(Ordering::SeqCst)
+        {
             spin_loop();
         }
     }

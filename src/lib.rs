@@ -43,20 +43,18 @@ mod classic;
 mod macros;
 mod start;
 
-pub use andweorc_core::session::{Outcome, Session, StartError};
-pub use andweorc_core::settings::{SettingError, Settings};
-pub use andweorc_core::runner;
-pub use andweorc_core::sampler::PerfError;
 pub use andweorc_core::estimate::{Analysis, Verdict};
 pub use andweorc_core::experiment::Status;
+pub use andweorc_core::runner;
+pub use andweorc_core::sampler::PerfError;
+pub use andweorc_core::session::{Outcome, Session, StartError};
+pub use andweorc_core::settings::{SettingError, Settings};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
-pub use classic::{init, run_experiments, start_profiling};
 pub use andweorc_macros::{main, test};
-pub use andweorc_tokio::{
-    JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task,
-};
+pub use andweorc_tokio::{JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task};
 pub use andweorc_tracing::layer;
+pub use classic::{init, run_experiments, start_profiling};
 
 /// For the macros and attributes; no part of the public API.
 #[doc(hidden)]

@@ -1,7 +1,9 @@
 //! The clocks that andweorc reads.
 
 use crate::time::{Nanos, Real};
-use libc::{CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec};
+use libc::{
+    CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec,
+};
 
 /// Real time now. About 25 ns: the kernel answers from shared memory.
 pub fn now() -> Real {

@@ -274,9 +274,7 @@ impl Ledger {
 
     /// L(now) of a thread.
     pub fn taken(&self, account: &Account, now: Real) -> Nanos {
-        self.taken_inside(account, now)
-            .unwrap_or_else(|| account.base())
-            .max(self.floor())
+        self.taken_inside(account, now).unwrap_or_else(|| account.base()).max(self.floor())
     }
 
     /// The owner sets L of its account, outside the target.

@@ -82,11 +82,8 @@ fn tell(tid: i32) {
 /// Installs the handler, once; says whether it is in place.
 fn installed() -> bool {
     static INSTALLED: LazyLock<bool> = LazyLock::new(|| {
-        let ours = SigAction::new(
-            SigHandler::Handler(on_signal),
-            SaFlags::SA_RESTART,
-            SigSet::empty(),
-        );
+        let ours =
+            SigAction::new(SigHandler::Handler(on_signal), SaFlags::SA_RESTART, SigSet::empty());
         // SAFETY: the handler is async-signal-safe, as it says.
         let Ok(before) = (unsafe { sigaction(SIGNAL, &ours) }) else { return false };
         if matches!(before.handler(), SigHandler::SigDfl | SigHandler::SigIgn) {

@@ -108,7 +108,9 @@ impl Point {
                 shard.reset();
             }
         }
-        all.iter_recorded().map(|it| (it.value_iterated_to(), it.count_since_last_iteration())).collect()
+        all.iter_recorded()
+            .map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
+            .collect()
     }
 
     /// As the profile names it, `rank`-th in importance.
@@ -126,9 +128,12 @@ impl Point {
 
 /// Three significant digits, so that a change of 1 % is well above the resolution; grows by itself.
 fn new_histogram() -> Histogram<u64> {
-    let mut histogram =
-        Histogram::new_with_bounds(Nanos::from_micros(1).0 as u64, Nanos::from_millis(100).0 as u64, 3)
-            .expect("the bounds are valid");
+    let mut histogram = Histogram::new_with_bounds(
+        Nanos::from_micros(1).0 as u64,
+        Nanos::from_millis(100).0 as u64,
+        3,
+    )
+    .expect("the bounds are valid");
     histogram.auto(true);
     histogram
 }
@@ -145,17 +150,19 @@ impl Point {
     /// Begins an interval of this latency point on the calling thread.
     pub fn begin(&self) {
         let now = thread::virtual_at(clock::now());
-        BEGUN.with_borrow_mut(|begun| begun.push((self.id, now)));
+        // In a thread's last destructors there is no place to keep it; its end will be unmatched.
+        BEGUN.try_with(|begun| begun.borrow_mut().push((self.id, now))).unwrap_or_default();
     }
 
     /// Ends the interval of this latency point that began last on the calling thread. Without one it is counted as
     /// [unmatched](unmatched).
     pub fn end(&self) {
-        let begin = BEGUN.with_borrow_mut(|begun| {
+        let begin = BEGUN.try_with(|begun| {
+            let mut begun = begun.borrow_mut();
             let last = begun.iter().rposition(|&(id, _)| id == self.id)?;
             Some(begun.remove(last).1)
         });
-        match begin {
+        match begin.ok().flatten() {
             Some(begin) => self.hit_interval(begin, thread::virtual_at(clock::now())),
             None => {
                 // Relaxed: a count that publishes nothing else.

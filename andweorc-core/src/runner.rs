@@ -96,7 +96,8 @@ impl Runner {
         if lines.is_empty() {
             return Err(RunError::NoSamples(found.samples));
         }
-        let mut results = ProfilingResults { lost_samples: found.lost, ..ProfilingResults::default() };
+        let mut results =
+            ProfilingResults { lost_samples: found.lost, ..ProfilingResults::default() };
         for (place, share) in lines {
             let target = line_target(&place);
             let rounds = self.rounds(&mut experimenter, target, point);
@@ -213,7 +214,10 @@ impl ProfilingResults {
     /// The impact of each line, the greatest first: the change of throughput, as a fraction, for a speedup of 100 %. Lines with too few
     /// rounds for a regression are left out.
     pub fn calculate_impacts(&self) -> Vec<(Place, f64)> {
-        self.calculate_impacts_with_stats().into_iter().map(|(place, fit)| (place, fit.slope)).collect()
+        self.calculate_impacts_with_stats()
+            .into_iter()
+            .map(|(place, fit)| (place, fit.slope))
+            .collect()
     }
 
     /// The impact of each line with its regression, ranked by the lower end of the slope's interval.
@@ -241,7 +245,8 @@ impl fmt::Display for ProfilingResults {
     /// The ranking, a line each: `1. src/main.rs:12 (work), 61 % of samples: 25 % faster -> +31.0 % throughput [28.1, 33.9]`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (place, fit)) in self.calculate_impacts_with_stats().iter().enumerate() {
-            let share = self.lines.iter().find(|line| line.place == *place).map_or(0.0, |l| l.share);
+            let share =
+                self.lines.iter().find(|line| line.place == *place).map_or(0.0, |l| l.share);
             let quarter = |slope: f64| slope * 25.0;
             let weight = if fit.is_significant() { "" } else { " (not significant)" };
             writeln!(
@@ -341,8 +346,14 @@ mod tests {
         assert_eq!(significant.len(), 1);
         assert!(significant[0].1.has_good_fit());
         let text = results.to_string();
-        assert!(text.starts_with("  1. src/main.rs:2 (work), 50 % of samples: 25 % faster -> +20."), "{text}");
-        assert!(text.contains("(not significant)") && text.contains("3 samples were lost"), "{text}");
+        assert!(
+            text.starts_with("  1. src/main.rs:2 (work), 50 % of samples: 25 % faster -> +20."),
+            "{text}"
+        );
+        assert!(
+            text.contains("(not significant)") && text.contains("3 samples were lost"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -49,9 +49,7 @@ impl Session {
         let why = Arc::clone(&reason);
         let thread = thread::Builder::new()
             .name("andweorc".into())
-            .spawn(move || {
-                runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take())
-            })
+            .spawn(move || runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take()))
             .map_err(StartError::Thread)?;
         Ok(Session { path, stop, reason, status, thread: Some(thread) })
     }

@@ -68,7 +68,9 @@ impl Settings {
     ) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();
         for (name, value) in vars {
-            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
+            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
+                continue;
+            };
             match name {
                 ENABLED => {
                     enabled(Some(value))?;
@@ -140,10 +142,9 @@ fn enabled(value: Option<OsString>) -> Result<bool, SettingError> {
 }
 
 fn duration(value: &str) -> Result<Duration, SettingError> {
-    humantime::parse_duration(value.trim())
-        .ok()
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| malformed(DURATION, value, "a time above zero with its unit, such as `20s` or `1m30s`"))
+    humantime::parse_duration(value.trim()).ok().filter(|duration| !duration.is_zero()).ok_or_else(
+        || malformed(DURATION, value, "a time above zero with its unit, such as `20s` or `1m30s`"),
+    )
 }
 
 fn list(value: &str) -> Vec<String> {
@@ -151,7 +152,8 @@ fn list(value: &str) -> Vec<String> {
 }
 
 fn speedups(value: &str) -> Result<Vec<Speedup>, SettingError> {
-    let expected = "a list of fractions above 0 and up to 1, such as `0.25,0.5` (write 0.25 for 25 %)";
+    let expected =
+        "a list of fractions above 0 and up to 1, such as `0.25,0.5` (write 0.25 for 25 %)";
     let speedups: Option<Vec<Speedup>> = list(value)
         .iter()
         .map(|one| one.parse().ok().and_then(Speedup::new).filter(|s| *s > Speedup::ZERO))
@@ -227,7 +229,10 @@ mod tests {
     #[test]
     fn unknown_settings_are_named_with_what_was_meant() {
         let message = parse(&[("ANDWEORC_SPEEDUP", "0.5")]).unwrap_err().to_string();
-        assert!(message.contains("ANDWEORC_SPEEDUP (did you mean ANDWEORC_SPEEDUPS?)"), "{message}");
+        assert!(
+            message.contains("ANDWEORC_SPEEDUP (did you mean ANDWEORC_SPEEDUPS?)"),
+            "{message}"
+        );
         let message = parse(&[("ANDWEORC_COLOUR", "red")]).unwrap_err().to_string();
         assert!(!message.contains("did you mean") && message.contains(DURATION), "{message}");
     }

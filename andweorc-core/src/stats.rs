@@ -114,8 +114,7 @@ impl Regression {
         if data.len() < 3 || xx == 0.0 {
             return None;
         }
-        let slope =
-            data.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / xx;
+        let slope = data.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / xx;
         let intercept = mean_y - slope * mean_x;
         let residual: f64 = data.iter().map(|(x, y)| (y - intercept - slope * x).powi(2)).sum();
         let total: f64 = data.iter().map(|(_, y)| (y - mean_y).powi(2)).sum();
@@ -185,7 +184,9 @@ mod tests {
     #[test]
     fn standard_error_of_a_mean_is_the_textbook_one() {
         let data: Vec<f64> = (0..10).map(f64::from).collect();
-        let textbook = (mean(&data.iter().map(|x| (x - 4.5).powi(2)).collect::<Vec<_>>()) * 10.0 / 9.0 / 10.0).sqrt();
+        let textbook =
+            (mean(&data.iter().map(|x| (x - 4.5).powi(2)).collect::<Vec<_>>()) * 10.0 / 9.0 / 10.0)
+                .sqrt();
         near(standard_error(&data, mean).unwrap(), textbook, 0.05 * textbook);
         assert_eq!(standard_error(&data[..1], mean), None);
     }
@@ -205,7 +206,8 @@ mod tests {
                 let covered = (0..trials)
                     .filter(|_| {
                         let data: Vec<f64> = (0..n).map(|_| draw(&mut normal)).collect();
-                        let half = t_quantile(n as f64 - 1.0) * standard_error(&data, mean).unwrap();
+                        let half =
+                            t_quantile(n as f64 - 1.0) * standard_error(&data, mean).unwrap();
                         mean(&data).abs() <= half
                     })
                     .count();
@@ -219,8 +221,8 @@ mod tests {
     fn discoveries_follow_benjamini_and_hochberg() {
         // The example of their paper (section 3.2): 4 of 15 at 5 %.
         let p = [
-            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
-            0.6528, 0.7590, 1.0,
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+            0.5719, 0.6528, 0.7590, 1.0,
         ];
         assert_eq!(discoveries(&p, 0.05).iter().filter(|&&found| found).count(), 4);
         // A step-up procedure: the second is found because the third is.

@@ -47,7 +47,8 @@ impl Symbols {
     /// When its file can't be read, or has no line information.
     pub fn of_this_program() -> Result<Symbols, SymbolError> {
         let path = Path::new("/proc/self/exe");
-        let loader = Loader::new(path).map_err(|error| SymbolError::Unreadable(error.to_string()))?;
+        let loader =
+            Loader::new(path).map_err(|error| SymbolError::Unreadable(error.to_string()))?;
         let has_lines = loader.get_section_range(".debug_line".as_ref()).is_some();
         if !has_lines {
             return Err(SymbolError::NoLines);
@@ -80,7 +81,8 @@ impl Symbols {
         let Some(probe) = address.checked_sub(self.bias) else { return places };
         let Ok(mut frames) = self.loader.find_frames(probe) else { return places };
         while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref().and_then(|f| f.demangle().ok().map(|n| n.into_owned()));
+            let name =
+                frame.function.as_ref().and_then(|f| f.demangle().ok().map(|n| n.into_owned()));
             if let Some(location) = frame.location
                 && let (Some(file), Some(line)) = (location.file, location.line)
             {
@@ -97,7 +99,10 @@ fn is_in_scope(file: &str) -> bool {
     const FOREIGN: [&str; 4] = ["/rustc/", "/.rustup/", "/.cargo/registry/", "/.cargo/git/"];
     let own = env!("CARGO_MANIFEST_DIR");
     let ours = ["", "-tokio", "-tracing"].iter().any(|part| {
-        let folder = own.replace("andweorc-core", &format!("andweorc{}", if part.is_empty() { "-core" } else { part }));
+        let folder = own.replace(
+            "andweorc-core",
+            &format!("andweorc{}", if part.is_empty() { "-core" } else { part }),
+        );
         file.starts_with(&format!("{folder}/src/"))
     });
     !ours && !FOREIGN.iter().any(|part| file.contains(part)) && !file.starts_with("library/")
@@ -109,7 +114,9 @@ fn plain_name(name: &str) -> String {
     if parts.last().is_some_and(|last| last.len() == 17 && last.starts_with('h')) {
         parts.pop();
     }
-    while parts.len() > 1 && parts.last().is_some_and(|last| last.starts_with("{{") || last.starts_with('{')) {
+    while parts.len() > 1
+        && parts.last().is_some_and(|last| last.starts_with("{{") || last.starts_with('{'))
+    {
         parts.pop();
     }
     parts.join("::")
@@ -169,7 +176,10 @@ mod tests {
         let frames = symbols.frames(address);
         let last = frames.last().expect("the function has a frame");
         assert!(last.file.ends_with("symbols.rs"), "{frames:?}");
-        assert!(last.function.ends_with("an_address_of_this_function_is_in_this_file"), "{frames:?}");
+        assert!(
+            last.function.ends_with("an_address_of_this_function_is_in_this_file"),
+            "{frames:?}"
+        );
     }
 
     #[test]
@@ -183,7 +193,10 @@ mod tests {
 
     #[test]
     fn names_are_as_a_person_would_write_them() {
-        assert_eq!(plain_name("shop::stock::update::{{closure}}::h0123456789abcdef"), "shop::stock::update");
+        assert_eq!(
+            plain_name("shop::stock::update::{{closure}}::h0123456789abcdef"),
+            "shop::stock::update"
+        );
         assert_eq!(plain_name("shop::main"), "shop::main");
     }
 }

@@ -76,7 +76,12 @@ static TARGETS: LazyLock<Mutex<HashMap<Key, &'static Target>>> = LazyLock::new(M
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// The target of this kind, name and place; registers it on the first call. Callers cache the answer: this takes a lock.
-pub fn target(kind: TargetKind, name: &str, file: Option<&str>, line: Option<u32>) -> &'static Target {
+pub fn target(
+    kind: TargetKind,
+    name: &str,
+    file: Option<&str>,
+    line: Option<u32>,
+) -> &'static Target {
     let key = (kind, name.to_owned(), file.map(str::to_owned), line);
     let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
     targets.entry(key).or_insert_with(|| {

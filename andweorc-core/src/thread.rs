@@ -163,7 +163,9 @@ impl Thread {
     fn enter(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth + 1);
-        if depth == 0 && let Some(account) = self.account(now) {
+        if depth == 0
+            && let Some(account) = self.account(now)
+        {
             self.cpu.set(clock::thread_cpu());
             LEDGER.enter(account, now);
         }
@@ -172,7 +174,9 @@ impl Thread {
     fn exit(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth.saturating_sub(1));
-        if depth == 1 && let Some(account) = self.account(now) {
+        if depth == 1
+            && let Some(account) = self.account(now)
+        {
             LEDGER.exit(account, now, clock::thread_cpu() - self.cpu.get());
         }
     }
@@ -396,8 +400,10 @@ mod tests {
 
     #[test]
     fn own_time_leaves_out_the_targets_inside() {
-        let (outer, inner) =
-            (target(TargetKind::Span, "outer", None, None), target(TargetKind::Span, "inner", None, None));
+        let (outer, inner) = (
+            target(TargetKind::Span, "outer", None, None),
+            target(TargetKind::Span, "inner", None, None),
+        );
         let task = enter(outer, Real(0));
         let first = enter(inner, Real(10));
         assert_eq!(exit(first, Real(30)), Stay { busy: Nanos(20), own: Nanos(20) });

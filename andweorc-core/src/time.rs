@@ -160,7 +160,9 @@ impl Speedup {
     /// assert!(Speedup::new(25.0).is_none());
     /// ```
     pub fn new(fraction: f64) -> Option<Speedup> {
-        (0.0..=1.0).contains(&fraction).then(|| Speedup((fraction * f64::from(Self::ONE)).round() as u32))
+        (0.0..=1.0)
+            .contains(&fraction)
+            .then(|| Speedup((fraction * f64::from(Self::ONE)).round() as u32))
     }
 
     /// As a fraction, 0 to 1.

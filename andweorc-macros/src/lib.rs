@@ -46,9 +46,8 @@ fn expand(attribute: &str, args: TokenStream, item: TokenStream) -> TokenStream 
             return output;
         }
     };
-    let Ok(path) = format!("{facade}::__private::tokio::{attribute}").parse::<TokenStream>() else {
-        return Error::new(Span::call_site(), &not_a_path(&facade)).into_compile_error(item);
-    };
+    let path = format!("{facade}::__private::tokio::{attribute}");
+    let mut inner: TokenStream = path.parse().expect("the facade's path is one");
     let mut keys = TokenStream::from_iter([
         TokenTree::from(Ident::new("crate", Span::call_site())),
         Punct::new('=', Spacing::Alone).into(),
@@ -56,7 +55,6 @@ fn expand(attribute: &str, args: TokenStream, item: TokenStream) -> TokenStream 
         Punct::new(',', Spacing::Alone).into(),
     ]);
     keys.extend(rest);
-    let mut inner = path;
     inner.extend([TokenTree::from(Group::new(Delimiter::Parenthesis, keys))]);
     let mut output = TokenStream::from_iter([
         TokenTree::from(Punct::new('#', Spacing::Alone)),
@@ -74,7 +72,8 @@ fn split_off_crate(args: TokenStream) -> Result<(String, TokenStream), Error> {
     // Keys stand at the begin and after commas; values are never split.
     let mut at_key = true;
     while let Some(token) = tokens.next() {
-        let is_crate = at_key && matches!(&token, TokenTree::Ident(key) if key.to_string() == "crate");
+        let is_crate =
+            at_key && matches!(&token, TokenTree::Ident(key) if key.to_string() == "crate");
         at_key = matches!(&token, TokenTree::Punct(comma) if comma.as_char() == ',');
         if !is_crate {
             rest.extend([token]);
@@ -82,13 +81,21 @@ fn split_off_crate(args: TokenStream) -> Result<(String, TokenStream), Error> {
         }
         let value = match (tokens.next(), tokens.next()) {
             (Some(TokenTree::Punct(equals)), Some(value)) if equals.as_char() == '=' => value,
-            _ => return Err(Error::new(token.span(), "the `crate` attribute requires an argument: `crate = \"path::of::andweorc\"`")),
+            _ => {
+                return Err(Error::new(
+                    token.span(),
+                    "the `crate` attribute requires an argument: `crate = \"path::of::andweorc\"`",
+                ));
+            }
         };
         if facade.is_some() {
             return Err(Error::new(token.span(), "`crate` is set more than once"));
         }
         facade = Some(path_in(&value)?);
-        if tokens.next_if(|next| matches!(next, TokenTree::Punct(comma) if comma.as_char() == ',')).is_some() {
+        if tokens
+            .next_if(|next| matches!(next, TokenTree::Punct(comma) if comma.as_char() == ','))
+            .is_some()
+        {
             at_key = true;
         }
     }
@@ -101,13 +108,17 @@ fn path_in(value: &TokenTree) -> Result<String, Error> {
     let path = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     match path {
         Some(path) if is_path(path) => Ok(path.to_owned()),
-        Some(path) => Err(Error::new(value.span(), &not_a_path(path))),
-        None => Err(Error::new(value.span(), &format!("the value of `crate` must be a path in a string, such as \"andweorc\", and not `{text}`"))),
+        Some(path) => {
+            let message = format!("the value of `crate` is not a path: \"{path}\"");
+            Err(Error::new(value.span(), &message))
+        }
+        None => Err(Error::new(
+            value.span(),
+            &format!(
+                "the value of `crate` must be a path in a string, such as \"andweorc\", and not `{text}`"
+            ),
+        )),
     }
-}
-
-fn not_a_path(text: &str) -> String {
-    format!("the value of `crate` is not a path: \"{text}\"")
 }
 
 /// Whether `text` is identifiers joined by `::`, with or without one before the first.
@@ -118,6 +129,7 @@ fn is_path(text: &str) -> bool {
             && chars.all(|c| c == '_' || c.is_alphanumeric())
     };
     text.strip_prefix("::").unwrap_or(text).split("::").all(is_name)
+        && text.parse::<TokenStream>().is_ok()
 }
 
 /// A mistake in the attribute.
@@ -131,27 +143,25 @@ impl Error {
         Error { at, message: message.to_owned() }
     }
 
-    /// `::core::compile_error!("message");` where the mistake is, and the item as it is, so that nothing else is reported missing.
-    fn into_compile_error(self, item: TokenStream) -> TokenStream {
+    /// `::core::compile_error!{"message"}` where the mistake is.
+    fn into_compile_error(self) -> TokenStream {
         let here = |mut token: TokenTree| {
             token.set_span(self.at);
             token
         };
         let message = TokenStream::from(here(Literal::string(&self.message).into()));
-        let mut output = TokenStream::from_iter(
-            [
-                TokenTree::from(Punct::new(':', Spacing::Joint)),
-                Punct::new(':', Spacing::Alone).into(),
-                Ident::new("core", Span::call_site()).into(),
-                Punct::new(':', Spacing::Joint).into(),
-                Punct::new(':', Spacing::Alone).into(),
-                Ident::new("compile_error", Span::call_site()).into(),
-                Punct::new('!', Spacing::Alone).into(),
-                Group::new(Delimiter::Brace, message).into(),
-            ]
-            .map(here),
-        );
-        output.extend(item);
-        output
+        [
+            TokenTree::from(Punct::new(':', Spacing::Joint)),
+            Punct::new(':', Spacing::Alone).into(),
+            Ident::new("core", Span::call_site()).into(),
+            Punct::new(':', Spacing::Joint).into(),
+            Punct::new(':', Spacing::Alone).into(),
+            Ident::new("compile_error", Span::call_site()).into(),
+            Punct::new('!', Spacing::Alone).into(),
+            Group::new(Delimiter::Brace, message).into(),
+        ]
+        .map(here)
+        .into_iter()
+        .collect()
     }
 }

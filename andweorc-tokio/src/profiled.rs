@@ -135,7 +135,8 @@ impl State {
 
         let mut scope = PollScope::begin(self.target, from);
         cell.set_taken(scope.taken(), false);
-        let inner = future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+        let inner =
+            future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
         let result = inner.poll(&mut Context::from_waker(&waker));
         if result.is_ready() {
             future.set(None);
@@ -154,8 +155,11 @@ impl<F: Future> Future for Profiled<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         if !enabled() {
-            let inner =
-                this.future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+            let inner = this
+                .future
+                .as_mut()
+                .as_pin_mut()
+                .expect("`Profiled` is not polled after completion");
             let output = ready!(inner.poll(cx));
             this.future.set(None);
             return Poll::Ready(output);

@@ -119,7 +119,9 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
         if !enabled() {
             return;
         }
-        let Some(Open { site: Site::Span { target, .. }, .. }) = self.seen.open.get(id) else { return };
+        let Some(Open { site: Site::Span { target, .. }, .. }) = self.seen.open.get(id) else {
+            return;
+        };
         with_entries(|entries| {
             let entered = thread::enter(target, clock::now());
             entries.push(Entry { id: id.into_u64(), target, entered });

@@ -217,7 +217,11 @@ fn with_spans_leaves_spans_out() {
     assert!(find_target("left_out").is_none() && find_point("left_out").is_none());
     assert_eq!(the_target("let_through").count(), 3);
     assert_eq!(the_point("let_through").count(), 3);
-    assert_eq!(*asked.lock().unwrap(), ["left_out", "let_through"], "asked once for each call site");
+    assert_eq!(
+        *asked.lock().unwrap(),
+        ["left_out", "let_through"],
+        "asked once for each call site"
+    );
 }
 
 #[test]
@@ -363,9 +367,11 @@ fn a_thread_that_ends_may_still_enter_spans() {
     }
     let dispatch = subscriber(layer());
     thread::spawn(move || {
+        // The registry's own state of the thread is made first and dropped last: without it no span is entered.
+        with_default(tracing_subscriber::registry(), || drop(info_span!("unseen").entered()));
         tracing::dispatcher::with_default(&dispatch, || {
             let at_exit = info_span!("at_thread_exit");
-            // Touched first, and so dropped after whatever the layer keeps for the thread.
+            // Made before whatever the layer keeps for the thread, and so dropped after it.
             AT_EXIT.set(Some(AtExit(at_exit)));
             info_span!("in_thread").in_scope(|| {});
         });

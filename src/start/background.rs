@@ -112,7 +112,10 @@ fn print(outcome: &Outcome) {
 }
 
 /// Prints to stderr: stdout is the program's.
-#[allow(clippy::print_stderr, reason = "the report is what the user asked for, and a library has no other place for it")]
+#[allow(
+    clippy::print_stderr,
+    reason = "the report is what the user asked for, and a library has no other place for it"
+)]
 fn say(text: &str) {
     eprint!("{text}");
 }

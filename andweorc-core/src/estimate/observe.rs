@@ -47,7 +47,9 @@ pub(crate) fn observations(
             let after = usable[i..].iter().find(is_baseline);
             let baselines: Vec<f64> =
                 before.into_iter().chain(after).filter_map(|baseline| value(baseline)).collect();
-            let (Some(measured), false) = (value(experiment), baselines.is_empty()) else { continue };
+            let (Some(measured), false) = (value(experiment), baselines.is_empty()) else {
+                continue;
+            };
             all.push(Observation {
                 speedup: experiment.speedup,
                 log_ratio: (measured / crate::stats::mean(&baselines)).ln(),

@@ -1,9 +1,7 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
 use crate::estimate::observe::Observation;
-use crate::profile::{
-    ExperimentRecord, PointKind, PointRecord, Run, TargetKind, TargetRecord,
-};
+use crate::profile::{ExperimentRecord, PointKind, PointRecord, Run, TargetKind, TargetRecord};
 use crate::stats;
 use serde::Serialize;
 

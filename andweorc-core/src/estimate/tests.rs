@@ -70,8 +70,16 @@ pub(crate) fn measured(n: u64) -> Run {
     let mut noisy = |value: f64| (value * (1.0 + 0.004 * (random.f64() - 0.5))) as u64;
     push(&mut run, None, 0.0, noisy(10_000.0), 1_000);
     for _ in 0..n {
-        for (target, speedup, factor) in [(1, 0.25, 1.1), (2, 0.25, 1.0), (1, 0.5, 1.2), (2, 0.5, 1.0)] {
-            push(&mut run, Some(target), speedup, noisy(10_000.0 * factor), (1_000.0 / factor) as u64);
+        for (target, speedup, factor) in
+            [(1, 0.25, 1.1), (2, 0.25, 1.0), (1, 0.5, 1.2), (2, 0.5, 1.0)]
+        {
+            push(
+                &mut run,
+                Some(target),
+                speedup,
+                noisy(10_000.0 * factor),
+                (1_000.0 / factor) as u64,
+            );
             push(&mut run, None, 0.0, noisy(10_000.0), 1_000);
         }
     }

@@ -122,7 +122,10 @@ mod tests {
     fn wanted_names_keep_their_order_and_unknown_ones_are_told() {
         let all = vec!["a", "b", "c", "a"];
         let wanted = ["c", "x", "a"].map(str::to_owned);
-        assert_eq!(by_name(all.clone(), &wanted, |s| s), (vec!["c", "a", "a"], vec!["x".to_owned()]));
+        assert_eq!(
+            by_name(all.clone(), &wanted, |s| s),
+            (vec!["c", "a", "a"], vec!["x".to_owned()])
+        );
         assert_eq!(by_name(all.clone(), &[], |s| s), (all, vec![]));
     }
 

@@ -106,7 +106,12 @@ impl Experimenter {
             return None;
         }
         thread::enable();
-        Some(Experimenter { start: clock::now(), next: 0, stop: Arc::default(), _nudger: Nudger::start() })
+        Some(Experimenter {
+            start: clock::now(),
+            next: 0,
+            stop: Arc::default(),
+            _nudger: Nudger::start(),
+        })
     }
 
     /// When it was made: the zero of the profile's times.

@@ -15,7 +15,10 @@ pub(crate) struct Noise {
 impl Noise {
     /// Reads the counters; zeros where there are none, so that nothing is ever called spoiled.
     pub(crate) fn read() -> Noise {
-        fs::read_to_string("/proc/stat").ok().and_then(|text| Noise::parse(&text)).unwrap_or_default()
+        fs::read_to_string("/proc/stat")
+            .ok()
+            .and_then(|text| Noise::parse(&text))
+            .unwrap_or_default()
     }
 
     /// Parses the first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`.
@@ -33,7 +36,8 @@ impl Noise {
     pub(crate) fn spoiled_since(&self, before: &Noise) -> Option<String> {
         let all = self.all.checked_sub(before.all).filter(|&all| all > 0)?;
         let share = self.stolen.saturating_sub(before.stolen) as f64 / all as f64;
-        (share > MOST_STOLEN).then(|| format!("the machine stole {:.0} % of the time", share * 100.0))
+        (share > MOST_STOLEN)
+            .then(|| format!("the machine stole {:.0} % of the time", share * 100.0))
     }
 }
 

@@ -128,7 +128,7 @@ impl Runner {
             let (began, cpu, before) = (clock::now(), clock::process_cpu(), Times::read());
             let stopper = self.experimenter.stopper();
             if stopper.sleep(OBSERVE.min(self.left())) || self.left() == Duration::ZERO {
-                self.note_what_lacks();
+                self.note_what_lacks(told);
                 return None;
             }
             let times = Times::read();
@@ -136,7 +136,7 @@ impl Runner {
             let (points, no_points) = choose_points(&self.settings.points);
             let (targets, no_targets) =
                 times.choose_targets(&before, cpu_ns, &self.settings.targets);
-            if !told && points.iter().any(|p| p.count() > 0) {
+            if !told && crate::point::points().iter().any(|point| point.count() > 0) {
                 told = true;
                 self.note_unknown(&no_points, &no_targets);
             }
@@ -157,21 +157,29 @@ impl Runner {
         }
     }
 
-    /// Says why there is nothing to experiment with.
-    fn note_what_lacks(&mut self) {
-        let (points, _) = choose_points(&self.settings.points);
-        if points.is_empty() {
-            let seen = names(crate::point::points().iter().map(|point| point.name()));
+    /// Says why there is nothing to experiment with. `told` says that unknown names have been noted.
+    fn note_what_lacks(&mut self, told: bool) {
+        let points = points();
+        let targets = targets();
+        if points.iter().all(|point| point.count() == 0) {
+            let seen = names(points.iter().map(|point| point.name()));
             self.note(format!(
                 "no progress point was hit, so there was nothing to measure (points known: {seen}): mark a unit of \
                  work with `andweorc::progress!(\"name\")`, or add `andweorc::layer()` to the tracing subscriber and \
                  give requests a span"
             ));
-        } else {
-            let seen = names(targets().iter().map(|target| target.name()));
+        } else if targets.iter().all(|target| target.count() == 0) {
+            let seen = names(targets.iter().map(|target| target.name()));
             self.note(format!(
                 "no target ran, so there was nothing to speed up (targets known: {seen}): spawn tasks with \
                  `andweorc::spawn`, name futures with `.profiled(\"name\")`, or add `andweorc::layer()` to the tracing subscriber"
+            ));
+        } else if !told {
+            self.note(format!(
+                "the program ran for {:.1} s, and is watched for {:.0} s before the first experiment: give it more work, or \
+                 load for longer",
+                self.elapsed().to_duration().as_secs_f64(),
+                OBSERVE.as_secs_f64()
             ));
         }
     }
@@ -180,7 +188,9 @@ impl Runner {
         if !no_points.is_empty() {
             let seen = names(points().iter().map(|point| point.name()));
             let wanted = names(no_points.iter().map(String::as_str));
-            self.note(format!("no point is named {wanted} (points seen: {seen}): check ANDWEORC_POINTS"));
+            self.note(format!(
+                "no point is named {wanted} (points seen: {seen}): check ANDWEORC_POINTS"
+            ));
         }
         if !no_targets.is_empty() {
             let seen = names(targets().iter().map(|target| target.name()));
@@ -212,7 +222,10 @@ impl Runner {
         if hits.unwrap_or(0) as f64 >= ENOUGH_HITS / 4.0 {
             return lengths;
         }
-        Lengths { measure: (2 * lengths.measure).min(self.left() / 10).max(lengths.measure), ..lengths }
+        Lengths {
+            measure: (2 * lengths.measure).min(self.left() / 10).max(lengths.measure),
+            ..lengths
+        }
     }
 
     /// Holds one experiment and writes it down. False when it was stopped.
@@ -222,7 +235,8 @@ impl Runner {
         });
         self.set_status("experimenting", Some(what));
         let speedup = cell.map_or(Speedup::ZERO, |cell| cell.speedup);
-        let Some(record) = self.experimenter.hold(cell.map(|cell| cell.target), speedup, lengths) else {
+        let Some(record) = self.experimenter.hold(cell.map(|cell| cell.target), speedup, lengths)
+        else {
             return false;
         };
         self.write_experiment(record);

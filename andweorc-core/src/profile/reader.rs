@@ -69,8 +69,10 @@ impl Run {
 
     /// The first id that an experiment or sample names without a target or point before it.
     fn unknown_id(&self, record: &Record) -> Option<String> {
-        let target = |id: u32| (!self.targets.iter().any(|t| t.id == id)).then(|| format!("target {id}"));
-        let point = |id: u32| (!self.points.iter().any(|p| p.id == id)).then(|| format!("point {id}"));
+        let target =
+            |id: u32| (!self.targets.iter().any(|t| t.id == id)).then(|| format!("target {id}"));
+        let point =
+            |id: u32| (!self.points.iter().any(|p| p.id == id)).then(|| format!("point {id}"));
         match record {
             Record::Experiment(it) => it
                 .target
@@ -111,12 +113,19 @@ impl Profile {
                 (Ok(_), None) => return Err(ReadErrorKind::NotAProfile),
                 (Ok(record), Some(run)) => {
                     if let Some(id) = run.unknown_id(&record) {
-                        return Err(ReadErrorKind::Damaged { line: number, what: format!("it names {id}, which no line before describes") });
+                        return Err(ReadErrorKind::Damaged {
+                            line: number,
+                            what: format!("it names {id}, which no line before describes"),
+                        });
                     }
                     run.push(record);
                 }
-                (Err(ReadErrorKind::Damaged { .. }), Some(run)) if last && !whole => run.torn = true,
-                (Err(ReadErrorKind::Damaged { .. }), None) => return Err(ReadErrorKind::NotAProfile),
+                (Err(ReadErrorKind::Damaged { .. }), Some(run)) if last && !whole => {
+                    run.torn = true
+                }
+                (Err(ReadErrorKind::Damaged { .. }), None) => {
+                    return Err(ReadErrorKind::NotAProfile);
+                }
                 (Err(ReadErrorKind::Damaged { what, .. }), Some(_)) => {
                     return Err(ReadErrorKind::Damaged { line: number, what });
                 }

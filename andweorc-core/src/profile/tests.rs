@@ -22,7 +22,14 @@ fn header() -> Header {
 fn records() -> Vec<Record> {
     let point = |id, rank| {
         let name = format!("p{id}");
-        Record::Point(PointRecord { id, kind: PointKind::Latency, name, file: None, line: None, rank })
+        Record::Point(PointRecord {
+            id,
+            kind: PointKind::Latency,
+            name,
+            file: None,
+            line: None,
+            rank,
+        })
     };
     vec![
         Record::Header(header()),
@@ -112,7 +119,8 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(message(b"").contains("is empty"));
     assert!(message(b"hello\n").contains("not a profile"));
     assert!(message(b"{\"a\":1}\n").contains("not a profile"));
-    let other = String::from_utf8(lines(&records()[..1])).unwrap().replace("\"schema\":1", "\"schema\":9");
+    let other =
+        String::from_utf8(lines(&records()[..1])).unwrap().replace("\"schema\":1", "\"schema\":9");
     assert!(message(other.as_bytes()).contains("version 9"));
     let mut middle = lines(&records()[..2]);
     middle.extend(b"garbage\n");

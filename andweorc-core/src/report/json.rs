@@ -32,7 +32,8 @@ mod tests {
 
     #[test]
     fn has_what_the_contract_names() {
-        let value: serde_json::Value = serde_json::from_str(&json(&analyse(&[measured(3)]))).unwrap();
+        let value: serde_json::Value =
+            serde_json::from_str(&json(&analyse(&[measured(3)]))).unwrap();
         assert_eq!(value["schema"], VERSION);
         assert_eq!(value["points"][0]["name"], "request");
         assert_eq!(value["points"][0]["kind"], "latency");

@@ -22,10 +22,13 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let mut out = String::new();
     head(&mut out, runs, analysis);
     let Some(point) = analysis.points.first() else {
-        out.push_str(
+        let explained = runs.iter().any(|run| !run.notes.is_empty());
+        out.push_str(if explained {
+            "\nNothing could be measured; the notes say why.\n"
+        } else {
             "\nNo progress point was hit, so there is nothing to rank by. Mark a unit of work with `andweorc::progress!(\"name\")`, or\n\
-             add `andweorc::layer()` to the tracing subscriber and give requests a span; then put load on the program.\n",
-        );
+             add `andweorc::layer()` to the tracing subscriber and give requests a span; then put load on the program.\n"
+        });
         foot(&mut out, runs);
         return out;
     };
@@ -43,24 +46,39 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     } else if !analysis.targets.is_empty() {
         line!(out, "\nNothing that was tested is known to make {} faster.", clean(point));
     }
-    section(&mut out, "What would make it slower (contention, most often):", by(|v| matches!(v, Verdict::Hurts)), |out, target| {
-        line!(out, "   - {}", title(target));
-        if_faster(out, target, point);
-    });
-    section(&mut out, "What would change nothing:", by(|v| matches!(v, Verdict::Nothing)), |out, target| {
-        let burns = target.share.is_some_and(|share| share >= BURNS);
-        let although = if burns { ", although it burns CPU" } else { "" };
-        line!(out, "   - {}{although}: {}", title(target), best_effect(target, point));
-    });
-    section(&mut out, "Not known yet:", by(|v| matches!(v, Verdict::Inconclusive { .. })), |out, target| {
-        let longer = match target.verdict {
-            Verdict::Inconclusive { more_seconds: Some(more) } => {
-                format!("about {} more would tell", seconds(more))
-            }
-            _ => "too few experiments; run longer".to_owned(),
-        };
-        line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
-    });
+    section(
+        &mut out,
+        "What would make it slower (contention, most often):",
+        by(|v| matches!(v, Verdict::Hurts)),
+        |out, target| {
+            line!(out, "   - {}", title(target));
+            if_faster(out, target, point);
+        },
+    );
+    section(
+        &mut out,
+        "What would change nothing:",
+        by(|v| matches!(v, Verdict::Nothing)),
+        |out, target| {
+            let burns = target.share.is_some_and(|share| share >= BURNS);
+            let although = if burns { ", although it burns CPU" } else { "" };
+            line!(out, "   - {}{although}: {}", title(target), best_effect(target, point));
+        },
+    );
+    section(
+        &mut out,
+        "Not known yet:",
+        by(|v| matches!(v, Verdict::Inconclusive { .. })),
+        |out, target| {
+            let longer = match target.verdict {
+                Verdict::Inconclusive { more_seconds: Some(more) } => {
+                    format!("about {} more would tell", seconds(more))
+                }
+                _ => "too few experiments; run longer".to_owned(),
+            };
+            line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
+        },
+    );
     foot(&mut out, runs);
     out
 }
@@ -70,7 +88,7 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
         out.push_str("andweorc: no run\n");
         return;
     };
-    let real: u64 = runs.iter().flat_map(|run| &run.experiments).map(|e| e.real_ns).sum();
+    let real: u64 = runs.iter().map(real_ns).sum();
     let held: usize = runs.iter().map(|run| run.experiments.len()).sum();
     put!(
         out,
@@ -95,12 +113,20 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     }
 }
 
+/// How long a run was, as far as its profile tells.
+fn real_ns(run: &Run) -> u64 {
+    let last = || run.experiments.last().map_or(0, |e| e.start_ns.saturating_add(e.real_ns));
+    run.end.as_ref().map_or_else(last, |end| end.real_ns)
+}
+
 fn foot(out: &mut String, runs: &[Run]) {
     let mut notes = Vec::new();
     for run in runs {
         notes.extend(run.notes.iter().map(|note| note.text.clone()));
         if run.torn {
-            notes.push("the last line of the profile was torn off: the program was killed".to_owned());
+            notes.push(
+                "the last line of the profile was torn off: the program was killed".to_owned(),
+            );
         } else if run.end.is_none() {
             notes.push("the profile has no end: the program was killed, or still runs".to_owned());
         }
@@ -202,7 +228,8 @@ fn seconds(s: f64) -> String {
 
 /// A name with its control characters escaped: what a program calls its spans must not rule the terminal.
 fn clean(name: &str) -> String {
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let escape =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     name.chars().map(escape).collect()
 }
 
@@ -222,7 +249,7 @@ mod tests {
     fn says_what_matters_and_what_changes_nothing_although_it_burns_cpu() {
         let report = report(measured(4));
         let lines = [
-            "andweorc: shop on here (2 cores), 16 experiments and 17 baselines in 35 s",
+            "andweorc: shop on here (2 cores), 16 experiments and 17 baselines in 1 s",
             "  1. span hot (src/shop.rs:10), 20 % of CPU",
             "     if hot were 25 % faster: request throughput +10.0 % [9.",
             "p99 -9.1 % [-9.1, -9.1]",

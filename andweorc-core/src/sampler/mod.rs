@@ -10,11 +10,11 @@ mod ring;
 pub use perf::PerfError;
 
 use crate::ledger::Account;
+use crate::profile::TargetKind;
 use crate::symbols::{Place, Symbols};
 use crate::target::{Target, target};
 use crate::thread::{self, LEDGER};
 use crate::time::Nanos;
-use crate::profile::TargetKind;
 use perf_event::Counter;
 use ring::{Record, Ring};
 use std::collections::HashMap;

@@ -42,7 +42,9 @@ impl PerfError {
 impl fmt::Display for PerfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the kernel refuses perf events ({})", self.source)?;
-        f.write_str(", so lines and functions can't be sampled; tasks and spans are timed and go on. ")?;
+        f.write_str(
+            ", so lines and functions can't be sampled; tasks and spans are timed and go on. ",
+        )?;
         match (self.source.raw_os_error(), self.paranoid) {
             (Some(libc::EACCES | libc::EPERM), Some(paranoid)) if paranoid > 2 => write!(
                 f,

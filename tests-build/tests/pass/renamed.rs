@@ -6,7 +6,10 @@ mod inner {
     }
 }
 
-#[inner::deeper::profiler::main(crate = "crate::inner::deeper::profiler", flavor = "current_thread")]
+#[inner::deeper::profiler::main(
+    crate = "crate::inner::deeper::profiler",
+    flavor = "current_thread"
+)]
 async fn one() -> u32 {
     1
 }

@@ -1,0 +1,159 @@
+//! The options.
+
+use andweorc_core::time::Speedup;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A causal profiler for tokio services: what would make your service faster, by experiment.
+#[derive(Debug, Parser)]
+#[command(name = "cargo-andweorc", bin_name = "cargo andweorc", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo andweorc run --bin shop
+      Build `shop` in release mode, profile it for 30 s, and print what would make it faster
+  cargo andweorc run --duration 1m --points checkout -- --port 8080
+      Rank by the point `checkout`, and start the program with `--port 8080`
+  cargo andweorc report --format json target/andweorc/shop.jsonl
+      Print the report of a profile for machines
+
+The program calls for `#[andweorc::main]` at its main function. Put load on it while it runs.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Build a program, run it under the profiler, and print what would make it faster
+    Run(RunOptions),
+    /// Print the report of a profile
+    Report(ReportOptions),
+}
+
+/// The options of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo andweorc report target/andweorc/shop.jsonl
+  cargo andweorc report --format json target/andweorc/shop.jsonl > report.json
+
+Profiles are merged by concatenating them: cat a.jsonl b.jsonl > both.jsonl")]
+pub(crate) struct ReportOptions {
+    /// Words for people or JSON for machines
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// The profile that a run wrote
+    pub(crate) profile: PathBuf,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// Words.
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// The options of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo andweorc run
+  cargo andweorc run -p shop --bin server --duration 20s -- --port 8080
+  cargo andweorc run --example pipeline --targets parse,store --speedups 0.25,0.5,0.75
+
+Ctrl-C ends the program, and the report is printed. Options that are not given come from the
+environment (ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS,
+ANDWEORC_SPEEDUPS), or are the defaults. The exit code is that of the program.")]
+pub(crate) struct RunOptions {
+    /// The binary to run
+    #[arg(long, value_name = "NAME", conflicts_with = "example")]
+    pub(crate) bin: Option<String>,
+    /// The example to run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) example: Option<String>,
+    /// The package that it is in
+    #[arg(short, long, value_name = "PKG")]
+    pub(crate) package: Option<String>,
+    /// Features to build with, as in `cargo build`
+    #[arg(short = 'F', long)]
+    pub(crate) features: Vec<String>,
+    /// Build with the profile `dev` instead of `release`
+    #[arg(long)]
+    pub(crate) dev: bool,
+    /// Time budget, such as `20s` or `1m30s` [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<String>,
+    /// Names of the targets to test, separated by commas [default: the busiest]
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) targets: Option<String>,
+    /// Names of the points, the one to rank by first [default: andweorc chooses]
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) points: Option<String>,
+    /// Speedups to test, fractions above 0 and up to 1 [default: 0.25,0.5]
+    #[arg(long, value_name = "FRACTIONS", value_parser = speedups)]
+    pub(crate) speedups: Option<String>,
+    /// Where the profile goes [default: <target folder>/andweorc/<program>.jsonl]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
+    /// Arguments of the program
+    #[arg(last = true)]
+    pub(crate) args: Vec<OsString>,
+}
+
+// The program checks its settings too, but only after the build.
+
+fn duration(value: &str) -> Result<String, &'static str> {
+    match humantime::parse_duration(value.trim()) {
+        Ok(time) if !time.is_zero() => Ok(value.to_owned()),
+        _ => Err("not a time above zero with its unit, such as `20s` or `1m30s`"),
+    }
+}
+
+fn speedups(value: &str) -> Result<String, &'static str> {
+    let usable = |one: &str| {
+        let speedup = one.trim().parse().ok().and_then(Speedup::new);
+        speedup.is_some_and(|speedup| speedup > Speedup::ZERO)
+    };
+    if value.split(',').all(usable) {
+        Ok(value.to_owned())
+    } else {
+        Err("not fractions above 0 and up to 1, such as `0.25,0.5` (write 0.25 for 25 %)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_options_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn settings_are_checked_before_the_build() {
+        assert!(duration("1m30s").is_ok() && speedups("0.25, 1").is_ok());
+        for bad in ["20", "0s", "soon", ""] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        for bad in ["25", "0", "0.25,x", "NaN", ""] {
+            assert!(speedups(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_the_program_are_not_ours() {
+        let cli =
+            Cli::parse_from(["cargo-andweorc", "run", "--bin", "a", "--", "--bin", "b", "--", "-p"]);
+        let Command::Run(options) = cli.command else { panic!("{cli:?}") };
+        assert_eq!(options.bin.as_deref(), Some("a"));
+        assert_eq!(options.args, ["--bin", "b", "--", "-p"]);
+    }
+}

@@ -1,0 +1,4 @@
+#[andweorc::test(crate = "andweorc::")]
+async fn test() {}
+
+fn main() {}
