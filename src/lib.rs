@@ -1,8 +1,8 @@
 //! **andweorc** is a causal profiler for tokio services. It tells what would make a service faster: *"if `stock` were 25 %
 //! faster, your throughput would rise by 15 % and your p99 fall by 12 %; and `render`, which burns most of your CPU, would change
 //! nothing."* It finds out by experiments inside the running program: while the target runs, everything else is delayed, which is the
-//! same as having made the target faster (virtual speedup: Curtsinger & Berger, *Coz*, SOSP 2015). What that takes for async tasks is in
-//! [`docs`].
+//! same as having made the target faster (virtual speedup: Curtsinger & Berger, *Coz*, SOSP 2015). What that takes for async tasks is in the
+//! documentation of `andweorc_core::ledger`.
 //!
 //! # Adding it to a service
 //!

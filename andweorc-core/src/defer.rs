@@ -6,7 +6,7 @@
 //! target runs, so that what has come due by the real clock is looked at again, and sleeps again, until V is there.
 //!
 //! The thread comes back late from its sleep, and what is late would be lost to the task. It measures by how much it is late
-//! and gets up that much earlier ([`Lead`]).
+//! and gets up that much earlier (`Lead`).
 //!
 //! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once.
 

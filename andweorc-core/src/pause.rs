@@ -2,7 +2,7 @@
 //!
 //! A sleeping thread comes back late: by about 80 us with the kernel's default timer slack of 50 us, by about 30 us
 //! (99th percentile 100 us) without slack, on a virtual machine with Linux 6. So a pause asks for no slack while it sleeps, sleeps
-//! until [`SPIN`] before its end and spins for the rest. What it still overshoots is told to the ledger as credit.
+//! until 50 us before its end and spins for the rest. What it still overshoots is told to the ledger as credit.
 
 use crate::clock;
 use crate::time::{Nanos, Real};

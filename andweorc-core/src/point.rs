@@ -155,7 +155,7 @@ impl Point {
     }
 
     /// Ends the interval of this latency point that began last on the calling thread. Without one it is counted as
-    /// [unmatched](unmatched).
+    /// [`unmatched`].
     pub fn end(&self) {
         let begin = BEGUN.try_with(|begun| {
             let mut begun = begun.borrow_mut();

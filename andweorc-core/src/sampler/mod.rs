@@ -1,7 +1,7 @@
 //! Sampling where threads spend their CPU time, for line targets.
 //!
 //! Each registered thread has a perf event of its own ([`register`]) that writes its call chain into a ring at every period. One
-//! thread drains all rings every [`DRAIN`] while a [`Sampling`] lives, resolves what it finds to lines, counts it, and credits the ledger when the line is
+//! thread drains all rings every 200 us while a [`Sampling`] lives, resolves what it finds to lines, counts it, and credits the ledger when the line is
 //! the target of the running experiment. Threads of andweorc are never registered, so they are never sampled.
 
 mod perf;
