@@ -23,13 +23,13 @@ Examples:
   cargo andweorc report --format json target/andweorc/shop.jsonl
       Print the report of a profile for machines
 
-The program calls for `#[andweorc::main]` at its main function. Put load on it while it runs.";
+The program needs `#[andweorc::main]` at its main function. Put load on it while it runs.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build a program, run it under the profiler, and print what would make it faster
-    Run(RunOptions),
+    Run(Box<RunOptions>),
     /// Print the report of a profile
     Report(ReportOptions),
 }
@@ -98,7 +98,7 @@ pub(crate) struct RunOptions {
     /// Speedups to test, fractions above 0 and up to 1 [default: 0.25,0.5]
     #[arg(long, value_name = "FRACTIONS", value_parser = speedups)]
     pub(crate) speedups: Option<String>,
-    /// Where the profile goes [default: <target folder>/andweorc/<program>.jsonl]
+    /// Where the profile goes [default: andweorc/PROGRAM.jsonl in the target folder]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// Arguments of the program
@@ -150,8 +150,17 @@ mod tests {
 
     #[test]
     fn arguments_of_the_program_are_not_ours() {
-        let cli =
-            Cli::parse_from(["cargo-andweorc", "run", "--bin", "a", "--", "--bin", "b", "--", "-p"]);
+        let cli = Cli::parse_from([
+            "cargo-andweorc",
+            "run",
+            "--bin",
+            "a",
+            "--",
+            "--bin",
+            "b",
+            "--",
+            "-p",
+        ]);
         let Command::Run(options) = cli.command else { panic!("{cli:?}") };
         assert_eq!(options.bin.as_deref(), Some("a"));
         assert_eq!(options.args, ["--bin", "b", "--", "-p"]);

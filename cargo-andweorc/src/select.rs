@@ -16,14 +16,9 @@ pub(crate) struct Program {
     pub(crate) example: bool,
 }
 
-impl Program {
-    /// Whether this is the program, of the targets of its package.
-    pub(crate) fn is(&self, target: &Target) -> bool {
-        target.name == self.name && if self.example { target.is_example() } else { target.is_bin() }
-    }
-}
-
 /// Chooses as `cargo run` does: what the options name, else the package's `default-run`, else the only binary there is.
+///
+/// `folder` is where the command was started.
 pub(crate) fn select(
     metadata: &Metadata,
     options: &RunOptions,
@@ -31,15 +26,117 @@ pub(crate) fn select(
 ) -> Result<Program, SelectError> {
     let packages = packages(metadata, options.package.as_deref(), folder)?;
     let example = options.example.is_some();
-    let asked = options.bin.as_ref().or(options.example.as_ref());
-    let all: Vec<(&Package, Program)> = packages
+    let kind = |target: &&Target| if example { target.is_example() } else { target.is_bin() };
+    let program = |package: &Package, name: &str| Program {
+        package: package.id.clone(),
+        name: name.to_owned(),
+        example,
+    };
+    let all: Vec<Program> = packages
         .iter()
-        .flat_map(|package| package.targets.iter().map(move |target| (*package, target)))
-        .filter(|(_, target)| if example { target.is_example() } else { target.is_bin() })
-        .map(|(package, target)| {
-            (*package, Program { package: package.id.clone(), name: target.name.clone(), example })
+        .flat_map(|package| {
+            let targets = package.targets.iter().filter(kind);
+            targets.map(|target| program(package, &target.name))
         })
-        .map(|(package, program)| (package, program))
         .collect();
-    todo_placeholder()
+    let names = || all.iter().map(|program| program.name.clone()).collect();
+    if let Some(name) = options.bin.as_ref().or(options.example.as_ref()) {
+        let found: Vec<&Program> = all.iter().filter(|program| program.name == *name).collect();
+        return match found[..] {
+            [one] => Ok(one.clone()),
+            [] => Err(SelectError::NoSuch { name: name.clone(), example, names: names() }),
+            _ => Err(SelectError::InSeveralPackages(name.clone())),
+        };
+    }
+    let defaults: Vec<Program> = packages
+        .iter()
+        .filter_map(|package| Some(program(package, package.default_run.as_deref()?)))
+        .collect();
+    match (&defaults[..], &all[..]) {
+        ([one], _) | (_, [one]) => Ok(one.clone()),
+        (_, []) => Err(SelectError::NoBinary),
+        _ => Err(SelectError::Several(names())),
+    }
+}
+
+/// The packages that cargo would take: the one named, else the one of the folder, else the default members.
+fn packages<'a>(
+    metadata: &'a Metadata,
+    name: Option<&str>,
+    folder: &Path,
+) -> Result<Vec<&'a Package>, SelectError> {
+    let members = metadata.workspace_packages();
+    if let Some(name) = name {
+        let found = members.iter().find(|package| package.name.as_str() == name);
+        return found.map(|package| vec![*package]).ok_or_else(|| SelectError::NoPackage {
+            name: name.to_owned(),
+            names: members.iter().map(|package| package.name.to_string()).collect(),
+        });
+    }
+    let manifest = folder.ancestors().map(|at| at.join("Cargo.toml")).find(|file| file.exists());
+    let at_root =
+        manifest.as_deref() == Some(metadata.workspace_root.join("Cargo.toml").as_std_path());
+    let here = members
+        .iter()
+        .find(|package| manifest.as_deref() == Some(package.manifest_path.as_std_path()));
+    Ok(match here {
+        Some(package) if !at_root => vec![*package],
+        _ => metadata.workspace_default_packages(),
+    })
+}
+
+/// No program, or none in particular, is meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SelectError {
+    /// The workspace has no such package.
+    NoPackage {
+        /// The one asked for.
+        name: String,
+        /// Those there are.
+        names: Vec<String>,
+    },
+    /// There is no binary or example of this name.
+    NoSuch {
+        /// The one asked for.
+        name: String,
+        /// Whether an example was asked for.
+        example: bool,
+        /// Those there are.
+        names: Vec<String>,
+    },
+    /// More than one package has the program.
+    InSeveralPackages(String),
+    /// There is no binary.
+    NoBinary,
+    /// There are these binaries, and none is chosen.
+    Several(Vec<String>),
+}
+
+impl fmt::Display for SelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SelectError::NoPackage { name, names } => {
+                write!(f, "the workspace has no package `{name}`; it has {}", list(names))
+            }
+            SelectError::NoSuch { name, example, names } => {
+                let kind = if *example { "example" } else { "binary" };
+                write!(f, "there is no {kind} `{name}`; there is {}", list(names))
+            }
+            SelectError::InSeveralPackages(name) => {
+                write!(f, "several packages have `{name}`: choose one with `-p PKG`")
+            }
+            SelectError::NoBinary => f.write_str(
+                "there is no binary to run: choose an example with `--example NAME`, or a package with `-p PKG`",
+            ),
+            SelectError::Several(names) => {
+                write!(f, "there are several binaries: choose one with `--bin NAME`: {}", list(names))
+            }
+        }
+    }
+}
+
+impl error::Error for SelectError {}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

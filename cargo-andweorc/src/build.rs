@@ -1,0 +1,125 @@
+//! `cargo build` with what a profile needs: line tables, symbols and frame pointers.
+//!
+//! Cargo takes flags for rustc from one of several places (`RUSTFLAGS`, `target.*.rustflags`, `build.rustflags`) and
+//! ignores the others, so that a flag added to one place could switch off the project's own (`--cfg tokio_unstable`, most
+//! often). Therefore this program stands between cargo and rustc as `RUSTC_WRAPPER`, and adds its flag to whatever cargo says.
+
+use crate::cli::RunOptions;
+use crate::select::Program;
+use cargo_metadata::{Message, Metadata};
+use std::ffi::OsString;
+use std::io::{self, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::{env, error, fmt};
+
+/// Set for the wrapper, to the wrapper that it replaces (empty: none).
+const WRAPPED: &str = "CARGO_ANDWEORC_RUSTC_WRAPPER";
+
+/// Builds the program, cargo's diagnostics going to stderr, and tells where its executable is.
+pub(crate) fn build(
+    metadata: &Metadata,
+    options: &RunOptions,
+    program: &Program,
+) -> Result<PathBuf, BuildError> {
+    let mut cargo = cargo_build(metadata, options, program).map_err(BuildError::Start)?;
+    let mut cargo = cargo.stdout(Stdio::piped()).spawn().map_err(BuildError::Start)?;
+    let out = BufReader::new(cargo.stdout.take().expect("it is piped"));
+    let mut executable = None;
+    for message in Message::parse_stream(out) {
+        if let Message::CompilerArtifact(artifact) = message.map_err(BuildError::Messages)? {
+            let target = &artifact.target;
+            let kind = if program.example { target.is_example() } else { target.is_bin() };
+            if kind && target.name == program.name && artifact.package_id == program.package {
+                executable = artifact.executable.map(PathBuf::from);
+            }
+        }
+    }
+    if !cargo.wait().map_err(BuildError::Messages)?.success() {
+        return Err(BuildError::Failed);
+    }
+    executable.ok_or_else(|| BuildError::NoExecutable(program.name.clone()))
+}
+
+fn cargo_build(
+    metadata: &Metadata,
+    options: &RunOptions,
+    program: &Program,
+) -> io::Result<Command> {
+    let profile = if options.dev { "dev" } else { "release" };
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .args(["build", "--message-format=json-render-diagnostics", "--profile", profile])
+        .args(["--config", &format!("profile.{profile}.debug=\"line-tables-only\"")])
+        .args(["--config", &format!("profile.{profile}.strip=\"none\"")])
+        .arg("--target-dir")
+        .arg(metadata.target_directory.join("andweorc/build"))
+        .args(["--package", &program.package.repr])
+        .args([if program.example { "--example" } else { "--bin" }, &program.name])
+        .env(WRAPPED, env::var_os("RUSTC_WRAPPER").unwrap_or_default())
+        .env("RUSTC_WRAPPER", env::current_exe()?);
+    for features in &options.features {
+        cargo.args(["--features", features]);
+    }
+    Ok(cargo)
+}
+
+/// Whether cargo started this program in rustc's stead.
+pub(crate) fn is_rustc_wrapper() -> bool {
+    env::var_os(WRAPPED).is_some()
+}
+
+/// Becomes rustc, or the wrapper that was set before; returns only if that fails.
+pub(crate) fn wrap_rustc() -> Box<dyn error::Error> {
+    let before = env::var_os(WRAPPED).filter(|wrapper| !wrapper.is_empty());
+    let mut command: Vec<OsString> = before.into_iter().chain(env::args_os().skip(1)).collect();
+    if command.is_empty() {
+        return format!(
+            "{WRAPPED} is set, which cargo-andweorc sets only while it builds: unset it"
+        )
+        .into();
+    }
+    let rustc = command.remove(0);
+    let error = Command::new(&rustc)
+        .args(command)
+        .arg("-Cforce-frame-pointers=yes")
+        .env_remove(WRAPPED)
+        .exec();
+    format!("{} can't be started: {error}", rustc.display()).into()
+}
+
+/// A program that can't be built.
+#[derive(Debug)]
+pub(crate) enum BuildError {
+    /// Cargo can't be started.
+    Start(io::Error),
+    /// What cargo says can't be read.
+    Messages(io::Error),
+    /// The build failed, and cargo said why.
+    Failed,
+    /// The build made no executable of the program.
+    NoExecutable(String),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Start(source) => write!(f, "cargo can't be started: {source}"),
+            BuildError::Messages(source) => write!(f, "what cargo says can't be read: {source}"),
+            BuildError::Failed => f.write_str("the build failed, see above"),
+            BuildError::NoExecutable(name) => {
+                write!(f, "cargo built no executable `{name}`; is it a library?")
+            }
+        }
+    }
+}
+
+impl error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            BuildError::Start(source) | BuildError::Messages(source) => Some(source),
+            BuildError::Failed | BuildError::NoExecutable(_) => None,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Build, run, report.
+
+use crate::cli::RunOptions;
+use crate::{build, child, report, select};
+use andweorc_core::profile::{Profile, ReadErrorKind};
+use cargo_metadata::MetadataCommand;
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::SystemTime;
+use std::{env, path};
+
+/// Does what `cargo andweorc run` is for. The exit code is the program's.
+pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let folder = env::current_dir()?;
+    let metadata = MetadataCommand::new().no_deps().exec().map_err(no_project)?;
+    let program = select::select(&metadata, options, &folder)?;
+    let executable = build::build(&metadata, options, &program)?;
+    let out = out(options, metadata.target_directory.as_std_path(), &program.name)?;
+
+    let before = state(&out);
+    let status = child::run(&mut command(&executable, options, &out))
+        .map_err(|error| format!("{} can't be started: {error}", executable.display()))?;
+    let code = child::exit_code(status);
+    let profile = if before.is_some() && state(&out) == before {
+        None
+    } else {
+        match Profile::read(&out) {
+            Ok(profile) => Some(profile),
+            Err(error) if is_absent(error.kind()) => None,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let Some(profile) = profile else {
+        eprintln!("error: {}", no_profile(&program.name, &out));
+        return Ok(if status.success() { ExitCode::from(crate::FAILED) } else { code });
+    };
+    let printed = report::print(&report::words(&profile));
+    eprintln!("as JSON: cargo andweorc report --format json {}", quoted(&out));
+    Ok(if status.success() { printed } else { code })
+}
+
+/// The program with its settings. Those that no option gives stay as they are in the environment.
+fn command(executable: &Path, options: &RunOptions, out: &Path) -> Command {
+    let mut command = Command::new(executable);
+    command.args(&options.args).env("ANDWEORC_ENABLED", "1").env("ANDWEORC_OUT", out);
+    let settings = [
+        ("ANDWEORC_DURATION", &options.duration),
+        ("ANDWEORC_TARGETS", &options.targets),
+        ("ANDWEORC_POINTS", &options.points),
+        ("ANDWEORC_SPEEDUPS", &options.speedups),
+    ];
+    for (name, value) in settings {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    command
+}
+
+/// Where the profile goes, absolute, since the program may change its folder.
+fn out(options: &RunOptions, target_folder: &Path, name: &str) -> io::Result<PathBuf> {
+    let from_env = || env::var_os("ANDWEORC_OUT").filter(|out| !out.is_empty()).map(PathBuf::from);
+    let default = || target_folder.join("andweorc").join(format!("{name}.jsonl"));
+    path::absolute(options.out.clone().or_else(from_env).unwrap_or_else(default))
+}
+
+/// What tells a profile that the program wrote from one that an earlier run left.
+fn state(out: &Path) -> Option<(u64, Option<SystemTime>)> {
+    let file = fs::metadata(out).ok()?;
+    Some((file.len(), file.modified().ok()))
+}
+
+fn is_absent(kind: &ReadErrorKind) -> bool {
+    match kind {
+        ReadErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
+        ReadErrorKind::Empty => true,
+        _ => false,
+    }
+}
+
+fn no_project(error: cargo_metadata::Error) -> String {
+    let why = match error {
+        cargo_metadata::Error::CargoMetadata { stderr } => stderr.trim_end().to_owned(),
+        error => error.to_string(),
+    };
+    format!(
+        "no cargo project that can be built is here; start the command in the folder of one. \
+         cargo says:\n{why}"
+    )
+}
+
+fn no_profile(name: &str, out: &Path) -> String {
+    format!(
+        "`{name}` wrote no profile to {}. Either its main function lacks `#[andweorc::main]`, or it ended before it began to \
+         profile, or a message of it above says why",
+        out.display()
+    )
+}
+
+/// A path as a shell wants it.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_the_shell() {
+        assert_eq!(quoted(Path::new("/a/b-1.jsonl")), "/a/b-1.jsonl");
+        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+    }
+}

@@ -1,0 +1,102 @@
+//! `cargo andweorc report`.
+
+mod common;
+
+use common::{command, profile, stderr, stdout};
+use serde_json::Value;
+use std::fs;
+use std::process::Output;
+
+/// The report of a file of this content.
+fn report(content: &str, options: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.jsonl");
+    fs::write(&file, content).unwrap();
+    command().arg("report").args(options).arg(&file).output().unwrap()
+}
+
+/// The message with which such a file is refused.
+fn refusal(content: &str) -> String {
+    let output = report(content, &[]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
+    let message = stderr(&output);
+    assert!(message.starts_with("error: ") && message.contains("run.jsonl"), "{message}");
+    message
+}
+
+#[test]
+fn text_names_what_matters_and_what_does_not() {
+    let output = report(&profile(), &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("1. span stock (src/shop.rs:12), 20 % of CPU"), "{text}");
+    assert!(text.contains("if stock were 50 % faster: checkout throughput +20."), "{text}");
+    assert!(!text.contains("2. task audit") && text.contains("task audit"), "{text}");
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract() {
+    let output = report(&profile(), &["--format", "json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["points"][0]["name"], "checkout");
+    let target = &report["targets"][0];
+    assert_eq!((&target["kind"], &target["name"]), (&"span".into(), &"stock".into()));
+    for key in ["point", "metric", "speedup", "effect_pct", "ci_low", "ci_high", "n"] {
+        assert!(!target["effects"][0][key].is_null(), "{key} in {target}");
+    }
+    for key in ["point", "metric", "slope", "ci_low", "ci_high"] {
+        assert!(!target["impacts"][0][key].is_null(), "{key} in {target}");
+    }
+}
+
+#[test]
+fn cargo_puts_its_own_name_for_the_command_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.jsonl");
+    fs::write(&file, profile()).unwrap();
+    let output = command().args(["andweorc", "report"]).arg(&file).output().unwrap();
+    assert!(stdout(&output).contains("span stock"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_torn_profile_is_read_up_to_its_last_whole_line() {
+    let whole = profile();
+    let output = report(&whole[..whole.len() - 30], &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("span stock") && text.contains("torn off"), "{text}");
+}
+
+#[test]
+fn merged_profiles_are_one_report() {
+    let output = report(&(profile() + &profile()), &[]);
+    assert!(stdout(&output).contains("2 runs"), "{}", stdout(&output));
+}
+
+#[test]
+fn what_is_no_profile_is_refused_with_the_reason() {
+    assert!(refusal("<html>\n<body>\n").contains("is not a profile"));
+    assert!(refusal("").contains("is empty"));
+    let newer = profile().replace(r#""schema":1"#, r#""schema":7"#);
+    assert!(refusal(&newer).contains("schema version 7"));
+    let damaged = profile().replacen(r#""kind":"span""#, r#""kind":42"#, 1);
+    assert!(refusal(&damaged).contains("line 2"));
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let output = command().args(["report", "/nowhere/run.jsonl"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/nowhere/run.jsonl: can't be read"), "{}", stderr(&output));
+}
+
+#[test]
+fn help_has_examples() {
+    for arguments in [&["andweorc", "--help"][..], &["run", "--help"], &["report", "--help"]] {
+        let output = command().args(arguments).output().unwrap();
+        let help = stdout(&output);
+        assert!(output.status.success() && help.contains("Examples:\n  cargo andweorc "), "{help}");
+        assert!(help.contains("Usage: cargo andweorc"), "{help}");
+    }
+}
