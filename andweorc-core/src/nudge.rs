@@ -22,10 +22,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often the thread looks.
-const PERIOD: Duration = Duration::from_micros(250);
+const PERIOD: Duration = Duration::from_micros(500);
 
 /// What a thread may owe without being told.
-const LEAST: Nanos = Nanos::from_micros(50);
+const LEAST: Nanos = Nanos::from_micros(100);
 
 const SIGNAL: Signal = Signal::SIGURG;
 
