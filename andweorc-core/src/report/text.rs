@@ -72,7 +72,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
         |out, target| {
             let longer = match target.verdict {
                 Verdict::Inconclusive { more_seconds: Some(more) } => {
-                    format!("about {} more would tell", seconds(more))
+                    format!("about {} more would tell", seconds(more.max(1.0)))
                 }
                 _ => "too few experiments; run longer".to_owned(),
             };

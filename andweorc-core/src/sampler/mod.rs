@@ -160,3 +160,32 @@ pub(crate) fn line_target(place: &Place) -> &'static Target {
     let name = format!("{}:{}", place.file, place.line);
     target(TargetKind::Line, &name, Some(&place.file), Some(place.line))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn a_registered_thread_that_works_is_sampled() {
+        let sampling = Sampling::start(Symbols::of_this_program().unwrap());
+        let worker = std::thread::spawn(|| {
+            if let Err(error) = register() {
+                println!("skipped: {error}");
+                return false;
+            }
+            register().expect("once is enough");
+            let begun = clock::thread_cpu();
+            while clock::thread_cpu() - begun < Nanos::from_millis(100) {}
+            // The rings are drained while the thread lives.
+            std::thread::sleep(Duration::from_millis(100));
+            true
+        });
+        let samples = sampling.take().samples;
+        if worker.join().unwrap() {
+            let samples = samples + sampling.take().samples;
+            assert!(samples > 0, "100 ms of work and not one sample");
+            assert!(threads().is_empty(), "the thread is unregistered when it ends");
+        }
+    }
+}
