@@ -277,6 +277,13 @@ impl Runner {
                  where they work beside the target"
             ));
         }
+        let unmatched = crate::point::unmatched();
+        if unmatched > 0 {
+            self.note(format!(
+                "{unmatched} intervals were ended by `end!` on a thread where none had begun, and are not measured: in async code use a \
+                 tracing span"
+            ));
+        }
         let experiments = self.run.experiments.len() as u32;
         let spoiled = self.run.experiments.iter().filter(|e| e.spoiled.is_some()).count() as u32;
         self.write(Record::End(EndRecord {
