@@ -43,7 +43,7 @@ mod classic;
 mod macros;
 mod start;
 
-pub use andweorc_core::estimate::{Analysis, Verdict};
+pub use andweorc_core::estimate::{Analysis, Metric, Verdict};
 pub use andweorc_core::experiment::Status;
 pub use andweorc_core::runner;
 pub use andweorc_core::sampler::PerfError;

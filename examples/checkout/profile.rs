@@ -2,7 +2,7 @@
 
 use crate::common::work::Pace;
 use crate::costs::PARTS;
-use andweorc::{Outcome, Session, Settings, Verdict};
+use andweorc::{Metric, Outcome, Session, Settings, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::env::var_os;
 use std::error::Error;
@@ -11,6 +11,12 @@ use std::time::{Duration, Instant};
 
 /// How long the experiments last when neither the command line nor the environment says so.
 const DURATION: Duration = Duration::from_secs(45);
+
+/// The share of the CPU time from which a part is worth a word although it changes nothing.
+const HUNGRY: f64 = 0.1;
+
+/// An effect is next to nothing when its whole interval is within so many points of zero.
+const LITTLE: f64 = 3.0;
 
 /// Runs the experiments. Ends when the ranking is settled or the time is up.
 pub(crate) fn run(duration: Option<Duration>) -> Result<Outcome, Box<dyn Error>> {
@@ -72,6 +78,20 @@ impl Progress {
 /// Prints the ranking, where the profile is, and how to check its first line.
 pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
     println!("\n{}", outcome.report());
+    for target in &outcome.analysis().targets {
+        let effect = target.effects_on("checkout", Metric::Throughput).next_back();
+        let (Some(effect), Some(share)) = (effect, target.share) else { continue };
+        let (Some(low), Some(high)) = (effect.ci_low, effect.ci_high) else { continue };
+        if share >= HUNGRY && low > -LITTLE && high < LITTLE {
+            println!(
+                "`{}` burns {:.0} % of the CPU, and making it {:.0} % faster would change next to nothing: {:+.1} % [{low:+.1}, {high:+.1}].",
+                target.name,
+                share * 100.0,
+                effect.speedup * 100.0,
+                effect.effect_pct
+            );
+        }
+    }
     println!("Profile: {}", outcome.profile_path().display());
     let first = outcome.analysis().targets.first().filter(|target| {
         target.verdict == Verdict::Matters && PARTS.contains(&target.name.as_str())
