@@ -20,6 +20,12 @@ pub fn process_cpu() -> Nanos {
     Nanos(read(CLOCK_PROCESS_CPUTIME_ID))
 }
 
+/// How many of the kernel's ticks, the unit of /proc/stat, make a second.
+pub(crate) fn ticks_per_second() -> f64 {
+    // SAFETY: takes a plain number and touches no memory of ours.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
+}
+
 /// CPU time that a thread of this process has used, by its kernel id. `None` when there is no such thread.
 pub(crate) fn cpu_of_thread(tid: i32) -> Option<Nanos> {
     // The kernel's encoding of a thread's CPU clock: see MAKE_THREAD_CPUCLOCK in its posix-timers.h.

@@ -1,7 +1,7 @@
 //! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did meanwhile.
 
 use crate::clock;
-use crate::experiment::noise::Noise;
+use crate::experiment::noise::{Noise, Watch};
 use crate::nudge::Nudger;
 use crate::point::{Point, points};
 use crate::profile::{ExperimentRecord, PointCount, PointKind};
@@ -93,6 +93,7 @@ pub struct Experimenter {
     start: Real,
     next: u32,
     stop: Arc<Stop>,
+    watch: Watch,
     /// Looks for threads that lag as long as this lives.
     _nudger: Nudger,
 }
@@ -110,6 +111,7 @@ impl Experimenter {
             start: clock::now(),
             next: 0,
             stop: Arc::default(),
+            watch: Watch::default(),
             _nudger: Nudger::start(),
         })
     }
@@ -164,7 +166,7 @@ impl Experimenter {
             real_ns: to_ns(after.at - before.at),
             delay_ns: to_ns(after.owed - before.owed),
             points: counts,
-            spoiled: after.noise.spoiled_since(&before.noise),
+            spoiled: self.watch.spoiled(&before.noise, &after.noise),
         })
     }
 }

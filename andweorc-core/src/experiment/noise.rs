@@ -1,15 +1,72 @@
 //! What else the machine did during an experiment.
 
+use crate::clock;
+use crate::time::Nanos;
+use std::collections::VecDeque;
 use std::fs;
 
 /// Above this share of stolen time an experiment is spoiled: the truth itself was another one meanwhile.
 const MOST_STOLEN: f64 = 0.05;
 
-/// Ticks of all processors since boot, as /proc/stat counts them.
+/// By how much the share that other processes used may exceed what they use otherwise: a load generator on this machine is always there, a compiler
+/// that starts is not. The kernel counts in ticks of some ms, so that the share of a short experiment is known to a few hundredths only.
+const MOST_FOREIGN: f64 = 0.10;
+
+/// From so many experiments it is known what others use otherwise.
+const KNOWN: usize = 3;
+
+/// So many experiments back count for it.
+const LAST: usize = 15;
+
+/// Tells which experiments are spoiled.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// Shares of all processors that other processes used, in the last experiments.
+    foreign: VecDeque<f64>,
+}
+
+impl Watch {
+    /// Why what happened between two readings must not be used, if so.
+    pub(crate) fn spoiled(&mut self, before: &Noise, after: &Noise) -> Option<String> {
+        let all = after.all.checked_sub(before.all).filter(|&all| all > 0)? as f64;
+        let share = |before: u64, after: u64| after.saturating_sub(before) as f64 / all;
+        let stolen = share(before.stolen, after.stolen);
+        let own = (after.own - before.own).as_secs_f64() * after.ticks_per_second / all;
+        let foreign = (share(before.busy, after.busy) - own).max(0.0);
+
+        let usual = (self.foreign.len() >= KNOWN).then(|| median(self.foreign.iter().copied()));
+        if self.foreign.len() == LAST {
+            self.foreign.pop_front();
+        }
+        self.foreign.push_back(foreign);
+
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        if stolen > MOST_STOLEN {
+            return Some(format!("the machine stole {} of the time", percent(stolen)));
+        }
+        let usual = usual.filter(|usual| foreign - usual > MOST_FOREIGN)?;
+        Some(format!(
+            "other processes used {} of the machine, {} otherwise",
+            percent(foreign),
+            percent(usual)
+        ))
+    }
+}
+
+fn median(of: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = of.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// Ticks of all processors since boot, as /proc/stat counts them, and this process's part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Noise {
     all: u64,
+    busy: u64,
     stolen: u64,
+    own: Nanos,
+    ticks_per_second: f64,
 }
 
 impl Noise {
@@ -17,27 +74,26 @@ impl Noise {
     pub(crate) fn read() -> Noise {
         fs::read_to_string("/proc/stat")
             .ok()
-            .and_then(|text| Noise::parse(&text))
+            .and_then(|text| Noise::parse(&text, clock::process_cpu()))
             .unwrap_or_default()
     }
 
     /// Parses the first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`.
-    fn parse(text: &str) -> Option<Noise> {
+    fn parse(text: &str, own: Nanos) -> Option<Noise> {
         let mut fields = text.lines().next()?.split_ascii_whitespace();
         if fields.next()? != "cpu" {
             return None;
         }
         // Guest time is contained in user time already.
         let ticks: Vec<u64> = fields.take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
-        Some(Noise { all: ticks.iter().sum(), stolen: ticks.get(7).copied()? })
-    }
-
-    /// Why what happened since `before` must not be used, if so.
-    pub(crate) fn spoiled_since(&self, before: &Noise) -> Option<String> {
-        let all = self.all.checked_sub(before.all).filter(|&all| all > 0)?;
-        let share = self.stolen.saturating_sub(before.stolen) as f64 / all as f64;
-        (share > MOST_STOLEN)
-            .then(|| format!("the machine stole {:.0} % of the time", share * 100.0))
+        let &[user, nice, system, _, _, irq, softirq, stolen] = &ticks[..] else { return None };
+        Some(Noise {
+            all: ticks.iter().sum(),
+            busy: user + nice + system + irq + softirq,
+            stolen,
+            own,
+            ticks_per_second: clock::ticks_per_second(),
+        })
     }
 }
 
@@ -50,13 +106,51 @@ mod tests {
         assert!(Noise::read().all > 0);
     }
 
+    fn reading(all: u64, busy: u64, stolen: u64, own_ticks: i64) -> Noise {
+        Noise {
+            all,
+            busy,
+            stolen,
+            own: Nanos::from_millis(10 * own_ticks),
+            ticks_per_second: 100.0,
+        }
+    }
+
+    #[test]
+    fn parses_what_the_kernel_writes() {
+        let line = "cpu  50 1 20 120 7 2 3 10 40 0\ncpu0 ..";
+        let noise = Noise::parse(line, Nanos(5)).unwrap();
+        assert_eq!((noise.all, noise.busy, noise.stolen, noise.own), (213, 76, 10, Nanos(5)));
+        assert_eq!(Noise::parse("intr 1 2", Nanos(0)), None);
+        assert_eq!(Noise::parse("cpu 1 x", Nanos(0)), None);
+        assert_eq!(Noise::parse("cpu 1 2 3", Nanos(0)), None);
+    }
+
     #[test]
     fn says_how_much_was_stolen() {
-        let before = Noise::parse("cpu  10 0 10 80 0 0 0 0 0 0\ncpu0 ..").unwrap();
-        let after = Noise::parse("cpu  50 0 20 120 0 0 0 10 40 0\n").unwrap();
-        assert_eq!(after.spoiled_since(&before).unwrap(), "the machine stole 10 % of the time");
-        assert_eq!(before.spoiled_since(&before), None);
-        assert_eq!(Noise::parse("intr 1 2"), None);
-        assert_eq!(Noise::parse("cpu 1 x"), None);
+        let mut watch = Watch::default();
+        let (before, after) = (reading(100, 20, 0, 10), reading(200, 60, 10, 50));
+        assert_eq!(watch.spoiled(&before, &after).unwrap(), "the machine stole 10 % of the time");
+        assert_eq!(watch.spoiled(&before, &before), None);
+    }
+
+    #[test]
+    fn says_when_others_use_more_than_otherwise() {
+        let mut watch = Watch::default();
+        let start = reading(0, 0, 0, 0);
+        // The load generator always uses a fifth.
+        for _ in 0..KNOWN {
+            assert_eq!(watch.spoiled(&start, &reading(100, 70, 0, 50)), None);
+        }
+        assert_eq!(watch.spoiled(&start, &reading(100, 75, 0, 48)), None);
+        assert_eq!(
+            watch.spoiled(&start, &reading(100, 80, 0, 40)).unwrap(),
+            "other processes used 40 % of the machine, 20 % otherwise"
+        );
+        // What goes on for long is how the machine is.
+        for _ in 0..LAST {
+            watch.spoiled(&start, &reading(100, 80, 0, 40));
+        }
+        assert_eq!(watch.spoiled(&start, &reading(100, 80, 0, 40)), None);
     }
 }
