@@ -235,7 +235,7 @@ pub fn entity_at(now: Real) -> Option<Virtual> {
 }
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
-/// followed by one of [`exit`] with the answer, in reverse order.
+/// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
 #[must_use = "hand the answer to `exit`"]
 pub fn enter(target: &Target, now: Real) -> Entered {
     let credited = is_target(target);
@@ -259,6 +259,20 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
     })
 }
 
+/// The calling thread leaves what it entered before `above`, the next stay that goes on.
+pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
+    with(|thread| {
+        if entered.credited {
+            thread.exit(now);
+        }
+    });
+    let alone = above.at - entered.at;
+    let own = alone - above.inner;
+    // The time that both cover is in the busy time of `above` when that is left.
+    above.inner = entered.inner + alone;
+    Stay { busy: now - entered.at, own }
+}
+
 /// A stay in a target that goes on.
 #[derive(Clone, Copy, Debug)]
 pub struct Entered {
@@ -266,6 +280,13 @@ pub struct Entered {
     at: Real,
     /// Time spent so far in targets inside the one around this.
     inner: Nanos,
+}
+
+impl Entered {
+    /// When it began.
+    pub fn at(&self) -> Real {
+        self.at
+    }
 }
 
 /// A stay in a target that is over.
@@ -412,6 +433,25 @@ mod tests {
         assert_eq!(exit(nested, Real(50)), Stay { busy: Nanos(5), own: Nanos(5) });
         assert_eq!(exit(second, Real(60)), Stay { busy: Nanos(20), own: Nanos(15) });
         assert_eq!(exit(task, Real(100)), Stay { busy: Nanos(100), own: Nanos(60) });
+    }
+
+    #[test]
+    fn what_is_left_out_of_order_is_timed_until_it_is_left() {
+        let target = |name| target(TargetKind::Span, name, None, None);
+        let around = enter(target("around"), Real(0));
+        let first = enter(target("first"), Real(10));
+        let before = enter(target("before"), Real(20));
+        assert_eq!(exit(before, Real(25)), Stay { busy: Nanos(5), own: Nanos(5) });
+        let mut second = enter(target("second"), Real(40));
+        assert_eq!(
+            exit_under(first, &mut second, Real(70)),
+            Stay { busy: Nanos(60), own: Nanos(25) },
+            "its own from 10 to 20 and from 25 to 40",
+        );
+        let inside = enter(target("inside"), Real(80));
+        assert_eq!(exit(inside, Real(83)), Stay { busy: Nanos(3), own: Nanos(3) });
+        assert_eq!(exit(second, Real(100)), Stay { busy: Nanos(60), own: Nanos(57) });
+        assert_eq!(exit(around, Real(110)), Stay { busy: Nanos(110), own: Nanos(20) });
     }
 
     #[test]

@@ -99,6 +99,24 @@ fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     ENTRIES.try_with(|entries| f(&mut entries.borrow_mut())).ok()
 }
 
+/// Leaves the entry at this index, wherever it is. Time that entries of one call site share is counted once.
+fn leave(entries: &mut Vec<Entry>, at: usize) {
+    let Entry { target, entered, .. } = entries.remove(at);
+    let now = clock::now();
+    let (below, above) = entries.split_at_mut(at);
+    let same = |entry: &&Entry| entry.target.id() == target.id();
+    let busy = if below.iter().any(|entry| same(&entry)) {
+        Nanos::ZERO
+    } else {
+        above.iter().find(same).map_or(now, |entry| entry.entered.at()) - entered.at()
+    };
+    let Stay { own, .. } = match above.first_mut() {
+        Some(next) => thread::exit_under(entered, &mut next.entered, now),
+        None => thread::exit(entered, now),
+    };
+    target.record(busy, own);
+}
+
 impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if !enabled() {
@@ -132,18 +150,13 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
         if !enabled() {
             return;
         }
-        let id = id.into_u64();
-        // Most often the last one; spans may be left out of order.
-        let left = with_entries(|entries| {
-            let at = entries.iter().rposition(|entry| entry.id == id)?;
-            let entry = entries.remove(at);
-            let again = entries.iter().any(|other| other.target.id() == entry.target.id());
-            Some((entry, again))
+        with_entries(|entries| {
+            // Most often the last one; spans may be left out of order.
+            let id = id.into_u64();
+            if let Some(at) = entries.iter().rposition(|entry| entry.id == id) {
+                leave(entries, at);
+            }
         });
-        let Some((entry, again)) = left.flatten() else { return };
-        let Stay { busy, own } = thread::exit(entry.entered, clock::now());
-        // Inside another entry of the same call site the time is counted by that one.
-        entry.target.record(if again { Nanos::ZERO } else { busy }, own);
     }
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
@@ -177,6 +190,7 @@ impl fmt::Debug for Layer {
 mod tests {
     use super::*;
     use andweorc_core::experiment::Experimenter;
+    use andweorc_core::target::targets;
     use proptest::prelude::*;
     use std::sync::LazyLock;
     use tracing::{Dispatch, Span, dispatcher, info_span};
@@ -264,18 +278,27 @@ mod tests {
         entered.into_iter().for_each(exit);
     }
 
+    /// The time of the targets of these names so far, ns.
+    fn sum(of: impl Fn(&str) -> bool, time: impl Fn(&Target) -> u64) -> u64 {
+        targets().into_iter().filter(|target| of(target.name())).map(time).sum()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn whatever_spans_do_none_is_kept_in_the_end(steps in prop::collection::vec(step(), 0..60)) {
+        fn whatever_spans_do_no_time_is_lost_and_none_is_kept(
+            steps in prop::collection::vec(step(), 0..60)
+        ) {
             LazyLock::force(&ON);
             let layer = layer().with_spans(|span| span.name() != "ignored");
             let seen = Arc::clone(&layer.seen);
             let subscriber = tracing_subscriber::registry().with(layer);
             tracing::subscriber::with_default(subscriber, || {
                 let open = info_span!("open");
-                run(steps);
+                open.in_scope(|| run(steps));
+                // Each moment in `open` is the own time of one target.
+                prop_assert_eq!(sum(|_| true, Target::own_ns), sum(|name| name == "open", Target::busy_ns));
                 prop_assert_eq!(seen.open.len(), 1);
                 drop(open);
                 prop_assert_eq!(seen.open.len(), 0);

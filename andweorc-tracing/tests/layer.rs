@@ -274,15 +274,44 @@ fn spans_may_be_left_out_of_order() {
     });
     let took = ns(began.elapsed());
     let busy = |name| the_target(name).busy_ns();
+    let own = |name| the_target(name).own_ns();
     assert!(busy("first_in") >= ns(WORK));
     assert!(busy("second_in") >= 2 * ns(WORK));
     assert!(busy("after_all") >= ns(WORK));
     assert!(busy("first_in") + 2 * ns(WORK) <= took, "left before the others worked");
-    assert_eq!(the_target("after_all").own_ns(), busy("after_all"));
+    assert!(own("first_in") + ns(WORK) <= busy("first_in"), "the other one worked inside");
+    assert_eq!(own("second_in"), busy("second_in"), "nothing was entered inside");
+    assert_eq!(own("after_all"), busy("after_all"));
     for name in ["first_in", "second_in", "after_all"] {
         assert_eq!((the_target(name).count(), the_point(name).count()), (1, 1), "{name}");
         assert!(the_target(name).own_ns() <= busy(name), "{name}");
     }
+}
+
+#[test]
+fn spans_of_one_call_site_left_out_of_order_are_timed_as_one_stay() {
+    fn span() -> Span {
+        info_span!("overlap")
+    }
+    under(layer(), || {
+        let around = info_span!("around_overlap");
+        let in_around = around.enter();
+        let (first, second) = (span(), span());
+        let in_first = first.enter();
+        thread::sleep(WORK);
+        let in_second = second.enter();
+        thread::sleep(WORK);
+        drop(in_first);
+        thread::sleep(WORK);
+        drop(in_second);
+        drop(in_around);
+    });
+    let (target, around) = (the_target("overlap"), the_target("around_overlap"));
+    assert_eq!(target.count(), 2);
+    assert!(target.busy_ns() >= 3 * ns(WORK), "from the first in to the last out: {target:?}");
+    assert!(target.busy_ns() <= around.busy_ns(), "and no longer: {target:?} in {around:?}");
+    assert_eq!(target.own_ns(), target.busy_ns(), "nothing else ran inside");
+    assert_eq!(target.own_ns() + around.own_ns(), around.busy_ns(), "no time lost, none twice");
 }
 
 #[test]
