@@ -10,7 +10,9 @@ use crate::pause;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use std::cell::Cell;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The ledger of this process.
 pub static LEDGER: Ledger = Ledger::new();
@@ -39,7 +41,25 @@ pub fn enabled() -> bool {
 
 /// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
 pub fn enable() {
-    ENABLED.store(true, Ordering::SeqCst);
+    if !ENABLED.swap(true, Ordering::SeqCst) {
+        // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
+        let hooks = mem::take(&mut *hooks());
+        hooks.into_iter().for_each(|hook| hook());
+    }
+}
+
+/// Calls `hook` once, when andweorc is switched on; never if it is on already. Whoever has called this and finds andweorc off is told when
+/// that changes.
+pub fn when_enabled(hook: fn()) {
+    let mut hooks = hooks();
+    if !enabled() {
+        hooks.push(hook);
+    }
+}
+
+fn hooks() -> MutexGuard<'static, Vec<fn()>> {
+    static HOOKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+    HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.

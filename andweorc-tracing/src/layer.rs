@@ -1,17 +1,19 @@
 //! The layer.
+//!
+//! It is a per-layer filter ([`Filtered`]) of its own: a layer without one would have to ask for every span and event of the program, and so
+//! switch on what the program had off. What it does not want, other layers get as ever, and what no other layer wants stays off.
 
-use crate::site::{self, Site, Sites};
-use crate::table::{Open, Table};
-use andweorc_core::target::Target;
-use andweorc_core::thread::{Entered, Stay};
-use andweorc_core::time::Nanos;
-use andweorc_core::{clock, enabled, thread};
-use std::cell::RefCell;
-use std::fmt;
-use std::sync::Arc;
+use crate::filter::Wanted;
+use crate::record::Recorder;
+use andweorc_core::thread::when_enabled;
+use std::any::{TypeId, type_name};
+use std::sync::{Arc, Once};
 use tracing_core::span::{Attributes, Id};
-use tracing_core::{Event, Metadata, Subscriber};
+use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, Subscriber, callsite};
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
 
 /// Makes every span a point and a target. See [`Layer`].
 ///
@@ -20,39 +22,35 @@ use tracing_subscriber::layer::Context;
 /// let subscriber = tracing_subscriber::registry().with(andweorc_tracing::layer());
 /// # drop(subscriber);
 /// ```
-pub fn layer() -> Layer {
-    Layer { seen: Arc::default(), spans: None, events: None }
+pub fn layer<S>() -> Layer<S> {
+    let recorder = Recorder::default();
+    let wanted = Wanted { sites: Arc::clone(&recorder.sites), ..Wanted::default() };
+    Layer { filtered: Filtered::new(recorder, wanted), takes_filters: takes_filters::<S>() }
 }
-
-type Filter = Arc<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
 
 /// A [`tracing_subscriber::Layer`] for which every span call site is a latency point and a target, and every named event
 /// (`info!(name: "order_done", ..)`) a progress point.
 ///
-/// A global filter in front of it, such as an `EnvFilter` added by `.with(..)`, hides spans from it too; give such a filter to the layer that
+/// It asks for these whatever their level, and for no other events; and for nothing at all while andweorc is off. Other layers get what they
+/// get without it. Add it last: beneath a layer without a filter, tracing asks for each event anew whether somebody wants it.
+///
+/// A global filter beside it, such as an `EnvFilter` added by `.with(..)`, hides spans from it too; give such a filter to the layer that
 /// it is meant for: `fmt::layer().with_filter(..)`.
-#[derive(Clone)]
-pub struct Layer {
-    seen: Arc<Seen>,
-    spans: Option<Filter>,
-    events: Option<Filter>,
+#[derive(Debug)]
+pub struct Layer<S = Registry> {
+    filtered: Filtered<Recorder, Wanted, S>,
+    /// Whether `S` takes filters of layers.
+    takes_filters: bool,
 }
 
-/// What the layer has seen of its subscriber.
-#[derive(Debug, Default)]
-struct Seen {
-    sites: Sites,
-    open: Table,
-}
-
-impl Layer {
+impl<S> Layer<S> {
     /// Narrows the spans to those that `filter` lets through. It is asked once for each call site.
     #[must_use]
     pub fn with_spans(
         mut self,
         filter: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
-    ) -> Layer {
-        self.spans = Some(Arc::new(filter));
+    ) -> Layer<S> {
+        self.filtered.filter_mut().spans = Some(Box::new(filter));
         self
     }
 
@@ -62,249 +60,113 @@ impl Layer {
     pub fn with_events(
         mut self,
         filter: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
-    ) -> Layer {
-        self.events = Some(Arc::new(filter));
+    ) -> Layer<S> {
+        self.filtered.filter_mut().events = Some(Box::new(filter));
         self
     }
 
-    fn site(&self, metadata: &'static Metadata<'static>) -> Site {
-        self.seen.sites.get(metadata, |metadata| {
-            if metadata.is_span() {
-                let wanted = self.spans.as_ref().is_none_or(|filter| filter(metadata));
-                if wanted { site::span(metadata) } else { Site::Ignored }
-            } else {
-                let wanted = match &self.events {
-                    Some(filter) => filter(metadata),
-                    None => site::is_named(metadata),
-                };
-                if wanted { site::event(metadata) } else { Site::Ignored }
-            }
-        })
+    /// Leaves out spans and events that are more verbose than `level`. Without this the greatest level of the whole program is `TRACE`
+    /// while andweorc is on, so that no span is missed, and each call site is looked at once.
+    #[must_use]
+    pub fn with_max_level(mut self, level: impl Into<LevelFilter>) -> Layer<S> {
+        self.filtered.filter_mut().max_level = Some(level.into());
+        self
+    }
+
+    pub(crate) fn recorder(&self) -> &Recorder {
+        self.filtered.inner()
+    }
+
+    /// Whether these spans or events are for the recorder, where no filter of the layer decides it.
+    fn wants(&self, metadata: &Metadata<'_>) -> bool {
+        self.filtered.filter().wants(metadata)
     }
 }
 
-/// A span that this thread has entered and not left.
-struct Entry {
-    id: u64,
-    target: &'static Target,
-    entered: Entered,
+/// Whether `S` takes filters of layers. `tracing_subscriber::fmt::Subscriber` panics when it gets one; it has a global filter, so that
+/// a layer on it can do without. Nothing but the name tells it from others: it has too many forms to be downcast to.
+fn takes_filters<S>() -> bool {
+    !type_name::<S>().contains("tracing_subscriber::fmt::Subscriber<")
 }
 
-thread_local! {
-    static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
-}
+/// Most go to [`Filtered`]. Enter, exit and close do not: it would look each span up in the registry, to see whether it let it through, and
+/// the recorder knows those that it was told of.
+impl<S> tracing_subscriber::Layer<S> for Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a> + 'static,
+{
+    fn on_register_dispatch(&self, _: &Dispatch) {
+        static TOLD: Once = Once::new();
+        // tracing keeps the answers of filters.
+        TOLD.call_once(|| when_enabled(callsite::rebuild_interest_cache));
+    }
 
-/// Runs `f` with the calling thread's entries. `None` when they are gone already: the thread ends, and what it enters now is not timed.
-fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
-    ENTRIES.try_with(|entries| f(&mut entries.borrow_mut())).ok()
-}
+    fn on_layer(&mut self, subscriber: &mut S) {
+        if self.takes_filters {
+            self.filtered.on_layer(subscriber);
+        }
+    }
 
-/// Leaves the entry at this index, wherever it is. Time that entries of one call site share is counted once.
-fn leave(entries: &mut Vec<Entry>, at: usize) {
-    let Entry { target, entered, .. } = entries.remove(at);
-    let now = clock::now();
-    let (below, above) = entries.split_at_mut(at);
-    let same = |entry: &&Entry| entry.target.id() == target.id();
-    let busy = if below.iter().any(|entry| same(&entry)) {
-        Nanos::ZERO
-    } else {
-        above.iter().find(same).map_or(now, |entry| entry.entered.at()) - entered.at()
-    };
-    let Stay { own, .. } = match above.first_mut() {
-        Some(next) => thread::exit_under(entered, &mut next.entered, now),
-        None => thread::exit(entered, now),
-    };
-    target.record(busy, own);
-}
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.takes_filters {
+            self.filtered.register_callsite(metadata)
+        } else {
+            Interest::always()
+        }
+    }
 
-impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
+    fn enabled(&self, metadata: &Metadata<'_>, context: Context<'_, S>) -> bool {
+        !self.takes_filters || self.filtered.enabled(metadata, context)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        // On the bare registry this may be chained to another layer (`.and_then(..)`), and tracing-subscriber 0.3.23 takes the hint of one
+        // for that of both: the other one would get nothing more verbose.
+        let may_be_chained = TypeId::of::<S>() == TypeId::of::<Registry>();
+        if self.takes_filters && !may_be_chained { self.filtered.max_level_hint() } else { None }
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, context: Context<'_, S>) -> bool {
+        !self.takes_filters || self.filtered.event_enabled(event, context)
+    }
+
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if !enabled() {
-            return;
-        }
-        let site = self.site(attributes.metadata());
-        let Site::Span { point, .. } = site else { return };
-        let has_parent = attributes.parent().is_some()
-            || (attributes.is_contextual() && context.current_span().id().is_some());
-        if !has_parent {
-            point.seen_as_root();
-        }
-        let begin = thread::virtual_at(clock::now());
-        self.seen.open.insert(id, Open { site, begin });
-    }
-
-    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
-        if !enabled() {
-            return;
-        }
-        let Some(Open { site: Site::Span { target, .. }, .. }) = self.seen.open.get(id) else {
-            return;
-        };
-        with_entries(|entries| {
-            let entered = thread::enter(target, clock::now());
-            entries.push(Entry { id: id.into_u64(), target, entered });
-        });
-    }
-
-    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
-        if !enabled() {
-            return;
-        }
-        with_entries(|entries| {
-            // Most often the last one; spans may be left out of order.
-            let id = id.into_u64();
-            if let Some(at) = entries.iter().rposition(|entry| entry.id == id) {
-                leave(entries, at);
-            }
-        });
-    }
-
-    fn on_close(&self, id: Id, _: Context<'_, S>) {
-        if !enabled() {
-            return;
-        }
-        if let Some(Open { site: Site::Span { point, .. }, begin }) = self.seen.open.remove(&id) {
-            point.hit_interval(begin, thread::virtual_at(clock::now()));
+        if self.takes_filters {
+            self.filtered.on_new_span(attributes, id, context);
+        } else if self.wants(attributes.metadata()) {
+            self.recorder().on_new_span(attributes, id, context);
         }
     }
 
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if enabled()
-            && let Site::Event(point) = self.site(event.metadata())
-        {
-            point.hit();
-        }
-    }
-}
-
-impl fmt::Debug for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Layer")
-            .field("spans_filtered", &self.spans.is_some())
-            .field("events_filtered", &self.events.is_some())
-            .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use andweorc_core::experiment::Experimenter;
-    use andweorc_core::target::targets;
-    use proptest::prelude::*;
-    use std::sync::LazyLock;
-    use tracing::{Dispatch, Span, dispatcher, info_span};
-    use tracing_subscriber::prelude::*;
-
-    static ON: LazyLock<Experimenter> =
-        LazyLock::new(|| Experimenter::new().expect("the only one in this process"));
-
-    /// What a program may do with spans. Indices are taken modulo what there is.
-    #[derive(Clone, Debug)]
-    enum Step {
-        Open { site: u8, child_of: Option<usize> },
-        Copy(usize),
-        Enter(usize),
-        Exit(usize),
-        Drop(usize),
-        DropElsewhere(usize),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            (any::<u8>(), any::<Option<usize>>())
-                .prop_map(|(site, child_of)| Step::Open { site, child_of }),
-            any::<usize>().prop_map(Step::Copy),
-            any::<usize>().prop_map(Step::Enter),
-            any::<usize>().prop_map(Step::Exit),
-            any::<usize>().prop_map(Step::Drop),
-            any::<usize>().prop_map(Step::DropElsewhere),
-        ]
-    }
-
-    fn open(site: u8, parent: Option<&Span>) -> Span {
-        match (site % 3, parent) {
-            (0, None) => info_span!("random 0"),
-            (0, Some(parent)) => info_span!(parent: parent, "random 0"),
-            (1, None) => info_span!("random 1"),
-            (1, Some(parent)) => info_span!(parent: parent, "random 1"),
-            (_, None) => info_span!("ignored"),
-            (_, Some(parent)) => info_span!(parent: parent, "ignored"),
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        if self.takes_filters {
+            self.filtered.on_event(event, context);
+        } else if self.wants(event.metadata()) {
+            self.recorder().on_event(event, context);
         }
     }
 
-    fn exit(span: Span) {
-        span.with_subscriber(|(id, to)| to.exit(id));
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        self.recorder().on_enter(id, context);
     }
 
-    fn run(steps: Vec<Step>) {
-        let mut spans: Vec<Span> = Vec::new();
-        // A handle is kept for as long as the span is entered, as its guards do.
-        let mut entered: Vec<Span> = Vec::new();
-        for step in steps {
-            let at = |index: usize| (!spans.is_empty()).then(|| index % spans.len());
-            match step {
-                Step::Open { site, child_of } => {
-                    let span = open(site, child_of.and_then(at).map(|at| &spans[at]));
-                    spans.push(span);
-                }
-                Step::Copy(index) => spans.extend(at(index).map(|at| spans[at].clone())),
-                Step::Enter(index) => {
-                    if let Some(at) = at(index) {
-                        spans[at].with_subscriber(|(id, to)| to.enter(id));
-                        entered.push(spans[at].clone());
-                    }
-                }
-                Step::Exit(index) => {
-                    if !entered.is_empty() {
-                        exit(entered.remove(index % entered.len()));
-                    }
-                }
-                Step::Drop(index) => {
-                    at(index).map(|at| spans.swap_remove(at));
-                }
-                Step::DropElsewhere(index) => {
-                    if let Some(at) = at(index) {
-                        let span = spans.swap_remove(at);
-                        let to = dispatcher::get_default(Dispatch::clone);
-                        // The registry closes parents through the thread's own default.
-                        std::thread::spawn(move || dispatcher::with_default(&to, || drop(span)))
-                            .join()
-                            .unwrap();
-                    }
-                }
-            }
-        }
-        entered.into_iter().for_each(exit);
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        self.recorder().on_exit(id, context);
     }
 
-    /// The time of the targets of these names so far, ns.
-    fn sum(of: impl Fn(&str) -> bool, time: impl Fn(&Target) -> u64) -> u64 {
-        targets().into_iter().filter(|target| of(target.name())).map(time).sum()
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        self.recorder().on_close(id, context);
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn whatever_spans_do_no_time_is_lost_and_none_is_kept(
-            steps in prop::collection::vec(step(), 0..60)
-        ) {
-            LazyLock::force(&ON);
-            let layer = layer().with_spans(|span| span.name() != "ignored");
-            let seen = Arc::clone(&layer.seen);
-            let subscriber = tracing_subscriber::registry().with(layer);
-            tracing::subscriber::with_default(subscriber, || {
-                let open = info_span!("open");
-                open.in_scope(|| run(steps));
-                // Each moment in `open` is the own time of one target.
-                prop_assert_eq!(sum(|_| true, Target::own_ns), sum(|name| name == "open", Target::busy_ns));
-                prop_assert_eq!(seen.open.len(), 1);
-                drop(open);
-                prop_assert_eq!(seen.open.len(), 0);
-                Ok(())
-            })?;
-            prop_assert!(ENTRIES.with_borrow(Vec::is_empty));
+    unsafe fn downcast_raw(&self, id: TypeId) -> Option<*const ()> {
+        if id == TypeId::of::<Self>() {
+            Some(std::ptr::from_ref(self).cast())
+        } else if self.takes_filters {
+            // So that other layers see that this one has a filter.
+            // SAFETY: it is asked for the same type, and what it answers lives in `self`.
+            unsafe { self.filtered.downcast_raw(id) }
+        } else {
+            None
         }
     }
 }

@@ -19,32 +19,53 @@ pub(crate) enum Site {
     },
     /// An event that is a progress point.
     Event(&'static Point),
-    /// Nothing: it is filtered out.
-    Ignored,
 }
 
-/// The call sites that a layer has seen.
+/// What is known of a call site.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Unwanted,
+    /// None of its spans or events has come yet.
+    Wanted,
+    Seen(Site),
+}
+
+/// The call sites that a layer knows.
 #[derive(Debug, Default)]
-pub(crate) struct Sites(RwLock<HashMap<callsite::Identifier, Site>>);
+pub(crate) struct Sites(RwLock<HashMap<callsite::Identifier, Known>>);
 
 impl Sites {
-    /// The site of this call site; `new` makes it the first time.
-    pub(crate) fn get(
-        &self,
-        metadata: &'static Metadata<'static>,
-        new: impl FnOnce(&'static Metadata<'static>) -> Site,
-    ) -> Site {
+    fn known(&self, id: &callsite::Identifier) -> Option<Known> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).copied()
+    }
+
+    /// Whether this call site is wanted; `decide` says so the first time.
+    pub(crate) fn wanted(&self, metadata: &Metadata<'_>, decide: impl FnOnce() -> bool) -> bool {
         let id = metadata.callsite();
-        if let Some(site) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
-            return *site;
+        let known = self.known(&id).unwrap_or_else(|| {
+            let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            *sites
+                .entry(id)
+                .or_insert_with(|| if decide() { Known::Wanted } else { Known::Unwanted })
+        });
+        !matches!(known, Known::Unwanted)
+    }
+
+    /// The site of this call site, which is wanted. Its points and targets are registered the first time.
+    pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Site {
+        let id = metadata.callsite();
+        if let Some(Known::Seen(site)) = self.known(&id) {
+            return site;
         }
+        let site = if metadata.is_span() { span(metadata) } else { event(metadata) };
         let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *sites.entry(id).or_insert_with(|| new(metadata))
+        sites.insert(id, Known::Seen(site));
+        site
     }
 }
 
 /// The site of a span.
-pub(crate) fn span(metadata: &Metadata<'_>) -> Site {
+fn span(metadata: &Metadata<'_>) -> Site {
     let (name, file, line) = (metadata.name(), metadata.file(), metadata.line());
     Site::Span {
         point: point(PointKind::Latency, name, file, line, false),
@@ -52,14 +73,16 @@ pub(crate) fn span(metadata: &Metadata<'_>) -> Site {
     }
 }
 
-/// Whether the user named this event: unnamed ones are called `event <file>:<line>`.
+/// Whether the user named this event: unnamed ones are called `event <file>:<line>`, and records of the `log` crate, which tracing-log
+/// makes events of, by one of two names.
 pub(crate) fn is_named(metadata: &Metadata<'_>) -> bool {
-    !metadata.name().starts_with("event ")
+    let name = metadata.name();
+    !name.starts_with("event ") && !["log event", "log record"].contains(&name)
 }
 
 /// The site of an event: a progress point by its own name, or by `file:line`.
-pub(crate) fn event(metadata: &Metadata<'_>) -> Site {
-    let named = is_named(metadata);
-    let name = if named { metadata.name() } else { &metadata.name()["event ".len()..] };
+fn event(metadata: &Metadata<'_>) -> Site {
+    let name = metadata.name();
+    let name = name.strip_prefix("event ").unwrap_or(name);
     Site::Event(point(PointKind::Progress, name, metadata.file(), metadata.line(), true))
 }

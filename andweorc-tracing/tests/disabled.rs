@@ -1,21 +1,39 @@
-//! The layer in a process where andweorc is off. One test, since switching on is for the whole process and for good.
+//! The layer in a process where andweorc is off, and is then switched on. One test, since that is for the whole process and for good.
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::points;
 use andweorc_core::target::targets;
 use andweorc_tracing::layer;
-use tracing::subscriber::with_default;
-use tracing::{info, info_span};
+use std::io;
+use tracing::level_filters::LevelFilter;
+use tracing::{Dispatch, Span, info, info_span, trace_span};
 use tracing_subscriber::prelude::*;
 
+fn work() -> Span {
+    info!(name: "event", "done");
+    trace_span!("work")
+}
+
 #[test]
-fn nothing_is_recorded_until_it_is_switched_on() {
-    with_default(tracing_subscriber::registry().with(layer()), || {
+fn it_asks_for_nothing_until_andweorc_is_switched_on() {
+    let alone = Dispatch::new(tracing_subscriber::registry().with(layer()));
+    tracing::dispatcher::with_default(&alone, || assert!(work().is_disabled()));
+    drop(alone);
+    let chained = tracing_subscriber::fmt::layer().with_writer(io::sink).and_then(layer());
+    let chained = Dispatch::new(tracing_subscriber::registry().with(chained));
+    tracing::dispatcher::with_default(&chained, || {
+        assert!(!work().is_disabled(), "whatever it is chained to gets all as ever");
+    });
+    drop(chained);
+    let fmt = tracing_subscriber::fmt::layer().with_writer(io::sink);
+    let beside = tracing_subscriber::registry().with(fmt.with_filter(LevelFilter::INFO));
+    let beside = Dispatch::new(beside.with(layer()));
+    tracing::dispatcher::with_default(&beside, || {
+        assert_eq!(LevelFilter::current(), LevelFilter::INFO, "that of the fmt layer");
+        assert!(work().is_disabled());
         let open = info_span!("open");
-        for _ in 0..2 {
-            let _span = info_span!("off").entered();
-            info!(name: "event_off", "off");
-        }
+        assert!(!open.is_disabled(), "the fmt layer wants it");
+        drop(info_span!("closed").entered());
         assert!(points().is_empty(), "{:?}", points());
         assert!(targets().is_empty(), "{:?}", targets());
 
@@ -24,8 +42,13 @@ fn nothing_is_recorded_until_it_is_switched_on() {
         drop(entered);
         drop(open);
         assert!(points().is_empty(), "a span that was open is left out: {:?}", points());
-        drop(info_span!("on").entered());
+        assert_eq!(LevelFilter::current(), LevelFilter::TRACE);
+        // The same call sites as before.
+        for _ in 0..2 {
+            drop(work().entered());
+        }
     });
-    assert_eq!(points().iter().map(|point| point.name()).collect::<Vec<_>>(), ["on"]);
-    assert_eq!(targets().iter().map(|target| target.name()).collect::<Vec<_>>(), ["on"]);
+    let counts: Vec<_> = points().iter().map(|point| (point.name(), point.count())).collect();
+    assert_eq!(counts, [("event", 2), ("work", 2)]);
+    assert_eq!(targets().iter().map(|target| target.name()).collect::<Vec<_>>(), ["work"]);
 }

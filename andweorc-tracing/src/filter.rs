@@ -1,0 +1,62 @@
+//! Which spans and events the layer wants.
+
+use crate::site::{Sites, is_named};
+use andweorc_core::enabled;
+use std::fmt;
+use std::sync::Arc;
+use tracing_core::{Interest, LevelFilter, Metadata};
+use tracing_subscriber::layer::{Context, Filter};
+
+type Choice = Box<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
+
+/// Lets the chosen spans and events through while andweorc is on, and nothing while it is off.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) sites: Arc<Sites>,
+    pub(crate) spans: Option<Choice>,
+    pub(crate) events: Option<Choice>,
+    pub(crate) max_level: Option<LevelFilter>,
+}
+
+impl Wanted {
+    /// Whether the spans or events of this call site are wanted when andweorc is on.
+    pub(crate) fn wants(&self, metadata: &Metadata<'_>) -> bool {
+        self.sites.wanted(metadata, || {
+            if self.max_level.is_some_and(|max| *metadata.level() > max) {
+                false
+            } else if metadata.is_span() {
+                self.spans.as_ref().is_none_or(|filter| filter(metadata))
+            } else {
+                match &self.events {
+                    Some(filter) => filter(metadata),
+                    None => is_named(metadata),
+                }
+            }
+        })
+    }
+}
+
+/// The answers change once, when andweorc is switched on: see `Layer::on_register_dispatch`.
+impl<S> Filter<S> for Wanted {
+    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        enabled() && self.wants(metadata)
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if enabled() && self.wants(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        if enabled() { self.max_level } else { Some(LevelFilter::OFF) }
+    }
+}
+
+impl fmt::Debug for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wanted")
+            .field("spans_filtered", &self.spans.is_some())
+            .field("events_filtered", &self.events.is_some())
+            .field("max_level", &self.max_level)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,241 @@
+//! What becomes of the spans and events that were chosen.
+
+use crate::site::{Site, Sites};
+use crate::table::{Open, Table};
+use andweorc_core::point::Importance;
+use andweorc_core::target::Target;
+use andweorc_core::thread::{Entered, Stay};
+use andweorc_core::time::Nanos;
+use andweorc_core::{clock, enabled, thread};
+use std::cell::RefCell;
+use std::sync::Arc;
+use tracing_core::span::{Attributes, Id};
+use tracing_core::{Event, Subscriber};
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+/// Times the spans of one subscriber and counts its events: all that it is told of.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) sites: Arc<Sites>,
+    open: Arc<Table>,
+}
+
+/// A span that this thread has entered and not left.
+struct Entry {
+    id: u64,
+    target: &'static Target,
+    entered: Entered,
+}
+
+thread_local! {
+    static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f` with the calling thread's entries. `None` when they are gone already: the thread ends, and what it enters now is not timed.
+fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
+    ENTRIES.try_with(|entries| f(&mut entries.borrow_mut())).ok()
+}
+
+/// Leaves the entry at this index, wherever it is. Time that entries of one call site share is counted once.
+fn leave(entries: &mut Vec<Entry>, at: usize) {
+    let Entry { target, entered, .. } = entries.remove(at);
+    let now = clock::now();
+    let (below, above) = entries.split_at_mut(at);
+    let same = |entry: &&Entry| entry.target.id() == target.id();
+    let busy = if below.iter().any(|entry| same(&entry)) {
+        Nanos::ZERO
+    } else {
+        above.iter().find(same).map_or(now, |entry| entry.entered.at()) - entered.at()
+    };
+    let Stay { own, .. } = match above.first_mut() {
+        Some(next) => thread::exit_under(entered, &mut next.entered, now),
+        None => thread::exit(entered, now),
+    };
+    target.record(busy, own);
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        if !enabled() {
+            return;
+        }
+        let site = self.sites.get(attributes.metadata());
+        let Site::Span { point, .. } = site else { return };
+        // A span that was filtered out is no parent.
+        if point.importance() == Importance::Inner
+            && context.span_scope(id).is_some_and(|scope| scope.count() == 1)
+        {
+            point.seen_as_root();
+        }
+        let begin = thread::virtual_at(clock::now());
+        self.open.insert(id, Open { site, begin });
+    }
+
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        if !enabled() {
+            return;
+        }
+        let Some(Open { site: Site::Span { target, .. }, .. }) = self.open.get(id) else {
+            return;
+        };
+        with_entries(|entries| {
+            let entered = thread::enter(target, clock::now());
+            entries.push(Entry { id: id.into_u64(), target, entered });
+        });
+    }
+
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        if !enabled() {
+            return;
+        }
+        with_entries(|entries| {
+            // Most often the last one; spans may be left out of order.
+            let id = id.into_u64();
+            if let Some(at) = entries.iter().rposition(|entry| entry.id == id) {
+                leave(entries, at);
+            }
+        });
+    }
+
+    fn on_close(&self, id: Id, _: Context<'_, S>) {
+        if !enabled() {
+            return;
+        }
+        if let Some(Open { site: Site::Span { point, .. }, begin }) = self.open.remove(&id) {
+            point.hit_interval(begin, thread::virtual_at(clock::now()));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if enabled()
+            && let Site::Event(point) = self.sites.get(event.metadata())
+        {
+            point.hit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer;
+    use andweorc_core::experiment::Experimenter;
+    use andweorc_core::target::targets;
+    use proptest::prelude::*;
+    use std::sync::LazyLock;
+    use tracing::{Dispatch, Span, dispatcher, info_span};
+    use tracing_subscriber::prelude::*;
+
+    static ON: LazyLock<Experimenter> =
+        LazyLock::new(|| Experimenter::new().expect("the only one in this process"));
+
+    /// What a program may do with spans. Indices are taken modulo what there is.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Open { site: u8, child_of: Option<usize> },
+        Copy(usize),
+        Enter(usize),
+        Exit(usize),
+        Drop(usize),
+        DropElsewhere(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (any::<u8>(), any::<Option<usize>>())
+                .prop_map(|(site, child_of)| Step::Open { site, child_of }),
+            any::<usize>().prop_map(Step::Copy),
+            any::<usize>().prop_map(Step::Enter),
+            any::<usize>().prop_map(Step::Exit),
+            any::<usize>().prop_map(Step::Drop),
+            any::<usize>().prop_map(Step::DropElsewhere),
+        ]
+    }
+
+    fn open(site: u8, parent: Option<&Span>) -> Span {
+        match (site % 3, parent) {
+            (0, None) => info_span!("random 0"),
+            (0, Some(parent)) => info_span!(parent: parent, "random 0"),
+            (1, None) => info_span!("random 1"),
+            (1, Some(parent)) => info_span!(parent: parent, "random 1"),
+            (_, None) => info_span!("ignored"),
+            (_, Some(parent)) => info_span!(parent: parent, "ignored"),
+        }
+    }
+
+    fn exit(span: Span) {
+        span.with_subscriber(|(id, to)| to.exit(id));
+    }
+
+    fn run(steps: Vec<Step>) {
+        let mut spans: Vec<Span> = Vec::new();
+        // A handle is kept for as long as the span is entered, as its guards do.
+        let mut entered: Vec<Span> = Vec::new();
+        for step in steps {
+            let at = |index: usize| (!spans.is_empty()).then(|| index % spans.len());
+            match step {
+                Step::Open { site, child_of } => {
+                    let span = open(site, child_of.and_then(at).map(|at| &spans[at]));
+                    spans.push(span);
+                }
+                Step::Copy(index) => spans.extend(at(index).map(|at| spans[at].clone())),
+                Step::Enter(index) => {
+                    if let Some(at) = at(index) {
+                        spans[at].with_subscriber(|(id, to)| to.enter(id));
+                        entered.push(spans[at].clone());
+                    }
+                }
+                Step::Exit(index) => {
+                    if !entered.is_empty() {
+                        exit(entered.remove(index % entered.len()));
+                    }
+                }
+                Step::Drop(index) => {
+                    at(index).map(|at| spans.swap_remove(at));
+                }
+                Step::DropElsewhere(index) => {
+                    if let Some(at) = at(index) {
+                        let span = spans.swap_remove(at);
+                        let to = dispatcher::get_default(Dispatch::clone);
+                        // The registry closes parents through the thread's own default.
+                        std::thread::spawn(move || dispatcher::with_default(&to, || drop(span)))
+                            .join()
+                            .unwrap();
+                    }
+                }
+            }
+        }
+        entered.into_iter().for_each(exit);
+    }
+
+    /// The time of the targets of these names so far, ns.
+    fn sum(of: impl Fn(&str) -> bool, time: impl Fn(&Target) -> u64) -> u64 {
+        targets().into_iter().filter(|target| of(target.name())).map(time).sum()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_spans_do_no_time_is_lost_and_none_is_kept(
+            steps in prop::collection::vec(step(), 0..60)
+        ) {
+            LazyLock::force(&ON);
+            let layer = layer().with_spans(|span| span.name() != "ignored");
+            let still_open = Arc::clone(&layer.recorder().open);
+            let subscriber = tracing_subscriber::registry().with(layer);
+            tracing::subscriber::with_default(subscriber, || {
+                let open = info_span!("open");
+                open.in_scope(|| run(steps));
+                // Each moment in `open` is the own time of one target.
+                prop_assert_eq!(sum(|_| true, Target::own_ns), sum(|name| name == "open", Target::busy_ns));
+                prop_assert_eq!(still_open.len(), 1);
+                drop(open);
+                prop_assert_eq!(still_open.len(), 0);
+                Ok(())
+            })?;
+            prop_assert!(ENTRIES.with_borrow(Vec::is_empty));
+        }
+    }
+}
