@@ -111,6 +111,19 @@ async fn a_test_has_as_many_workers_as_it_says() {
     assert_eq!(sum, 45);
 }
 
+#[andweorc::test(flavor = "local")]
+async fn a_test_may_spawn_what_is_not_send() {
+    let counted = std::rc::Rc::new(1);
+    let task = tokio::task::spawn_local(async move { *counted });
+    assert_eq!(task.await.unwrap(), 1);
+}
+
+#[andweorc::test(flavor = "local")]
+#[should_panic(expected = "as it should")]
+async fn a_test_of_a_local_runtime_may_panic() {
+    panic!("as it should");
+}
+
 #[andweorc::test]
 async fn a_test_may_return_a_result() -> Result<(), std::num::ParseIntError> {
     assert_eq!("7".parse::<u8>()?, 7);

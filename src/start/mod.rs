@@ -2,5 +2,6 @@
 //! the program's own behaviour alone.
 
 mod background;
+mod newer;
 pub mod rt;
 mod signals;
