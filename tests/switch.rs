@@ -34,6 +34,9 @@ fn a_program_does_the_same_when_it_is_profiled() {
     assert!(["main returned", "settled", "time"].contains(&reason(&run)), "{run:?}");
     assert!(run.points.iter().any(|point| point.name == "item"), "{run:?}");
     assert!(run.targets.iter().any(|target| target.name == "mix"), "{run:?}");
+    let locked = include_str!("../Cargo.lock");
+    let tokio = run.header.tokio.as_ref().expect("it is from a registry");
+    assert!(locked.contains(&format!("name = \"tokio\"\nversion = \"{tokio}\"\n")), "{tokio}");
     let out = program.out();
     assert!(profiled.stderr.contains(&format!("profile: {}", out.display())), "{profiled:?}");
 }

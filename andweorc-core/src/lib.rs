@@ -14,6 +14,7 @@
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
+mod binary;
 pub mod clock;
 mod counter;
 pub mod defer;

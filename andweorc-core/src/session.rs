@@ -1,5 +1,6 @@
 //! A profiling session: one run, from start to report.
 
+use crate::binary::Binary;
 use crate::estimate::{Analysis, analyse};
 use crate::experiment::{Experimenter, Runner, Status, Stop};
 use crate::profile::{Header, Run, VERSION, WriteError, Writer};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fmt, fs, io, thread};
+use std::{env, fmt, io, thread};
 
 /// A profiling session, from [`start`](Session::start) to [`finish`](Session::finish). Experiments run on a thread of their own
 /// meanwhile. Dropped, it is stopped and its profile ends in order.
@@ -207,29 +208,21 @@ fn default_path(program: &str) -> PathBuf {
 }
 
 fn header(settings: &Settings) -> Header {
+    let Binary { build_id, tokio } = Binary::running();
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Header {
         schema: VERSION,
         program: program(),
-        build_id: build_id(),
+        build_id,
         host: nix::unistd::gethostname()
             .map_or("unknown".to_owned(), |name| name.to_string_lossy().into_owned()),
         cores: thread::available_parallelism().map_or(1, usize::from),
         andweorc: env!("CARGO_PKG_VERSION").to_owned(),
-        tokio: None,
+        tokio,
         duration_ns: u64::try_from(settings.duration.as_nanos()).unwrap_or(u64::MAX),
         speedups: settings.speedups.iter().map(|speedup| speedup.fraction()).collect(),
         targets: settings.targets.clone(),
         points: settings.points.clone(),
         start_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
     }
-}
-
-/// The build id of the running binary, in hex. Rust binaries have one where the linker was told so (`-Wl,--build-id`).
-fn build_id() -> Option<String> {
-    use object::Object;
-    let file = fs::File::open("/proc/self/exe").ok()?;
-    let cache = object::ReadCache::new(file);
-    let id = object::File::parse(&cache).ok()?.build_id().ok()??.to_vec();
-    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -46,7 +46,7 @@ pub struct Header {
     pub cores: usize,
     /// Version of andweorc that wrote the run.
     pub andweorc: String,
-    /// Version of tokio, where the program has one.
+    /// Version of tokio, where the program has one from a registry.
     pub tokio: Option<String>,
     /// Time budget of the run in ns.
     pub duration_ns: u64,
