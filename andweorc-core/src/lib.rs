@@ -7,7 +7,7 @@
 //! | [`thread`](mod@thread) | the process-wide ledger, and what the calling thread is to it |
 //! | [`defer`] | tasks held back until the virtual clock gets to where they are ready |
 //! | [`pause`] | precise sleeps |
-//! | [`point`](mod@point), [`target`](mod@target) | what is measured, and what is virtually sped up |
+//! | [`point`](mod@point), [`target`](mod@target), [`wait`] | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
@@ -35,5 +35,6 @@ pub mod symbols;
 pub mod target;
 pub mod thread;
 pub mod time;
+pub mod wait;
 
 pub use thread::enabled;

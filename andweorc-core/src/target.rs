@@ -2,7 +2,8 @@
 
 use crate::counter::Counter;
 use crate::profile::{TargetKind, TargetRecord};
-use crate::time::Nanos;
+use crate::time::{Nanos, Real};
+use crate::wait::{Ended, Split};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -18,6 +19,8 @@ pub struct Target {
     busy: Counter,
     own: Counter,
     count: Counter,
+    /// Of a wait.
+    split: Option<Split>,
 }
 
 impl Target {
@@ -41,6 +44,24 @@ impl Target {
         self.busy.add(u64::try_from(busy.0).unwrap_or(0));
         self.own.add(u64::try_from(own.0).unwrap_or(0));
         self.count.add(1);
+    }
+
+    /// Counts one wait from `since` to `until`, for targets of kind wait. `ended` says how the task's wait ended, where that is known:
+    /// when the task had parked before `since`, it ran from then on, and there was no wait.
+    pub fn record_wait(&self, since: Real, ended: Option<Ended>, until: Real) {
+        if ended.is_some_and(|ended| ended.parked < since) {
+            return;
+        }
+        self.record(until - since, Nanos::ZERO);
+        if let (Some(split), Some(ended)) = (&self.split, ended) {
+            split.add(since, ended, until);
+        }
+    }
+
+    /// Of [`busy_ns`](Target::busy_ns) of a wait, the time spent waiting for the world outside, for another task, and ready but not yet
+    /// polled, as far as it is known. `None` for other targets.
+    pub fn waited_ns(&self) -> Option<[u64; 3]> {
+        self.split.as_ref().map(Split::get)
     }
 
     /// Time spent in it so far, ns, summed over threads.
@@ -95,6 +116,7 @@ pub fn target(
             busy: Counter::default(),
             own: Counter::default(),
             count: Counter::default(),
+            split: (kind == TargetKind::Wait).then(Split::default),
         }))
     })
 }
@@ -105,4 +127,22 @@ pub fn targets() -> Vec<&'static Target> {
         TARGETS.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
     all.sort_by_key(|target| target.id);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::Cause;
+
+    #[test]
+    fn only_a_task_that_parked_has_waited() {
+        let wait = target(TargetKind::Wait, "target: wait", None, None);
+        let ended = Some(Ended { parked: Real(10), woken: Real(40), by: Cause::Outside });
+        wait.record_wait(Real(20), ended, Real(50));
+        assert_eq!((wait.busy_ns(), wait.count(), wait.waited_ns()), (0, 0, Some([0, 0, 0])));
+        wait.record_wait(Real(5), ended, Real(50));
+        assert_eq!((wait.busy_ns(), wait.count(), wait.waited_ns()), (45, 1, Some([35, 0, 10])));
+        wait.record_wait(Real(5), None, Real(6));
+        assert_eq!((wait.busy_ns(), wait.count(), wait.waited_ns()), (46, 2, Some([35, 0, 10])));
+    }
 }

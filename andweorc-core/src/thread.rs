@@ -9,6 +9,7 @@ use crate::ledger::{Account, Ledger, Parked};
 use crate::pause;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
+use crate::wait::Ended;
 use std::cell::Cell;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -109,6 +110,10 @@ struct Thread {
     /// The account is being written: a signal handler must leave it alone.
     writing: Cell<bool>,
     tid: Cell<i32>,
+    /// How the wait of the task that is polled ended with this poll, where that is known.
+    ended: Cell<Option<Ended>>,
+    /// The wait that is the target began in this poll: if the task parks now, it is in it.
+    waits: Cell<bool>,
 }
 
 /// Closes the account when the thread ends.
@@ -137,6 +142,8 @@ thread_local! {
             busy_until: Cell::new(None),
             writing: Cell::new(false),
             tid: Cell::new(0),
+            ended: Cell::new(None),
+            waits: Cell::new(false),
         }
     };
     static CLOSE: Close = const { Close };
@@ -318,6 +325,24 @@ pub struct Stay {
     pub own: Nanos,
 }
 
+/// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it waits there.
+pub fn wait_begins(wait: &Target) {
+    if is_target(wait) {
+        with(|thread| thread.waits.set(true));
+    }
+}
+
+/// The task is back in what `wait` is the wait of, or has closed it. Returns how the task's wait ended with this poll, where that
+/// is known.
+pub fn wait_ends(wait: &Target) -> Option<Ended> {
+    with(|thread| {
+        if is_target(wait) {
+            thread.waits.set(false);
+        }
+        thread.ended.get()
+    })
+}
+
 /// Pauses for as long as the calling thread owes delay. Does nothing inside the target or when the thread has no account.
 pub fn pay() {
     with(Thread::pay);
@@ -369,11 +394,15 @@ pub struct Poll {
     target: &'static Target,
     began: Real,
     open: bool,
+    /// Of the poll around this one.
+    outer_ended: Option<Ended>,
+    outer_waits: bool,
 }
 
 impl Poll {
-    /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready`.
-    pub fn begin(target: &'static Target, ready: Virtual) -> Poll {
+    /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
+    /// wait ended as `ended` says.
+    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>) -> Poll {
         with(|thread| {
             let now = clock::now();
             let Some(account) = thread.account(now) else { return };
@@ -386,18 +415,25 @@ impl Poll {
             }
         });
         pay();
-        let before = with(|thread| {
+        let (before, outer_ended, outer_waits) = with(|thread| {
             let before = thread.role.get();
             thread.set_role(Role::Entity);
-            before
+            (before, thread.ended.replace(ended), thread.waits.replace(false))
         });
         let began = clock::now();
-        Poll { before, entered: enter(target, began), target, began, open: true }
+        let entered = enter(target, began);
+        Poll { before, entered, target, began, open: true, outer_ended, outer_waits }
     }
 
     /// The delay that the task has taken as it runs now.
     pub fn taken(&self) -> Nanos {
         virtual_at(self.began).delay_at(self.began)
+    }
+
+    /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
+    /// the task itself.
+    pub fn waits(&self, wait: &Target) -> bool {
+        is_target(wait) || with(|thread| thread.waits.get())
     }
 
     /// Ends the poll, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
@@ -408,6 +444,9 @@ impl Poll {
         self.target.record(busy, own);
         let at = virtual_at(now);
         with(|thread| {
+            thread.ended.set(self.outer_ended);
+            // What waits in the poll inside waits in that around it too.
+            thread.waits.set(self.outer_waits || thread.waits.get());
             thread.set_role(match self.before {
                 Role::Entity => Role::Entity,
                 _ if completed => Role::Completed,
@@ -475,16 +514,34 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_of_the_task_that_is_polled_is_told_to_its_spans() {
+        let [task, span] = ["wait told", "wait told inside"]
+            .map(|name| target(TargetKind::Wait, name, None, None));
+        let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
+        let mut outer = Poll::begin(task, Virtual(0), ended);
+        assert_eq!(wait_ends(span), ended);
+        let mut inner = Poll::begin(task, Virtual(0), None);
+        assert_eq!(wait_ends(span), None);
+        wait_begins(span);
+        // Neither is the target of an experiment.
+        assert!(!inner.waits(span) && !outer.waits(task));
+        inner.end(false);
+        assert_eq!(wait_ends(span), ended);
+        outer.end(false);
+        assert_eq!(wait_ends(span), None);
+    }
+
+    #[test]
     fn a_thread_is_an_entity_only_while_it_polls() {
         let task = target(TargetKind::Task, "role", None, None);
         std::thread::spawn(move || {
             assert_eq!(entity_at(clock::now()), None);
-            let mut poll = Poll::begin(task, Virtual(0));
+            let mut poll = Poll::begin(task, Virtual(0), None);
             assert!(entity_at(clock::now()).is_some());
             poll.end(false);
             drop(poll);
             assert_eq!(entity_at(clock::now()), None);
-            Poll::begin(task, Virtual(0)).end(true);
+            Poll::begin(task, Virtual(0), None).end(true);
             assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
             parked();
             assert_eq!(entity_at(clock::now()), None);

@@ -5,7 +5,8 @@ use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::Virtual;
+use andweorc_core::time::{Real, Virtual};
+use andweorc_core::wait::Ended;
 use andweorc_core::{clock, defer, enabled};
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
@@ -37,9 +38,12 @@ pin_project! {
             let mut this = this.project();
             // What a dropped task wakes (a sender's receiver, say) it wakes in its own name.
             if let (Some(state), Some(_)) = (this.state.as_ref(), this.future.as_ref().get_ref()) {
-                let mut scope = PollScope::begin(state.target, state.parked.at);
+                let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
                 this.future.set(None);
                 scope.end(false);
+                if let Some((cell, _)) = &state.waker {
+                    cell.end_wait(clock::now());
+                }
             }
         }
     }
@@ -54,31 +58,42 @@ pub(crate) enum Kind {
     Name(Cow<'static, str>),
 }
 
+/// What a kind of task can be sped up in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Targets {
+    /// Its polls.
+    pub(crate) task: &'static Target,
+    /// The time between them.
+    pub(crate) wait: &'static Target,
+}
+
 impl Kind {
-    /// The target of this kind: the task's name, or `file:line` of its spawn site.
-    pub(crate) fn target(&self) -> &'static Target {
-        static KNOWN: LazyLock<RwLock<HashMap<Kind, &'static Target>>> =
-            LazyLock::new(RwLock::default);
+    /// The targets of this kind, called by the task's name, or by `file:line` of its spawn site.
+    pub(crate) fn targets(&self) -> Targets {
+        static KNOWN: LazyLock<RwLock<HashMap<Kind, Targets>>> = LazyLock::new(RwLock::default);
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(self).copied();
         known.unwrap_or_else(|| {
-            let target = match self {
+            let new = |kind| match self {
                 Kind::Site(at) => {
                     let name = format!("{}:{}", at.file(), at.line());
-                    target(TargetKind::Task, &name, Some(at.file()), Some(at.line()))
+                    target(kind, &name, Some(at.file()), Some(at.line()))
                 }
-                Kind::Name(name) => target(TargetKind::Task, name, None, None),
+                Kind::Name(name) => target(kind, name, None, None),
             };
-            KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(self.clone(), target);
-            target
+            let targets = Targets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) };
+            KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(self.clone(), targets);
+            targets
         })
     }
 }
 
 /// What a profiled future keeps between polls.
 struct State {
-    target: &'static Target,
+    targets: Targets,
     /// Its clock as it parked.
     parked: Parked,
+    /// When that was; `None` before the first poll.
+    parked_at: Option<Real>,
     /// When it is ready, while it is deferred.
     ready: Virtual,
     waker: Option<(Arc<WakeCell>, Waker)>,
@@ -96,8 +111,9 @@ impl State {
         let now = clock::now();
         let born = born.unwrap_or_else(|| LEDGER.virtual_now(now));
         State {
-            target: kind.target(),
+            targets: kind.targets(),
             parked: Parked { at: born, taken: born.delay_at(now) },
+            parked_at: None,
             ready: born,
             waker: None,
         }
@@ -122,8 +138,10 @@ impl State {
     ) -> Poll<F::Output> {
         let (parked, deferred) = (self.parked, self.ready);
         let (cell, waker) = self.waker(outer);
+        let now = clock::now();
+        cell.end_wait(now);
         let ready = deferred.min(cell.take_ready(parked));
-        if ready != Virtual::NEVER && LEDGER.early(ready, clock::now()) > defer::LEAST {
+        if ready != Virtual::NEVER && LEDGER.early(ready, now) > defer::LEAST {
             cell.hold(ready);
             self.ready = ready;
             return Poll::Pending;
@@ -133,7 +151,8 @@ impl State {
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
         let from = if ready == Virtual::NEVER { parked.at } else { ready };
 
-        let mut scope = PollScope::begin(self.target, from);
+        let ended = self.wait_ended(&cell, now);
+        let mut scope = PollScope::begin(self.targets.task, from, ended);
         cell.set_taken(scope.taken(), false);
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
@@ -141,11 +160,25 @@ impl State {
         if result.is_ready() {
             future.set(None);
         }
+        let waits = result.is_pending() && scope.waits(self.targets.wait);
         self.parked = scope.end(result.is_ready());
+        self.parked_at = Some(clock::now());
         if result.is_pending() {
             cell.set_taken(self.parked.taken, !tokio::task::coop::has_budget_remaining());
+            if waits {
+                cell.begin_wait(clock::now());
+            }
         }
         result
+    }
+
+    /// How the task's wait ended, if a wake did, now that it is polled; counts it.
+    fn wait_ended(&mut self, cell: &WakeCell, now: Real) -> Option<Ended> {
+        let parked = self.parked_at.take()?;
+        let (woken, by) = cell.take_woken()?;
+        let ended = Ended { parked, woken: woken.clamp(parked, now), by };
+        self.targets.wait.record_wait(parked, Some(ended), now);
+        Some(ended)
     }
 }
 

@@ -70,7 +70,7 @@ where
     let born = enabled().then(|| thread::virtual_at(clock::now()));
     move || {
         let Some(born) = born else { return f() };
-        let mut scope = Poll::begin(kind.target(), born);
+        let mut scope = Poll::begin(kind.targets().task, born, None);
         let result = f();
         scope.end(true);
         result

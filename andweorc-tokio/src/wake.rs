@@ -9,12 +9,13 @@
 //! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
 //! [deferral](andweorc_core::defer) queue, which never drops one.
 
-use andweorc_core::ledger::Parked;
+use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, thread};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 /// What wakes write and polls take.
@@ -31,6 +32,11 @@ pub(crate) struct WakeCell {
     yielded: AtomicBool,
     /// The deferral queue has it.
     held: AtomicBool,
+    /// The real time of the first wake since its last poll, twice, plus one if it came from outside.
+    woken: AtomicI64,
+    /// It is in a wait that is the target: `wait` has it.
+    waits: AtomicBool,
+    wait: Mutex<Option<TargetWait>>,
 }
 
 impl WakeCell {
@@ -42,6 +48,9 @@ impl WakeCell {
             taken: AtomicI64::new(taken.0),
             yielded: AtomicBool::new(false),
             held: AtomicBool::new(false),
+            woken: AtomicI64::new(Real::NEVER.0),
+            waits: AtomicBool::new(false),
+            wait: Mutex::new(None),
         })
     }
 
@@ -59,9 +68,41 @@ impl WakeCell {
             ready = parked.woken_by(by_entity);
         }
         if by_outside != Real::NEVER {
+            // What it took by now: a wait that is the target adds to it.
+            let parked = Parked { taken: Nanos(self.taken.load(Ordering::Relaxed)), ..parked };
             ready = ready.min(parked.woken_outside(by_outside, LEDGER.floor()));
         }
         ready
+    }
+
+    /// When and by whom the task was first woken since the last call.
+    pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
+        let woken = self.woken.swap(Real::NEVER.0, Ordering::Relaxed);
+        let by = if woken & 1 == 1 { Cause::Outside } else { Cause::Task };
+        (woken != Real::NEVER.0).then_some((Real(woken >> 1), by))
+    }
+
+    /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
+    pub(crate) fn begin_wait(&self, now: Real) {
+        let taken = Nanos(self.taken.load(Ordering::Relaxed));
+        let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        *wait = LEDGER.begin_wait(taken, now);
+        // Relaxed: the lock orders what it stands for; a wake that does not see it yet leaves it to the poll that it causes.
+        self.waits.store(wait.is_some(), Ordering::Relaxed);
+    }
+
+    /// Ends that wait, if there is one.
+    pub(crate) fn end_wait(&self, now: Real) {
+        if !self.waits.load(Ordering::Relaxed) || !self.waits.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(wait) = wait {
+            let floor = LEDGER.floor();
+            let grown = LEDGER.end_wait(wait, now);
+            let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(floor);
+            self.taken.store((taken + grown).0, Ordering::Relaxed);
+        }
     }
 
     /// The task runs, or parks, having taken this delay.
@@ -93,11 +134,15 @@ impl Wake for WakeCell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         let now = clock::now();
+        self.end_wait(now);
         if let Some(waker) = thread::entity_at(now) {
+            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
             self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
         } else if self.yielded.load(Ordering::Relaxed) {
+            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
             self.by_entity.fetch_min(i64::MIN, Ordering::Relaxed);
         } else {
+            self.woken.fetch_min((now.0 << 1) | 1, Ordering::Relaxed);
             self.by_outside.fetch_min(now.0, Ordering::Relaxed);
             let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor());
             let due = now.less(taken);

@@ -69,18 +69,24 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             point.seen_as_root();
         }
         let begin = thread::virtual_at(clock::now());
-        self.open.insert(id, Open { site, begin });
+        self.open.insert(id, Open { site, begin, left: None });
     }
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
         if !enabled() {
             return;
         }
-        let Some(Open { site: Site::Span { target, .. }, .. }) = self.open.get(id) else {
+        let Some(Open { site: Site::Span { target, wait, .. }, left, .. }) = self.open.enter(id)
+        else {
             return;
         };
+        let now = clock::now();
+        let ended = thread::wait_ends(wait);
+        if let Some(left) = left {
+            wait.record_wait(left, ended, now);
+        }
         with_entries(|entries| {
-            let entered = thread::enter(target, clock::now());
+            let entered = thread::enter(target, now);
             entries.push(Entry { id: id.into_u64(), target, entered });
         });
     }
@@ -88,6 +94,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
         if !enabled() {
             return;
+        }
+        if let Some(Open { site: Site::Span { wait, .. }, .. }) = self.open.leave(id, clock::now())
+        {
+            thread::wait_begins(wait);
         }
         with_entries(|entries| {
             // Most often the last one; spans may be left out of order.
@@ -102,7 +112,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         if !enabled() {
             return;
         }
-        if let Some(Open { site: Site::Span { point, .. }, begin }) = self.open.remove(&id) {
+        if let Some(Open { site: Site::Span { point, wait, .. }, begin, .. }) =
+            self.open.remove(&id)
+        {
+            thread::wait_ends(wait);
             point.hit_interval(begin, thread::virtual_at(clock::now()));
         }
     }

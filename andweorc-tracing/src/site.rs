@@ -16,6 +16,8 @@ pub(crate) enum Site {
         point: &'static Point,
         /// The time between enter and exit.
         target: &'static Target,
+        /// The time from an exit to the next enter.
+        wait: &'static Target,
     },
     /// An event that is a progress point.
     Event(&'static Point),
@@ -70,6 +72,7 @@ fn span(metadata: &Metadata<'_>) -> Site {
     Site::Span {
         point: point(PointKind::Latency, name, file, line, false),
         target: target(TargetKind::Span, name, file, line),
+        wait: target(TargetKind::Wait, name, file, line),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The open spans: by id, sharded, so that threads seldom meet.
 
 use crate::site::Site;
-use andweorc_core::time::Virtual;
+use andweorc_core::time::{Real, Virtual};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,6 +15,8 @@ pub(crate) struct Open {
     pub(crate) site: Site,
     /// The virtual time of its creation.
     pub(crate) begin: Virtual,
+    /// When it was last left and not entered again.
+    pub(crate) left: Option<Real>,
 }
 
 /// Span ids are unique among open spans and spread by their registry: multiplying is hash enough.
@@ -70,8 +72,21 @@ impl Table {
         self.shard(id).insert(id.into_u64(), open);
     }
 
-    pub(crate) fn get(&self, id: &Id) -> Option<Open> {
-        self.shard(id).get(&id.into_u64()).copied()
+    /// The span, as it is now and marked as entered.
+    pub(crate) fn enter(&self, id: &Id) -> Option<Open> {
+        let mut shard = self.shard(id);
+        let open = shard.get_mut(&id.into_u64())?;
+        let before = *open;
+        open.left = None;
+        Some(before)
+    }
+
+    /// Marks the span as left, and returns it.
+    pub(crate) fn leave(&self, id: &Id, now: Real) -> Option<Open> {
+        let mut shard = self.shard(id);
+        let open = shard.get_mut(&id.into_u64())?;
+        open.left = Some(now);
+        Some(*open)
     }
 
     pub(crate) fn remove(&self, id: &Id) -> Option<Open> {

@@ -15,13 +15,16 @@ pub enum Metric {
     Mean,
     /// Median latency in virtual time.
     P50,
+    /// 90th percentile of the latency in virtual time.
+    P90,
     /// 99th percentile of the latency in virtual time.
     P99,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Metric; 4] = [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P99];
+    pub const ALL: [Metric; 5] =
+        [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P90, Metric::P99];
 
     /// The metric of a point in an experiment, per second or in ns. `None` when the point did nothing, or has no latencies.
     pub(crate) fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
@@ -46,6 +49,7 @@ impl Metric {
             }
             Metric::Mean => None,
             Metric::P50 => quantile(0.5).map(|&(value, _)| value as f64),
+            Metric::P90 => quantile(0.9).map(|&(value, _)| value as f64),
             Metric::P99 => quantile(0.99).map(|&(value, _)| value as f64),
         }
     }

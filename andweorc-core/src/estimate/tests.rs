@@ -37,7 +37,7 @@ pub(crate) fn run() -> Run {
         line: None,
         rank: 0,
     }));
-    let time = |target, busy_ns| TargetTime { target, busy_ns, count: 1 };
+    let time = |target, busy_ns| TargetTime { target, busy_ns, count: 1, waits: None };
     run.push(Record::Samples(SamplesRecord {
         real_ns: 1_000,
         cpu_ns: 1_000,

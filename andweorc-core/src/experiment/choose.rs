@@ -1,7 +1,7 @@
 //! Choosing points and targets when the user named none, and finding those that he named.
 
 use crate::point::{Point, points};
-use crate::profile::TargetTime;
+use crate::profile::{TargetKind, TargetTime, WaitTime};
 use crate::target::{Target, targets};
 use std::collections::HashMap;
 
@@ -19,27 +19,60 @@ const LEAST_OWN: f64 = 0.5;
 pub(crate) fn choose_points(wanted: &[String]) -> (Vec<&'static Point>, Vec<String>) {
     let mut hit: Vec<_> = points().into_iter().filter(|point| point.count() > 0).collect();
     hit.sort_by_key(|point| (point.importance(), std::cmp::Reverse(point.count())));
-    by_name(hit, wanted, |point| point.name())
+    by_name(hit, wanted, |point, name| point.name() == name)
 }
 
 /// The time that each target had over a stretch.
 #[derive(Debug, Default)]
-pub(crate) struct Times(HashMap<u32, (u64, u64, u64)>);
+pub(crate) struct Times(HashMap<u32, Time>);
+
+/// The time of one target, ns, and its visits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Time {
+    busy: u64,
+    own: u64,
+    count: u64,
+    waited: Option<[u64; 3]>,
+}
+
+impl Time {
+    fn of(target: &Target) -> Time {
+        Time {
+            busy: target.busy_ns(),
+            own: target.own_ns(),
+            count: target.count(),
+            waited: target.waited_ns(),
+        }
+    }
+
+    fn since(&self, before: &Time) -> Time {
+        let waited = self.waited.map(|now| {
+            let before = before.waited.unwrap_or_default();
+            std::array::from_fn(|i| now[i] - before[i])
+        });
+        Time {
+            busy: self.busy - before.busy,
+            own: self.own - before.own,
+            count: self.count - before.count,
+            waited,
+        }
+    }
+}
 
 impl Times {
     /// The times up to now.
     pub(crate) fn read() -> Times {
-        Times(targets().iter().map(|t| (t.id(), (t.busy_ns(), t.own_ns(), t.count()))).collect())
+        Times(targets().iter().map(|target| (target.id(), Time::of(target))).collect())
     }
 
-    /// The times since `before`, as (target, busy ns, own ns, visits), of the targets that had any.
-    fn since(&self, before: &Times) -> Vec<(&'static Target, u64, u64, u64)> {
+    /// The times since `before` of the targets that had any.
+    fn since(&self, before: &Times) -> Vec<(&'static Target, Time)> {
         let mut all = Vec::new();
         for target in targets() {
-            let Some((busy, own, count)) = self.0.get(&target.id()) else { continue };
-            let (busy0, own0, count0) = before.0.get(&target.id()).copied().unwrap_or_default();
-            if *count > count0 {
-                all.push((target, busy - busy0, own - own0, count - count0));
+            let Some(now) = self.0.get(&target.id()) else { continue };
+            let time = now.since(&before.0.get(&target.id()).copied().unwrap_or_default());
+            if time.count > 0 {
+                all.push((target, time));
             }
         }
         all
@@ -47,16 +80,21 @@ impl Times {
 
     /// The same for the profile.
     pub(crate) fn records_since(&self, before: &Times) -> Vec<TargetTime> {
-        let time = |(target, busy_ns, _, count): (&Target, u64, u64, u64)| TargetTime {
+        let waits =
+            |[outside_ns, task_ns, queue_ns]: [u64; 3]| WaitTime { outside_ns, task_ns, queue_ns };
+        let record = |(target, time): (&Target, Time)| TargetTime {
             target: target.id(),
-            busy_ns,
-            count,
+            busy_ns: time.busy,
+            count: time.count,
+            waits: time.waited.map(waits),
         };
-        self.since(before).into_iter().map(time).collect()
+        self.since(before).into_iter().map(record).collect()
     }
 
     /// The targets to test, given what they used since `before` of `cpu_ns` in all: those named by `wanted`; by default the
-    /// busiest that are no containers. Second, the wanted names that no target has.
+    /// busiest that are no containers, and no waits. Second, the wanted names that no target has.
+    ///
+    /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but waits: `wait:stock`.
     pub(crate) fn choose_targets(
         &self,
         before: &Times,
@@ -64,22 +102,34 @@ impl Times {
         wanted: &[String],
     ) -> (Vec<&'static Target>, Vec<String>) {
         let mut used = self.since(before);
-        used.sort_by_key(|&(_, busy, ..)| std::cmp::Reverse(busy));
+        used.sort_by_key(|(_, time)| std::cmp::Reverse(time.busy));
         if wanted.is_empty() {
-            used.retain(|&(_, busy, own, _)| {
-                busy as f64 >= LEAST_SHARE * cpu_ns as f64 && own as f64 >= LEAST_OWN * busy as f64
+            used.retain(|(target, time)| {
+                target.kind() != TargetKind::Wait
+                    && time.busy as f64 >= LEAST_SHARE * cpu_ns as f64
+                    && time.own as f64 >= LEAST_OWN * time.busy as f64
             });
             used.truncate(MOST_TARGETS);
         }
-        by_name(used.into_iter().map(|(target, ..)| target).collect(), wanted, |t| t.name())
+        by_name(used.into_iter().map(|(target, _)| target).collect(), wanted, is_named)
     }
+}
+
+/// Whether a user means `target` by `wanted`.
+fn is_named(target: &Target, wanted: &str) -> bool {
+    let kind = target.kind();
+    (kind != TargetKind::Wait && target.name() == wanted)
+        || wanted
+            .strip_prefix(kind.word())
+            .and_then(|rest| rest.strip_prefix(':'))
+            .is_some_and(|name| target.name() == name)
 }
 
 /// Of `all`, those with a wanted name, in the order of the names; all when none is wanted. Second, the names that none has.
 fn by_name<T: Copy>(
     all: Vec<T>,
     wanted: &[String],
-    name: impl Fn(&T) -> &str,
+    is_named: impl Fn(T, &str) -> bool,
 ) -> (Vec<T>, Vec<String>) {
     if wanted.is_empty() {
         return (all, Vec::new());
@@ -88,7 +138,7 @@ fn by_name<T: Copy>(
     let mut unknown = Vec::new();
     for wanted in wanted {
         let before = chosen.len();
-        chosen.extend(all.iter().copied().filter(|it| name(it) == wanted));
+        chosen.extend(all.iter().copied().filter(|&it| is_named(it, wanted)));
         if chosen.len() == before {
             unknown.push(wanted.clone());
         }
@@ -123,10 +173,10 @@ mod tests {
         let all = vec!["a", "b", "c", "a"];
         let wanted = ["c", "x", "a"].map(str::to_owned);
         assert_eq!(
-            by_name(all.clone(), &wanted, |s| s),
+            by_name(all.clone(), &wanted, |s, name| s == name),
             (vec!["c", "a", "a"], vec!["x".to_owned()])
         );
-        assert_eq!(by_name(all.clone(), &[], |s| s), (all, vec![]));
+        assert_eq!(by_name(all.clone(), &[], |s, name| s == name), (all, vec![]));
     }
 
     #[test]
@@ -149,6 +199,18 @@ mod tests {
         assert_eq!(chosen(&[]), (vec!["choose: part"], vec![]));
         let wanted = ["choose: request", "no such"].map(str::to_owned);
         assert_eq!(chosen(&wanted), (vec!["choose: request"], vec!["no such".to_owned()]));
+    }
+
+    #[test]
+    fn a_kind_before_the_name_tells_targets_of_one_name_apart() {
+        use crate::target::target;
+        let all = [TargetKind::Span, TargetKind::Task, TargetKind::Wait]
+            .map(|kind| target(kind, "choose: pay", None, None));
+        let meant = |wanted: &str| all.map(|target| is_named(target, wanted));
+        assert_eq!(meant("choose: pay"), [true, true, false]);
+        assert_eq!(meant("span:choose: pay"), [true, false, false]);
+        assert_eq!(meant("wait:choose: pay"), [false, false, true]);
+        assert_eq!(meant("wait:choose"), [false, false, false]);
     }
 
     #[test]

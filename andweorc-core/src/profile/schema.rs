@@ -76,6 +76,19 @@ pub enum TargetKind {
     Wait,
 }
 
+impl TargetKind {
+    /// The word for it, as users write and read it.
+    pub fn word(self) -> &'static str {
+        match self {
+            TargetKind::Task => "task",
+            TargetKind::Span => "span",
+            TargetKind::Function => "function",
+            TargetKind::Line => "line",
+            TargetKind::Wait => "wait",
+        }
+    }
+}
+
 /// A target as the profile names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TargetRecord {
@@ -176,6 +189,20 @@ pub struct TargetTime {
     pub busy_ns: u64,
     /// How often it was entered (timed) or sampled.
     pub count: u64,
+    /// For waits: what they waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<WaitTime>,
+}
+
+/// The time of a wait by what ended it. What is left of the whole is unknown: the task around it is not profiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitTime {
+    /// Waiting for the world outside, a timer or a socket, ns.
+    pub outside_ns: u64,
+    /// Waiting for another task or thread of the program, ns.
+    pub task_ns: u64,
+    /// Ready, but not yet polled: the delay of the run queue, ns.
+    pub queue_ns: u64,
 }
 
 /// Something the user should know.

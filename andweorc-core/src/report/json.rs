@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(target["share"], 0.2);
         let metrics: Vec<_> =
             target["impacts"].as_array().unwrap().iter().map(|impact| &impact["metric"]).collect();
-        assert_eq!(metrics, ["throughput", "mean", "p50", "p99"]);
+        assert_eq!(metrics, ["throughput", "mean", "p50", "p90", "p99"]);
         for key in ["point", "metric", "speedup", "effect_pct", "ci_low", "ci_high", "n"] {
             assert!(!target["effects"][0][key].is_null(), "{key}");
         }

@@ -1,7 +1,7 @@
 //! The report for people.
 
 use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
-use crate::profile::{Run, TargetKind};
+use crate::profile::Run;
 use std::fmt::Write;
 
 /// `write!` to a `String`, which can't fail.
@@ -166,14 +166,7 @@ fn section<'a>(
 
 /// `span stock (src/shop.rs:12), 27 % of CPU`
 fn title(target: &TargetSummary) -> String {
-    let kind = match target.kind {
-        TargetKind::Task => "task",
-        TargetKind::Span => "span",
-        TargetKind::Function => "function",
-        TargetKind::Line => "line",
-        TargetKind::Wait => "wait",
-    };
-    let mut title = format!("{kind} {}", clean(&target.name));
+    let mut title = format!("{} {}", target.kind.word(), clean(&target.name));
     if let (Some(file), Some(line)) = (&target.file, target.line) {
         let place = format!("{}:{line}", clean(file));
         if !target.name.ends_with(&place) {

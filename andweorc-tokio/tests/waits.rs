@@ -1,0 +1,115 @@
+//! Waits of tasks and spans: by what they are ended, and as targets.
+
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::profile::{ExperimentRecord, TargetKind};
+use andweorc_core::target::{Target, target};
+use andweorc_core::time::Speedup;
+use andweorc_tokio::runtime::BuilderExt;
+use andweorc_tokio::task;
+use std::future::Future;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Notify, Semaphore};
+
+/// One experiment at a time, whichever test it is for.
+static EXPERIMENTER: LazyLock<Mutex<Experimenter>> =
+    LazyLock::new(|| Mutex::new(Experimenter::new().expect("the only one in this process")));
+
+fn runtime() -> Runtime {
+    LazyLock::force(&EXPERIMENTER);
+    Builder::new_multi_thread().worker_threads(2).enable_all().andweorc().build().unwrap()
+}
+
+fn spawn(name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
+    drop(task::Builder::new().name(name).spawn(future));
+}
+
+fn wait_of(name: &str) -> &'static Target {
+    target(TargetKind::Wait, name, None, None)
+}
+
+fn hold(target: &Target, speedup: f64) -> ExperimentRecord {
+    let lengths = Lengths {
+        settle: Duration::from_millis(50),
+        measure: Duration::from_millis(300),
+        recover: Duration::from_millis(20),
+    };
+    let speedup = Speedup::new(speedup).unwrap();
+    let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
+    experimenter.hold(Some(target), speedup, lengths).expect("nobody stops it")
+}
+
+const TIMER: Duration = Duration::from_millis(10);
+
+#[test]
+fn waits_are_told_apart_by_what_ends_them() {
+    let runtime = runtime();
+    runtime.block_on(async {
+        let permits = Arc::new(Semaphore::new(0));
+        let (permits_too, timer) = (permits.clone(), wait_of("waits: timer"));
+        spawn("waits: permit", async move {
+            for _ in 0..5 {
+                permits_too.acquire().await.unwrap().forget();
+            }
+        });
+        let timers = task::Builder::new().name("waits: timer").spawn(async move {
+            for _ in 0..5 {
+                tokio::time::sleep(TIMER).await;
+                permits.add_permits(1);
+            }
+        });
+        timers.await.unwrap();
+        let [outside, by_task, _] = timer.waited_ns().unwrap();
+        assert!(outside >= 4 * TIMER.as_nanos() as u64, "{outside}");
+        assert_eq!(by_task, 0);
+    });
+    let permit = wait_of("waits: permit");
+    while permit.count() < 5 {
+        std::thread::yield_now();
+    }
+    let [outside, by_task, _] = permit.waited_ns().unwrap();
+    assert!(by_task >= 4 * TIMER.as_nanos() as u64, "{by_task}");
+    assert_eq!(outside, 0);
+}
+
+#[test]
+fn delay_grows_while_somebody_is_in_the_wait_that_is_the_target() {
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    for _ in 0..3 {
+        spawn("waits: sleeper", async {
+            loop {
+                tokio::time::sleep(TIMER).await;
+            }
+        });
+    }
+    let share = |record: &ExperimentRecord| record.delay_ns as f64 / record.real_ns as f64;
+    let half = share(&hold(wait_of("waits: sleeper"), 0.5));
+    assert!((0.25..=0.51).contains(&half), "{half}");
+    let idle = hold(wait_of("waits: nobody"), 0.5);
+    assert_eq!(idle.delay_ns, 0);
+}
+
+#[test]
+fn a_wait_ends_with_the_task_that_is_in_it() {
+    let runtime = runtime();
+    let begun = Arc::new(Notify::new());
+    let begin = Arc::clone(&begun);
+    let waiter = runtime.block_on(async {
+        task::Builder::new().name("waits: aborted").spawn(async move {
+            begin.notified().await;
+            std::future::pending::<()>().await;
+        })
+    });
+    let record = std::thread::scope(|scope| {
+        let held = scope.spawn(|| hold(wait_of("waits: aborted"), 0.5));
+        std::thread::sleep(Duration::from_millis(60));
+        // From here on it waits within the experiment, until it is aborted.
+        begun.notify_one();
+        std::thread::sleep(Duration::from_millis(20));
+        waiter.abort();
+        held.join().unwrap()
+    });
+    assert!(record.delay_ns < record.real_ns / 4, "{record:?}");
+}
