@@ -38,25 +38,36 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo andweorc report target/andweorc/shop.jsonl
-  cargo andweorc report --format json target/andweorc/shop.jsonl > report.json
+  cargo andweorc report
+  cargo andweorc report --format html -o report.html target/andweorc/shop.jsonl
+  cargo andweorc report --format json first.jsonl second.jsonl > report.json
 
-Profiles are merged by concatenating them: cat a.jsonl b.jsonl > both.jsonl")]
+Several profiles are one report: their runs are taken together.")]
 pub(crate) struct ReportOptions {
-    /// Words for people or JSON for machines
+    /// The form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// The profile that a run wrote
-    pub(crate) profile: PathBuf,
+    /// Write the report to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The profiles that runs wrote [default: the newest in the target folder]
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profiles: Vec<PathBuf>,
 }
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Format {
-    /// Words.
+    /// Words, for people
     Text,
-    /// JSON.
+    /// JSON, for machines (docs/report-json.md)
     Json,
+    /// A Markdown table, for a pull request
+    Markdown,
+    /// Comma-separated values, a row for each effect
+    Csv,
+    /// A profile for coz's own viewer
+    Coz,
 }
 
 /// The options of `run`.

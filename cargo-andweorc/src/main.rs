@@ -3,7 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | `cli` | the options |
-//! | `report` | a profile in words or JSON |
+//! | `report` | a profile in words, JSON, Markdown, CSV, or for coz's viewer |
+//! | `profiles` | which profiles are meant |
 //! | `run` | build, run, report |
 //! | `select` | which binary or example is meant |
 //! | `build` | `cargo build` with what a profile needs; this program is then also the wrapper around rustc |
@@ -12,6 +13,7 @@
 mod build;
 mod child;
 mod cli;
+mod profiles;
 mod report;
 mod run;
 mod select;
@@ -30,7 +32,7 @@ fn main() -> ExitCode {
         return failed(build::wrap_rustc());
     }
     let result = match Cli::parse_from(arguments()).command {
-        Command::Report(options) => report::report(&options).map_err(Into::into),
+        Command::Report(options) => report::report(&options),
         Command::Run(options) => run::run(&options),
     };
     result.unwrap_or_else(failed)

@@ -16,6 +16,7 @@
 mod observe;
 mod summary;
 
+pub use observe::{Comparison, comparisons};
 pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
 
 use crate::profile::Run;

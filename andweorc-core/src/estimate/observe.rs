@@ -4,6 +4,30 @@ use crate::estimate::percent;
 use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
 use crate::profile::{ExperimentRecord, Run};
 
+/// An experiment on a target with what it is compared to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison<'a> {
+    /// The experiment; it is not spoiled.
+    pub experiment: &'a ExperimentRecord,
+    /// The nearest unspoiled baselines before and after it: at most two.
+    pub baselines: Vec<&'a ExperimentRecord>,
+}
+
+/// All experiments of a run that can be used, in their order.
+pub fn comparisons(run: &Run) -> Vec<Comparison<'_>> {
+    let usable: Vec<&ExperimentRecord> =
+        run.experiments.iter().filter(|experiment| experiment.spoiled.is_none()).collect();
+    let is_baseline = |one: &&&ExperimentRecord| one.target.is_none();
+    let mut all = Vec::new();
+    for (i, &experiment) in usable.iter().enumerate().filter(|(_, one)| one.target.is_some()) {
+        let before = usable[..i].iter().rev().find(is_baseline);
+        let after = usable[i..].iter().find(is_baseline);
+        let baselines = before.into_iter().chain(after).copied().collect();
+        all.push(Comparison { experiment, baselines });
+    }
+    all
+}
+
 /// An experiment on a target, by one metric of one point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observation {
@@ -36,17 +60,11 @@ pub(crate) fn observations(
         let value = |experiment: &ExperimentRecord| {
             metric.of(experiment, point.id).filter(|value| *value > 0.0 && value.is_finite())
         };
-        let usable: Vec<&ExperimentRecord> =
-            run.experiments.iter().filter(|experiment| experiment.spoiled.is_none()).collect();
-        for (i, experiment) in usable.iter().enumerate() {
+        for Comparison { experiment, baselines } in comparisons(run) {
             if experiment.target != Some(target.id) {
                 continue;
             }
-            let is_baseline = |one: &&&ExperimentRecord| one.target.is_none();
-            let before = usable[..i].iter().rev().find(is_baseline);
-            let after = usable[i..].iter().find(is_baseline);
-            let baselines: Vec<f64> =
-                before.into_iter().chain(after).filter_map(|baseline| value(baseline)).collect();
+            let baselines: Vec<f64> = baselines.into_iter().filter_map(value).collect();
             let (Some(measured), false) = (value(experiment), baselines.is_empty()) else {
                 continue;
             };

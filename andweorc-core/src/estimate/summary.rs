@@ -4,6 +4,7 @@ use crate::estimate::observe::Observation;
 use crate::profile::{ExperimentRecord, PointKind, PointRecord, Run, TargetKind, TargetRecord};
 use crate::stats;
 use serde::Serialize;
+use std::fmt;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -27,7 +28,7 @@ impl Metric {
         [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P90, Metric::P99];
 
     /// The metric of a point in an experiment, per second or in ns. `None` when the point did nothing, or has no latencies.
-    pub(crate) fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
+    pub fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
         let count = experiment.points.iter().find(|count| count.point == point)?;
         let latency = &count.latency;
         let total: u64 = latency.iter().map(|&(_, n)| n).sum();
@@ -52,6 +53,18 @@ impl Metric {
             Metric::P90 => quantile(0.9).map(|&(value, _)| value as f64),
             Metric::P99 => quantile(0.99).map(|&(value, _)| value as f64),
         }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Metric::Throughput => "throughput",
+            Metric::Mean => "mean",
+            Metric::P50 => "p50",
+            Metric::P90 => "p90",
+            Metric::P99 => "p99",
+        })
     }
 }
 
@@ -88,11 +101,15 @@ pub struct TargetSummary {
     pub line: Option<u32>,
     /// Its share of the program's CPU time, 0 to 1, where it was measured.
     pub share: Option<f64>,
+    /// Time inside it per time that passed, summed over threads, where it was measured: 0.5 is half of the wall time on one
+    /// thread, and two threads that are inside it all the time make 2.
+    pub wall_share: Option<f64>,
     /// By point, metric and speedup.
     pub effects: Vec<Effect>,
     /// By point and metric.
     pub impacts: Vec<Impact>,
     /// What it comes to, by the throughput of the first point.
+    #[serde(flatten)]
     pub verdict: Verdict,
     /// Real seconds of experiments on it, their baselines included.
     pub seconds: f64,
@@ -140,7 +157,7 @@ pub struct Impact {
 
 /// What a target comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "is", rename_all = "snake_case")]
+#[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
     /// Faster, it raises the throughput.
     Matters,
@@ -153,6 +170,17 @@ pub enum Verdict {
         /// About how many more seconds of experiments on it would tell; `None` when even that is unknown.
         more_seconds: Option<f64>,
     },
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Matters => "matters",
+            Verdict::Hurts => "hurts",
+            Verdict::Nothing => "nothing",
+            Verdict::Inconclusive { .. } => "inconclusive",
+        })
+    }
 }
 
 impl TargetSummary {
@@ -223,6 +251,7 @@ pub(crate) fn targets(runs: &[Run]) -> Vec<TargetSummary> {
                 file: record.file.clone(),
                 line: record.line,
                 share: None,
+                wall_share: None,
                 effects: Vec::new(),
                 impacts: Vec::new(),
                 verdict: Verdict::Inconclusive { more_seconds: None },
@@ -231,22 +260,25 @@ pub(crate) fn targets(runs: &[Run]) -> Vec<TargetSummary> {
         }
     }
     for target in &mut all {
-        target.share = share(runs, target);
+        (target.share, target.wall_share) = shares(runs, target);
     }
     all
 }
 
-fn share(runs: &[Run], target: &TargetSummary) -> Option<f64> {
-    let (mut busy, mut cpu) = (0, 0);
+/// The shares of the CPU time and of the wall time.
+fn shares(runs: &[Run], target: &TargetSummary) -> (Option<f64>, Option<f64>) {
+    let (mut busy, mut cpu, mut real) = (0, 0, 0);
     for run in runs {
         let id = run.targets.iter().find(|record| target.is(record)).map(|record| record.id);
         for samples in &run.samples {
             let time = samples.targets.iter().find(|time| Some(time.target) == id);
             busy += time.map_or(0, |time| time.busy_ns);
             cpu += samples.cpu_ns;
+            real += samples.real_ns;
         }
     }
-    (cpu > 0).then(|| busy as f64 / cpu as f64)
+    let of = |whole: u64| (whole > 0).then(|| busy as f64 / whole as f64);
+    (of(cpu), of(real))
 }
 
 /// The impact that these observations show.

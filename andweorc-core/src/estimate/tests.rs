@@ -39,7 +39,7 @@ pub(crate) fn run() -> Run {
     }));
     let time = |target, busy_ns| TargetTime { target, busy_ns, count: 1, waits: None };
     run.push(Record::Samples(SamplesRecord {
-        real_ns: 1_000,
+        real_ns: 2_000,
         cpu_ns: 1_000,
         source: "timed".into(),
         targets: vec![time(1, 200), time(2, 700)],
@@ -98,6 +98,7 @@ fn what_matters_is_first_and_what_does_not_is_nothing() {
     let (hot, cold) = (&analysis.targets[0], &analysis.targets[1]);
     assert_eq!((hot.verdict, cold.verdict), (Verdict::Matters, Verdict::Nothing));
     assert_eq!((hot.share, cold.share), (Some(0.2), Some(0.7)));
+    assert_eq!((hot.wall_share, cold.wall_share), (Some(0.1), Some(0.35)));
     let effects: Vec<_> = hot.effects_on("request", Metric::Throughput).collect();
     near(effects[0].effect_pct, 10.0, 0.5);
     near(effects[1].effect_pct, 20.0, 0.5);

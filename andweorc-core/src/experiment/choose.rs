@@ -120,9 +120,8 @@ fn is_named(target: &Target, wanted: &str) -> bool {
     let kind = target.kind();
     (kind != TargetKind::Wait && target.name() == wanted)
         || wanted
-            .strip_prefix(kind.word())
-            .and_then(|rest| rest.strip_prefix(':'))
-            .is_some_and(|name| target.name() == name)
+            .split_once(':')
+            .is_some_and(|(word, name)| word == kind.to_string() && name == target.name())
 }
 
 /// Of `all`, those with a wanted name, in the order of the names; all when none is wanted. Second, the names that none has.

@@ -7,6 +7,7 @@
 //! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional field needs no bump.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The version of this schema, written to every header. Readers refuse any other.
 pub const VERSION: u32 = 1;
@@ -76,16 +77,15 @@ pub enum TargetKind {
     Wait,
 }
 
-impl TargetKind {
-    /// The word for it, as users write and read it.
-    pub fn word(self) -> &'static str {
-        match self {
+impl fmt::Display for TargetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             TargetKind::Task => "task",
             TargetKind::Span => "span",
             TargetKind::Function => "function",
             TargetKind::Line => "line",
             TargetKind::Wait => "wait",
-        }
+        })
     }
 }
 

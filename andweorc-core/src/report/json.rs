@@ -4,12 +4,19 @@ use crate::estimate::{Analysis, PointSummary, TargetSummary};
 use crate::profile::VERSION;
 use serde::Serialize;
 
+/// The version of the JSON report.
+///
+/// **Bump it whenever a key goes, or changes its meaning, unit or type**; a new key needs no bump. `docs/report-json.md` says
+/// what each key means.
+pub const REPORT_VERSION: u32 = 1;
+
 /// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts": [..]}]}`, targets in the order of the
-/// ranking. `schema` is that of the profile. Intervals that are not known are `null`.
+/// ranking. `schema` is that of the profile. Intervals that are not known are `null`. `docs/report-json.md` has it all.
 pub fn json(analysis: &Analysis) -> String {
     #[derive(Serialize)]
     struct Report<'a> {
         schema: u32,
+        report_version: u32,
         points: &'a [PointSummary],
         targets: &'a [TargetSummary],
         experiments: usize,
@@ -17,6 +24,7 @@ pub fn json(analysis: &Analysis) -> String {
     }
     let report = Report {
         schema: VERSION,
+        report_version: REPORT_VERSION,
         points: &analysis.points,
         targets: &analysis.targets,
         experiments: analysis.experiments,
@@ -40,7 +48,11 @@ mod tests {
         let target = &value["targets"][0];
         assert_eq!((&target["kind"], &target["name"]), (&"span".into(), &"hot".into()));
         assert_eq!((&target["file"], &target["line"]), (&"src/shop.rs".into(), &10.into()));
-        assert_eq!(target["share"], 0.2);
+        assert_eq!((&target["share"], &target["wall_share"]), (&0.2.into(), &0.1.into()));
+        assert_eq!(
+            (&target["verdict"], &value["targets"][1]["verdict"]),
+            (&"matters".into(), &"nothing".into())
+        );
         let metrics: Vec<_> =
             target["impacts"].as_array().unwrap().iter().map(|impact| &impact["metric"]).collect();
         assert_eq!(metrics, ["throughput", "mean", "p50", "p90", "p99"]);

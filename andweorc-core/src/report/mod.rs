@@ -3,5 +3,5 @@
 mod json;
 mod text;
 
-pub use json::json;
-pub use text::text;
+pub use json::{REPORT_VERSION, json};
+pub use text::{notes, real_ns, text, why_nothing};

@@ -22,13 +22,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let mut out = String::new();
     head(&mut out, runs, analysis);
     let Some(point) = analysis.points.first() else {
-        let explained = runs.iter().any(|run| !run.notes.is_empty());
-        out.push_str(if explained {
-            "\nNothing could be measured; the notes say why.\n"
-        } else {
-            "\nNo progress point was hit, so there is nothing to rank by. Mark a unit of work with `andweorc::progress!(\"name\")`, or\n\
-             add `andweorc::layer()` to the tracing subscriber and give requests a span; then put load on the program.\n"
-        });
+        line!(out, "\n{}", why_nothing(runs));
         foot(&mut out, runs);
         return out;
     };
@@ -83,6 +77,16 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     out
 }
 
+/// What to say when no point was measured.
+pub fn why_nothing(runs: &[Run]) -> &'static str {
+    if runs.iter().any(|run| !run.notes.is_empty()) {
+        "Nothing could be measured; the notes say why."
+    } else {
+        "No progress point was hit, so there is nothing to rank by. Mark a unit of work with `andweorc::progress!(\"name\")`, or\n\
+         add `andweorc::layer()` to the tracing subscriber and give requests a span; then put load on the program."
+    }
+}
+
 fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     let Some(run) = runs.first() else {
         out.push_str("andweorc: no run\n");
@@ -113,13 +117,14 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     }
 }
 
-/// How long a run was, as far as its profile tells.
-fn real_ns(run: &Run) -> u64 {
+/// How long a run was in real ns, as far as its profile tells.
+pub fn real_ns(run: &Run) -> u64 {
     let last = || run.experiments.last().map_or(0, |e| e.start_ns.saturating_add(e.real_ns));
     run.end.as_ref().map_or_else(last, |end| end.real_ns)
 }
 
-fn foot(out: &mut String, runs: &[Run]) {
+/// What the user should know: the notes of the runs, and what was lost.
+pub fn notes(runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     for run in runs {
         notes.extend(run.notes.iter().map(|note| note.text.clone()));
@@ -140,6 +145,11 @@ fn foot(out: &mut String, runs: &[Run]) {
         }
     }
     notes.dedup();
+    notes
+}
+
+fn foot(out: &mut String, runs: &[Run]) {
+    let notes = notes(runs);
     if !notes.is_empty() {
         out.push_str("\nNotes:\n");
         for note in notes {
@@ -166,7 +176,7 @@ fn section<'a>(
 
 /// `span stock (src/shop.rs:12), 27 % of CPU`
 fn title(target: &TargetSummary) -> String {
-    let mut title = format!("{} {}", target.kind.word(), clean(&target.name));
+    let mut title = format!("{} {}", target.kind, clean(&target.name));
     if let (Some(file), Some(line)) = (&target.file, target.line) {
         let place = format!("{}:{line}", clean(file));
         if !target.name.ends_with(&place) {

@@ -1,6 +1,9 @@
 //! `cargo andweorc report`.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod coz;
+mod formats;
 
 use common::{command, profile, stderr, stdout};
 use serde_json::Value;

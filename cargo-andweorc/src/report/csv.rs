@@ -1,0 +1,81 @@
+//! The effects as a table of comma-separated values, one row for each target, point, metric and speedup.
+
+use andweorc_core::estimate::{self, Metric};
+use andweorc_core::profile::{Run, TargetKind};
+use csv::Writer;
+use serde::Serialize;
+
+/// A row. Cells that are not known are empty.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    rank: usize,
+    kind: TargetKind,
+    name: &'a str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    share: Option<f64>,
+    wall_share: Option<f64>,
+    verdict: String,
+    point: &'a str,
+    metric: Metric,
+    speedup: f64,
+    effect_pct: f64,
+    ci_low: Option<f64>,
+    ci_high: Option<f64>,
+    n: usize,
+}
+
+/// The names of the cells; the first line, even of a table without rows.
+const HEAD: [&str; 15] = [
+    "rank",
+    "kind",
+    "name",
+    "file",
+    "line",
+    "share",
+    "wall_share",
+    "verdict",
+    "point",
+    "metric",
+    "speedup",
+    "effect_pct",
+    "ci_low",
+    "ci_high",
+    "n",
+];
+
+/// The table, in the order of the ranking.
+pub(super) fn csv(runs: &[Run]) -> String {
+    let analysis = estimate::analyse(runs);
+    let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    table.write_record(HEAD).expect(IN_MEMORY);
+    for (i, target) in analysis.targets.iter().enumerate() {
+        for effect in &target.effects {
+            let row = Row {
+                rank: i + 1,
+                kind: target.kind,
+                name: &target.name,
+                file: target.file.as_deref(),
+                line: target.line,
+                share: target.share,
+                wall_share: target.wall_share,
+                verdict: target.verdict.to_string(),
+                point: &effect.point,
+                metric: effect.metric,
+                speedup: effect.speedup,
+                effect_pct: effect.effect_pct,
+                ci_low: effect.ci_low,
+                ci_high: effect.ci_high,
+                n: effect.n,
+            };
+            table.serialize(row).expect(IN_MEMORY);
+        }
+    }
+    finish(table)
+}
+
+const IN_MEMORY: &str = "memory to write to, and a row of plain cells";
+
+fn finish(table: Writer<Vec<u8>>) -> String {
+    String::from_utf8(table.into_inner().expect(IN_MEMORY)).expect("cells are text")
+}

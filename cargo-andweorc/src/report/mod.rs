@@ -1,0 +1,86 @@
+//! A profile as a report: in words, for machines, for a page, a table or another viewer.
+
+mod coz;
+mod csv;
+mod markdown;
+
+use crate::cli::{Format, ReportOptions};
+use crate::profiles;
+use andweorc_core::profile::{Profile, TargetKind};
+use andweorc_core::{estimate, report};
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::{fs, path};
+
+/// Prints or writes the report that the options ask for.
+pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let paths = profiles::or_newest(&options.profiles)?;
+    let profile = profiles::read(&paths)?;
+    let text = match options.format {
+        Format::Text => words(&profile),
+        Format::Json => report::json(&estimate::analyse(&profile.runs)) + "\n",
+        Format::Markdown => markdown::markdown(&profile.runs),
+        Format::Csv => csv::csv(&profile.runs),
+        Format::Coz => coz::coz(&profile.runs),
+    };
+    match &options.output {
+        None => Ok(print(&text)),
+        Some(output) => {
+            write(output, &text, &paths)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The report for people.
+pub(crate) fn words(profile: &Profile) -> String {
+    report::text(&profile.runs, &estimate::analyse(&profile.runs))
+}
+
+/// Writes to stdout. A reader that has enough, such as `head`, is no failure.
+pub(crate) fn print(text: &str) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("error: the report can't be written to the standard output: {error}");
+            ExitCode::from(crate::FAILED)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Writes to a file, but never over a profile that it was made from.
+fn write(output: &Path, text: &str, profiles: &[path::PathBuf]) -> Result<(), String> {
+    let same = |one: &Path| match (fs::canonicalize(one), fs::canonicalize(output)) {
+        (Ok(one), Ok(output)) => one == output,
+        _ => false,
+    };
+    if profiles.iter().any(|profile| same(profile)) {
+        return Err(format!(
+            "{} is the profile itself: choose another file for the report",
+            output.display()
+        ));
+    }
+    fs::write(output, text).map_err(|error| {
+        format!("{}: the report can't be written there: {error}", output.display())
+    })
+}
+
+/// A target in a few words: `span stock (src/shop.rs:12)`.
+fn label(kind: TargetKind, name: &str, file: Option<&str>, line: Option<u32>) -> String {
+    match place(name, file, line) {
+        Some(place) => format!("{kind} {name} ({place})"),
+        None => format!("{kind} {name}"),
+    }
+}
+
+/// `src/shop.rs:12`, unless the name says it.
+fn place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
+    let place = match (file?, line) {
+        (file, Some(line)) => format!("{file}:{line}"),
+        (file, None) => file.to_owned(),
+    };
+    (!name.ends_with(&place)).then_some(place)
+}

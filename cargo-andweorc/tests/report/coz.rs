@@ -1,0 +1,139 @@
+//! `cargo andweorc report --format coz`, read as coz's own viewer reads it.
+
+use crate::common::{command, stderr, stdout};
+use std::collections::{BTreeMap, HashMap};
+
+const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/shop.jsonl");
+
+/// What the viewer sums up for one (selected, point, speedup).
+#[derive(Debug)]
+enum Sum {
+    Throughput { delta: i64, duration: i64 },
+    Latency { arrivals: i64, difference: f64, duration: i64 },
+}
+
+impl Sum {
+    /// Time per unit, or latency by Little's law.
+    fn value(&self) -> f64 {
+        match *self {
+            Sum::Throughput { delta, duration } => duration as f64 / delta as f64,
+            Sum::Latency { arrivals, difference, duration } => {
+                difference / (arrivals as f64 / duration as f64)
+            }
+        }
+    }
+}
+
+/// The viewer's data: selected, point, speedup as it is written.
+#[derive(Debug, Default)]
+struct Viewer {
+    data: BTreeMap<(String, String), BTreeMap<String, Sum>>,
+}
+
+impl Viewer {
+    /// Reads a profile as the viewer does, but panics where the viewer would warn, or compute with what it can't read.
+    fn load(text: &str) -> Viewer {
+        let mut viewer = Viewer::default();
+        let mut experiment: Option<(String, f64, i64)> = None;
+        for line in text.split('\n').filter(|line| !line.is_empty()) {
+            assert!(!line.starts_with('{'), "it would be read as JSON: {line}");
+            let cells: Vec<&str> = line.split('\t').collect();
+            let keys: HashMap<&str, &str> =
+                cells[1..].iter().map(|cell| cell.split_once('=').expect(line)).collect();
+            let whole = |key: &str| -> i64 { keys[key].parse().expect(line) };
+            match cells[0] {
+                "startup" | "runtime" => assert!(whole("time") > 0, "{line}"),
+                "samples" => assert!(keys.contains_key("location") && whole("count") > 0, "{line}"),
+                "experiment" => {
+                    let speedup: f64 = keys["speedup"].parse().expect(line);
+                    assert!(
+                        (0.0..=1.0).contains(&speedup) && whole("selected-samples") >= 0,
+                        "{line}"
+                    );
+                    experiment = Some((keys["selected"].to_owned(), speedup, whole("duration")));
+                }
+                "throughput-point" => {
+                    let sum = viewer.sum(
+                        &experiment,
+                        keys["name"],
+                        Sum::Throughput { delta: 0, duration: 0 },
+                    );
+                    let (Sum::Throughput { delta, duration }, Some((_, _, length))) =
+                        (sum, &experiment)
+                    else {
+                        panic!("a point of two types, or without an experiment: {line}")
+                    };
+                    *delta += whole("delta");
+                    *duration += length;
+                }
+                "latency-point" => {
+                    assert_eq!(whole("arrivals"), whole("departures"), "{line}");
+                    let none = Sum::Latency { arrivals: 0, difference: 0.0, duration: 0 };
+                    let sum = viewer.sum(&experiment, keys["name"], none);
+                    let (Sum::Latency { arrivals, difference, duration }, Some((_, _, length))) =
+                        (sum, &experiment)
+                    else {
+                        panic!("a point of two types, or without an experiment: {line}")
+                    };
+                    let total = (*duration + length) as f64;
+                    *difference = *difference * (*duration as f64 / total)
+                        + whole("difference") as f64 * *length as f64 / total;
+                    *arrivals += whole("arrivals");
+                    *duration += length;
+                }
+                _ => panic!("the viewer would call this invalid: {line}"),
+            }
+        }
+        viewer
+    }
+
+    fn sum(&mut self, experiment: &Option<(String, f64, i64)>, point: &str, none: Sum) -> &mut Sum {
+        let (selected, speedup, _) = experiment.as_ref().expect("an experiment before its points");
+        let curve = self.data.entry((selected.clone(), point.to_owned())).or_default();
+        curve.entry(speedup.to_string()).or_insert(none)
+    }
+
+    /// Change in % against the experiments with speedup 0, by speedup. A fall in time per unit is a rise of the throughput.
+    fn curve(&self, selected: &str, point: &str) -> Vec<(f64, f64)> {
+        let data = &self.data[&(selected.to_owned(), point.to_owned())];
+        let baseline = data["0"].value();
+        data.iter()
+            .map(|(s, sum)| (s.parse().unwrap(), (baseline - sum.value()) / baseline * 100.0))
+            .collect()
+    }
+}
+
+fn near(curve: &[(f64, f64)], expected: &[(f64, f64)]) {
+    assert_eq!(curve.len(), expected.len(), "{curve:?}");
+    for (a, b) in curve.iter().zip(expected) {
+        assert!(a.0 == b.0 && (a.1 - b.1).abs() < 0.5, "{curve:?} is not {expected:?}");
+    }
+}
+
+#[test]
+fn the_viewer_sees_the_same_curves() {
+    let output = command().args(["report", "--format", "coz", PROFILE]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let viewer = Viewer::load(&stdout(&output));
+    // Time per unit: 1 - 1 / (1 + 0.4 s).
+    let faster = [(0.0, 0.0), (0.25, 9.1), (0.5, 16.7), (0.75, 23.1)];
+    near(&viewer.curve("span stock (src/shop.rs:12)", "checkout"), &faster);
+    // By Little's law latencies fall as much; there is about one unit in flight, so that whole numbers would not do.
+    near(&viewer.curve("span stock (src/shop.rs:12)", "checkout (latency)"), &faster);
+    let flat = [(0.0, 0.0), (0.25, 0.0), (0.5, 0.0), (0.75, 0.0)];
+    near(&viewer.curve("task audit (src/shop.rs:40)", "checkout"), &flat);
+    // Tabs in a name would end its cell.
+    let tabbed = "span `=1+1`, \"q\" name (src/shop.rs:60)";
+    assert_eq!(viewer.curve(tabbed, "checkout").len(), 4);
+}
+
+#[test]
+fn experiments_in_which_a_point_did_nothing_count() {
+    let output = command().args(["report", "--format", "coz", PROFILE]).output().unwrap();
+    let text = stdout(&output);
+    assert!(text.contains("throughput-point\tname=mail <b>&amp;\tdelta=0\n"), "{text}");
+    let spoiled = text
+        .lines()
+        .filter(|line| line.contains("selected=task audit") && line.contains("speedup=0.5\t"));
+    assert_eq!(spoiled.count(), 3, "the spoiled experiment is left out");
+}

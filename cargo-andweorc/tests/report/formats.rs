@@ -1,0 +1,100 @@
+//! The forms of `cargo andweorc report`, on a profile whose names are as bad as can be.
+
+use crate::common::{command, stderr, stdout};
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/shop.jsonl");
+
+fn report(arguments: &[&str]) -> Output {
+    command().arg("report").args(arguments).output().unwrap()
+}
+
+fn formatted(format: &str) -> String {
+    let output = report(&["--format", format, PROFILE]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output)
+}
+
+#[test]
+fn markdown_is_a_table_in_which_names_are_only_names() {
+    insta::assert_snapshot!(formatted("markdown"));
+}
+
+#[test]
+fn csv_has_a_row_for_each_effect() {
+    let csv = formatted("csv");
+    insta::assert_snapshot!(csv);
+    // Targets x speedups x metrics of `checkout`, and the throughput of the other point.
+    assert_eq!(csv.lines().count(), 1 + (4 * 3 + 1) * 5);
+}
+
+#[test]
+fn json_adds_the_verdict_and_both_shares() {
+    let report: serde_json::Value = serde_json::from_str(&formatted("json")).unwrap();
+    assert_eq!((&report["schema"], &report["report_version"]), (&1.into(), &1.into()));
+    let of = |name: &str| {
+        let targets = report["targets"].as_array().unwrap();
+        let target = targets.iter().find(|target| target["name"] == name).unwrap();
+        (target["verdict"].as_str().unwrap(), target["share"].clone(), target["wall_share"].clone())
+    };
+    assert_eq!(of("stock"), ("matters", 0.2.into(), 0.1.into()));
+    assert_eq!(of("audit"), ("nothing", 0.7.into(), 0.35.into()));
+    assert_eq!(of("</script><script>alert(1)</script>").0, "hurts");
+    assert_eq!(of("shop::price").0, "inconclusive");
+}
+
+#[test]
+fn the_report_goes_where_it_should_and_never_over_the_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (profile, out) = (file("run.jsonl"), file("report.csv"));
+    fs::copy(PROFILE, &profile).unwrap();
+    let output = report(&["--format", "csv", "-o", &out, &profile]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&out).unwrap(), formatted("csv"));
+
+    let over = file("./run.jsonl");
+    let output = report(&["-o", &over, &profile]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("is the profile itself"), "{}", stderr(&output));
+    assert_eq!(fs::read(&profile).unwrap(), fs::read(PROFILE).unwrap());
+
+    let output = report(&["-o", &file("absent/report"), &profile]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("absent/report: the report can't be written"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn several_profiles_are_one_report() {
+    let output = report(&[PROFILE, PROFILE]);
+    assert!(stdout(&output).contains("2 runs"), "{}", stdout(&output));
+}
+
+#[test]
+fn without_a_profile_the_newest_of_the_project_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_folder = |folder: &Path| {
+        command().arg("report").current_dir(folder).env_remove("CARGO_TARGET_DIR").output().unwrap()
+    };
+    let output = in_folder(folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no cargo project is here"), "{}", stderr(&output));
+
+    let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n[workspace]\n";
+    fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+    fs::create_dir(folder.path().join("src")).unwrap();
+    fs::write(folder.path().join("src/main.rs"), "fn main() {}\n").unwrap();
+    let output = in_folder(folder.path());
+    assert!(stderr(&output).contains("make one with `cargo andweorc run`"), "{}", stderr(&output));
+
+    fs::create_dir_all(folder.path().join("target/andweorc")).unwrap();
+    fs::copy(PROFILE, folder.path().join("target/andweorc/shop.jsonl")).unwrap();
+    let output = in_folder(folder.path());
+    assert!(stdout(&output).contains("andweorc: shop on here"), "{}", stderr(&output));
+}
