@@ -68,6 +68,8 @@ pub(crate) enum Format {
     Csv,
     /// A profile for coz's own viewer
     Coz,
+    /// One page with causal curves, for a browser
+    Html,
 }
 
 /// The options of `run`.

@@ -82,7 +82,8 @@ pub struct PointSummary {
 }
 
 impl PointSummary {
-    pub(crate) fn is(&self, record: &PointRecord) -> bool {
+    /// Whether a run means this point: ids are local to a run, names and places are not.
+    pub fn is(&self, record: &PointRecord) -> bool {
         (&self.name, self.kind, &self.file, self.line)
             == (&record.name, record.kind, &record.file, record.line)
     }
@@ -184,7 +185,8 @@ impl fmt::Display for Verdict {
 }
 
 impl TargetSummary {
-    pub(crate) fn is(&self, record: &TargetRecord) -> bool {
+    /// Whether a run means this target.
+    pub fn is(&self, record: &TargetRecord) -> bool {
         (self.kind, &self.name, &self.file, self.line)
             == (record.kind, &record.name, &record.file, record.line)
     }

@@ -15,7 +15,7 @@
 
 use crate::report::{label, place};
 use andweorc_core::estimate::{self, Comparison, Metric};
-use andweorc_core::profile::{ExperimentRecord, PointRecord, Run, TargetRecord};
+use andweorc_core::profile::{ExperimentRecord, PointRecord, Run, TargetKind, TargetRecord};
 
 /// The profile, as coz would have written it.
 pub(super) fn coz(runs: &[Run]) -> String {
@@ -92,6 +92,10 @@ fn line(out: &mut String, cells: &[&str]) {
 
 /// A target's name, alike in all runs.
 fn selected(target: &TargetRecord) -> String {
+    if target.kind == TargetKind::Line {
+        // `src/shop.rs:12`, as coz itself writes it.
+        return clean(&target.name);
+    }
     clean(&label(target.kind, &target.name, target.file.as_deref(), target.line))
 }
 

@@ -2,6 +2,7 @@
 
 mod coz;
 mod csv;
+pub(crate) mod html;
 mod markdown;
 
 use crate::cli::{Format, ReportOptions};
@@ -9,10 +10,10 @@ use crate::profiles;
 use andweorc_core::profile::{Profile, TargetKind};
 use andweorc_core::{estimate, report};
 use std::error::Error;
+use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{fs, path};
 
 /// Prints or writes the report that the options ask for.
 pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>> {
@@ -24,6 +25,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
         Format::Markdown => markdown::markdown(&profile.runs),
         Format::Csv => csv::csv(&profile.runs),
         Format::Coz => coz::coz(&profile.runs),
+        Format::Html => html::html(&profile.runs, &paths),
     };
     match &options.output {
         None => Ok(print(&text)),
@@ -52,7 +54,7 @@ pub(crate) fn print(text: &str) -> ExitCode {
 }
 
 /// Writes to a file, but never over a profile that it was made from.
-fn write(output: &Path, text: &str, profiles: &[path::PathBuf]) -> Result<(), String> {
+fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> {
     let same = |one: &Path| match (fs::canonicalize(one), fs::canonicalize(output)) {
         (Ok(one), Ok(output)) => one == output,
         _ => false,

@@ -1,0 +1,231 @@
+//! What the page shows, as its script reads it.
+
+use super::source::{Snippet, Sources};
+use crate::report::place;
+use andweorc_core::estimate::{
+    self, Analysis, Comparison, Metric, PointSummary, TargetSummary, Verdict,
+};
+use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
+use andweorc_core::report::{notes, real_ns, why_nothing};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::ptr;
+
+/// All of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Page<'a> {
+    program: &'a str,
+    host: &'a str,
+    cores: usize,
+    started_ms: u64,
+    real_ms: u64,
+    runs: usize,
+    points: Vec<Point<'a>>,
+    targets: Vec<Target<'a>>,
+    experiments: Vec<Experiment<'a>>,
+    notes: Vec<String>,
+    /// Why there is nothing to show, when there is nothing.
+    nothing: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Point<'a> {
+    name: &'a str,
+    kind: PointKind,
+    place: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Target<'a> {
+    kind: TargetKind,
+    name: &'a str,
+    place: Option<String>,
+    share: Option<f64>,
+    wall_share: Option<f64>,
+    #[serde(flatten)]
+    verdict: Verdict,
+    effects: Vec<Effect>,
+    impacts: Vec<Impact>,
+    source: Option<Snippet>,
+}
+
+/// An effect on the point with this index.
+#[derive(Debug, Serialize)]
+struct Effect {
+    point: usize,
+    metric: Metric,
+    speedup: f64,
+    pct: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    n: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Impact {
+    point: usize,
+    metric: Metric,
+    slope: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Experiment<'a> {
+    run: usize,
+    seq: u32,
+    /// Index of the target; none in a baseline.
+    target: Option<usize>,
+    speedup: f64,
+    start_ms: u64,
+    real_ms: u64,
+    delay_ms: f64,
+    spoiled: Option<&'a str>,
+    /// For each point the throughput per s, and mean, p50 and p99 in ms.
+    values: Vec<[Option<f64>; 4]>,
+    /// Indices of the baselines that it is compared to.
+    baselines: Vec<usize>,
+}
+
+/// What the page of these runs shows.
+pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut Sources) -> Page<'a> {
+    let header = runs.first().map(|run| &run.header);
+    // Effects name their point. A second point of a name can't be told from the first, and is left out.
+    let mut points: Vec<&PointSummary> = Vec::new();
+    for point in &analysis.points {
+        if !points.iter().any(|known| known.name == point.name) {
+            points.push(point);
+        }
+    }
+    let began = header.map_or(0, |header| header.start_unix_ms);
+    Page {
+        program: header.map_or("", |header| &header.program),
+        host: header.map_or("", |header| &header.host),
+        cores: header.map_or(0, |header| header.cores),
+        started_ms: began,
+        real_ms: runs.iter().map(real_ns).sum::<u64>() / 1_000_000,
+        runs: runs.len(),
+        targets: analysis.targets.iter().map(|it| target(it, &points, sources, began)).collect(),
+        experiments: experiments(runs, analysis, &points),
+        notes: notes(runs),
+        nothing: points.is_empty().then(|| why_nothing(runs)),
+        points: points
+            .iter()
+            .map(|point| Point {
+                name: &point.name,
+                kind: point.kind,
+                place: place(&point.name, point.file.as_deref(), point.line),
+            })
+            .collect(),
+    }
+}
+
+fn target<'a>(
+    target: &'a TargetSummary,
+    points: &[&PointSummary],
+    sources: &mut Sources,
+    began: u64,
+) -> Target<'a> {
+    let index = |name: &str| points.iter().position(|point| point.name == name);
+    let mut effects: Vec<Effect> = Vec::new();
+    for one in &target.effects {
+        let Some(point) = index(&one.point) else { continue };
+        let key = |e: &Effect| (e.point, e.metric, e.speedup);
+        if !effects.iter().any(|known| key(known) == (point, one.metric, one.speedup)) {
+            let (low, high) = (one.ci_low, one.ci_high);
+            effects.push(Effect {
+                point,
+                metric: one.metric,
+                speedup: one.speedup,
+                pct: one.effect_pct,
+                low,
+                high,
+                n: one.n,
+            });
+        }
+    }
+    let mut impacts: Vec<Impact> = Vec::new();
+    for one in &target.impacts {
+        let Some(point) = index(&one.point) else { continue };
+        if !impacts.iter().any(|known| (known.point, known.metric) == (point, one.metric)) {
+            impacts.push(Impact {
+                point,
+                metric: one.metric,
+                slope: one.slope,
+                low: one.ci_low,
+                high: one.ci_high,
+            });
+        }
+    }
+    let at = target.file.as_deref().zip(target.line);
+    Target {
+        kind: target.kind,
+        name: &target.name,
+        place: place(&target.name, target.file.as_deref(), target.line),
+        share: target.share,
+        wall_share: target.wall_share,
+        verdict: target.verdict,
+        effects,
+        impacts,
+        source: at.and_then(|(file, line)| sources.snippet(file, line, began)),
+    }
+}
+
+/// The experiments of all runs, and their baselines.
+fn experiments<'a>(
+    runs: &'a [Run],
+    analysis: &Analysis,
+    points: &[&PointSummary],
+) -> Vec<Experiment<'a>> {
+    let mut all: Vec<Experiment<'a>> = Vec::new();
+    for (i, run) in runs.iter().enumerate() {
+        let first = all.len();
+        let index_of: HashMap<*const ExperimentRecord, usize> = run
+            .experiments
+            .iter()
+            .enumerate()
+            .map(|(i, one)| (ptr::from_ref(one), first + i))
+            .collect();
+        all.extend(run.experiments.iter().map(|one| experiment(i, run, one, analysis, points)));
+        for Comparison { experiment, baselines } in estimate::comparisons(run) {
+            let indices = baselines.into_iter().map(|one| index_of[&ptr::from_ref(one)]);
+            all[index_of[&ptr::from_ref(experiment)]].baselines = indices.collect();
+        }
+    }
+    all
+}
+
+fn experiment<'a>(
+    index: usize,
+    run: &Run,
+    record: &'a ExperimentRecord,
+    analysis: &Analysis,
+    points: &[&PointSummary],
+) -> Experiment<'a> {
+    let target = run.targets.iter().find(|target| Some(target.id) == record.target);
+    let values = |point: &&PointSummary| {
+        let id = run.points.iter().find(|one| point.is(one)).map(|one| one.id);
+        Metric::ALL.map(|metric| {
+            // Latencies are in ns.
+            let unit = if metric == Metric::Throughput { 1.0 } else { 1e6 };
+            metric.of(record, id?).map(|value| short(value / unit))
+        })
+    };
+    Experiment {
+        run: index,
+        seq: record.seq,
+        target: target.and_then(|one| analysis.targets.iter().position(|target| target.is(one))),
+        speedup: record.speedup,
+        start_ms: record.start_ns / 1_000_000,
+        real_ms: record.real_ns / 1_000_000,
+        delay_ms: short(record.delay_ns as f64 / 1e6),
+        spoiled: record.spoiled.as_deref(),
+        values: points.iter().map(values).collect(),
+        baselines: Vec::new(),
+    }
+}
+
+/// Five significant digits: more is noise, and makes the page large.
+fn short(value: f64) -> f64 {
+    format!("{value:.4e}").parse().expect("a number as it was written")
+}

@@ -1,0 +1,85 @@
+// The causal curve of a target: the effect at each speedup, with its interval band.
+
+const CHART = { width: 460, height: 250, left: 50, right: 14, top: 12, bottom: 40 };
+
+/** The chart of a target, on the range that all charts of the view share. */
+function curve(target, index, domain) {
+  const effects = effectsOf(target);
+  const most = Math.max(...speedups);
+  const x = (s) => CHART.left + (s / most) * (CHART.width - CHART.left - CHART.right);
+  const y = (v) => CHART.top + ((domain[1] - v) / (domain[1] - domain[0])) * (CHART.height - CHART.top - CHART.bottom);
+  const clip = "clip" + index;
+  const known = effects.filter((e) => e.low !== null);
+  const at = (points) => points.map(([s, v]) => x(s).toFixed(1) + "," + y(v).toFixed(1)).join(" ");
+  const band = [[0, 0], ...known.map((e) => [e.speedup, e.high]), ...known.toReversed().map((e) => [e.speedup, e.low])];
+
+  return svg(
+    "svg",
+    { class: "curve " + tone(target, effects.at(-1)), viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": describe(target, effects) },
+    svg("clipPath", { id: clip }, svg("rect", { x: x(0), y: y(domain[1]), width: x(most) - x(0) + 8, height: y(domain[0]) - y(domain[1]) })),
+    axes(x, y, domain, most),
+    svg(
+      "g",
+      { "clip-path": `url(#${clip})` },
+      known.length ? svg("polygon", { class: "band", points: at(band) }) : null,
+      singles(index).map(([s, v]) => svg("circle", { class: "single", cx: x(s) - 9, cy: y(v), r: 2 })),
+      svg("polyline", { class: "line", points: at([[0, 0], ...effects.map((e) => [e.speedup, e.pct])]) }),
+      known.map((e) => svg("line", { class: "whisker", x1: x(e.speedup), x2: x(e.speedup), y1: y(e.low), y2: y(e.high) })),
+    ),
+    effects.map((e) =>
+      svg("circle", { class: "dot", cx: x(e.speedup), cy: y(e.pct), r: 4.5 }, svg("title", {}, sentence(e))),
+    ),
+  );
+}
+
+function axes(x, y, domain, most) {
+  const right = x(most);
+  const grid = ticks(domain, 4).map((v) => [
+    svg("line", { class: v === 0 ? "zero" : "grid", x1: x(0), x2: right, y1: y(v), y2: y(v) }),
+    svg("text", { class: "tick", x: x(0) - 8, y: y(v) + 4, "text-anchor": "end" }, v === 0 ? "0" : change(v, Number.isInteger(v) ? 0 : 1).replace(" ", "")),
+  ]);
+  const below = [0, ...speedups].map((s) =>
+    svg("text", { class: "tick", x: x(s), y: y(domain[0]) + 17, "text-anchor": s === most ? "end" : "middle" }, fixed(s * 100, 0) + "%"),
+  );
+  return svg(
+    "g",
+    {},
+    // What counts as no effect.
+    isRanking() ? svg("rect", { class: "nil", x: x(0), width: right - x(0), y: y(1), height: y(-1) - y(1) }) : null,
+    grid,
+    below,
+    svg("text", { class: "axis", x: (x(0) + right) / 2, y: CHART.height - 6, "text-anchor": "middle" }, "if it were so much faster"),
+  );
+}
+
+/** The single experiments on a target, as (speedup, effect in %). */
+function singles(index) {
+  const all = [];
+  for (const one of data.experiments) {
+    if (one.target !== index || one.spoiled !== null) continue;
+    const effect = effectOfOne(one);
+    if (effect !== null) all.push([one.speedup, effect]);
+  }
+  return all;
+}
+
+/** The change of one experiment against the mean of its baselines, in %, or null. */
+function effectOfOne(experiment) {
+  const value = (one) => one.values[state.point][METRIC_INDEX[state.metric]];
+  const baselines = experiment.baselines.map((i) => value(data.experiments[i])).filter((v) => v !== null);
+  const measured = value(experiment);
+  if (measured === null || baselines.length === 0) return null;
+  return (measured / (baselines.reduce((a, b) => a + b) / baselines.length) - 1) * 100;
+}
+
+/** `50 % faster: +24.8 % [23.5, 26.2], 4 experiments` */
+function sentence(e) {
+  const experiments = e.n === 1 ? "" : ", " + e.n + " experiments";
+  return percent(e.speedup) + " faster: " + change(e.pct) + " " + interval(e.low, e.high) + experiments;
+}
+
+/** The chart in words, for those who do not see it. */
+function describe(target, effects) {
+  const what = METRICS[state.metric].toLowerCase() + " of " + data.points[state.point].name;
+  return "Change of the " + what + " if " + target.name + " were faster. " + (effects.map(sentence).join("; ") || "Not measured.");
+}

@@ -1,0 +1,45 @@
+// The table of experiments.
+
+/** Rows made at once: a long run has thousands. */
+const ROWS = 400;
+
+function experiments(shown, open) {
+  const targets = new Set(shown.map((one) => one.index));
+  const all = data.experiments.filter((one) => (one.target === null ? !state.query : targets.has(one.target)));
+  const body = el("tbody", {});
+  const more = el("button", { type: "button", class: "more", onclick: () => add() });
+  let made = 0;
+  const add = () => {
+    body.append(...all.slice(made, made + ROWS).map(experimentRow));
+    made = Math.min(made + ROWS, all.length);
+    more.textContent = "Show more (" + (all.length - made) + " left)";
+    more.hidden = made === all.length;
+  };
+  const head = ["#", "at", "target", "faster by", "length", "delay", METRICS[state.metric].toLowerCase(), "effect", ""];
+  const table = el("div", { class: "scroll", tabindex: "0", "aria-label": "Experiments" }, el("table", { class: "experiments" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), body));
+  const details = el("details", { id: "experiments", open }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length), table, more);
+  // Made when they are first seen.
+  const once = () => details.open && made === 0 && add();
+  details.addEventListener("toggle", once);
+  once();
+  return details;
+}
+
+function experimentRow(one) {
+  const target = one.target === null ? null : data.targets[one.target];
+  const effect = target && one.spoiled === null ? effectOfOne(one) : null;
+  const number = (data.runs > 1 ? one.run + 1 + "/" : "") + one.seq;
+  return el(
+    "tr",
+    { class: one.spoiled !== null ? "spoiled" : target ? null : "baseline" },
+    el("td", {}, number),
+    el("td", {}, fixed(one.start_ms / 1000, 1) + " s"),
+    el("td", {}, target ? label(target) : one.speedup > 0 ? "unknown" : "baseline"),
+    el("td", {}, target ? percent(one.speedup) : ""),
+    el("td", {}, duration(one.real_ms)),
+    el("td", {}, one.delay_ms ? duration(one.delay_ms) : ""),
+    el("td", {}, quantity(state.metric, one.values[state.point][METRIC_INDEX[state.metric]])),
+    el("td", {}, effect === null ? "" : change(effect)),
+    el("td", {}, one.spoiled !== null ? "left out: " + one.spoiled : ""),
+  );
+}
