@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Run(Box<RunOptions>),
     /// Print the report of a profile
     Report(ReportOptions),
+    /// Serve the report of a profile to a browser on this machine
+    View(ViewOptions),
 }
 
 /// The options of `report`.
@@ -50,6 +52,24 @@ pub(crate) struct ReportOptions {
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// The profiles that runs wrote [default: the newest in the target folder]
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profiles: Vec<PathBuf>,
+}
+
+/// The options of `view`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo andweorc view
+  cargo andweorc view --port 8000 target/andweorc/shop.jsonl
+
+Only this machine can reach it. The page is made anew each time it is loaded, so that a run can be
+watched. Ctrl-C ends it.")]
+pub(crate) struct ViewOptions {
+    /// The port [default: a free one]
+    #[arg(long)]
+    pub(crate) port: Option<u16>,
     /// The profiles that runs wrote [default: the newest in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,

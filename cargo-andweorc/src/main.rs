@@ -5,6 +5,7 @@
 //! | `cli` | the options |
 //! | `report` | a profile in words, JSON, Markdown, CSV, or for coz's viewer |
 //! | `profiles` | which profiles are meant |
+//! | `view` | the page of a profile, served to a browser here |
 //! | `run` | build, run, report |
 //! | `select` | which binary or example is meant |
 //! | `build` | `cargo build` with what a profile needs; this program is then also the wrapper around rustc |
@@ -17,6 +18,7 @@ mod profiles;
 mod report;
 mod run;
 mod select;
+mod view;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     }
     let result = match Cli::parse_from(arguments()).command {
         Command::Report(options) => report::report(&options),
+        Command::View(options) => view::view(&options),
         Command::Run(options) => run::run(&options),
     };
     result.unwrap_or_else(failed)

@@ -93,13 +93,14 @@ impl Viewer {
         curve.entry(speedup.to_string()).or_insert(none)
     }
 
-    /// Change in % against the experiments with speedup 0, by speedup. A fall in time per unit is a rise of the throughput.
+    /// What the viewer draws, by speedup: the change in % against the experiments with speedup 0, a fall in time per unit being a
+    /// rise, and a fall in latency a fall.
     fn curve(&self, selected: &str, point: &str) -> Vec<(f64, f64)> {
         let data = &self.data[&(selected.to_owned(), point.to_owned())];
         let baseline = data["0"].value();
-        data.iter()
-            .map(|(s, sum)| (s.parse().unwrap(), (baseline - sum.value()) / baseline * 100.0))
-            .collect()
+        let sign = if matches!(data["0"], Sum::Latency { .. }) { -1.0 } else { 1.0 };
+        let change = |sum: &Sum| sign * (baseline - sum.value()) / baseline * 100.0;
+        data.iter().map(|(speedup, sum)| (speedup.parse().unwrap(), change(sum))).collect()
     }
 }
 
@@ -119,7 +120,8 @@ fn the_viewer_sees_the_same_curves() {
     let faster = [(0.0, 0.0), (0.25, 9.1), (0.5, 16.7), (0.75, 23.1)];
     near(&viewer.curve("span stock (src/shop.rs:12)", "checkout"), &faster);
     // By Little's law latencies fall as much; there is about one unit in flight, so that whole numbers would not do.
-    near(&viewer.curve("span stock (src/shop.rs:12)", "checkout (latency)"), &faster);
+    let lower = faster.map(|(speedup, change)| (speedup, -change));
+    near(&viewer.curve("span stock (src/shop.rs:12)", "checkout (latency)"), &lower);
     let flat = [(0.0, 0.0), (0.25, 0.0), (0.5, 0.0), (0.75, 0.0)];
     near(&viewer.curve("task audit (src/shop.rs:40)", "checkout"), &flat);
     // Tabs in a name would end its cell.

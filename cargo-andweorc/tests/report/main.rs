@@ -1,9 +1,11 @@
-//! `cargo andweorc report`.
+//! `cargo andweorc report`, and `view`.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod coz;
 mod formats;
+mod html;
+mod view;
 
 use common::{command, profile, stderr, stdout};
 use serde_json::Value;
@@ -96,7 +98,12 @@ fn a_missing_file_is_named() {
 
 #[test]
 fn help_has_examples() {
-    for arguments in [&["andweorc", "--help"][..], &["run", "--help"], &["report", "--help"]] {
+    for arguments in [
+        &["andweorc", "--help"][..],
+        &["run", "--help"],
+        &["report", "--help"],
+        &["view", "--help"],
+    ] {
         let output = command().args(arguments).output().unwrap();
         let help = stdout(&output);
         assert!(output.status.success() && help.contains("Examples:\n  cargo andweorc "), "{help}");

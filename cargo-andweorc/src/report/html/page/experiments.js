@@ -17,12 +17,8 @@ function experiments(shown, open) {
   };
   const head = ["#", "at", "target", "faster by", "length", "delay", METRICS[state.metric].toLowerCase(), "effect", ""];
   const table = el("div", { class: "scroll", tabindex: "0", "aria-label": "Experiments" }, el("table", { class: "experiments" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), body));
-  const details = el("details", { id: "experiments", open }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length), table, more);
-  // Made when they are first seen.
-  const once = () => details.open && made === 0 && add();
-  details.addEventListener("toggle", once);
-  once();
-  return details;
+  add();
+  return el("details", { id: "experiments", open }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length), table, more);
 }
 
 function experimentRow(one) {
