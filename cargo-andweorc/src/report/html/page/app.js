@@ -136,6 +136,11 @@ function start() {
     visit(Number(row.dataset.target));
   });
   addEventListener("hashchange", () => {
+    if (location.hash === "#ranking") {
+      // The skip link: the browser has moved the focus, and the view stays.
+      history.replaceState(null, "", address());
+      return;
+    }
     const target = readState();
     document.querySelector(".controls").replaceWith(controls());
     show();

@@ -1,6 +1,6 @@
 // The causal curve of a target: the effect at each speedup, with its interval band.
 
-const CHART = { width: 460, height: 250, left: 50, right: 14, top: 12, bottom: 40 };
+const CHART = { width: 460, height: 250, left: 60, right: 14, top: 12, bottom: 40 };
 
 /** The chart of a target, on the range that all charts of the view share. */
 function curve(target, index, domain) {

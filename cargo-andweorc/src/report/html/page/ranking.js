@@ -64,8 +64,13 @@ function name(target) {
   return [
     el("span", { class: "kind" }, target.kind), " ",
     el("span", { class: "name" }, target.name),
-    target.place ? el("span", { class: "place" }, target.place) : null,
+    target.place ? el("span", { class: "place" }, breakable(target.place)) : null,
   ];
+}
+
+/** A path that may be broken after a slash. */
+function breakable(path) {
+  return path.split("/").map((part, i) => (i > 0 ? ["/", el("wbr", {}), part] : part));
 }
 
 function share(target) {
