@@ -1,6 +1,7 @@
 //! The forms of `cargo andweorc report`, on a profile whose names are as bad as can be.
 
 use crate::common::{command, stderr, stdout};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -43,6 +44,27 @@ fn json_adds_the_verdict_and_both_shares() {
     assert_eq!(of("audit"), ("nothing", 0.7.into(), 0.35.into()));
     assert_eq!(of("</script><script>alert(1)</script>").0, "hurts");
     assert_eq!(of("shop::price").0, "inconclusive");
+}
+
+#[test]
+fn each_key_of_the_json_is_explained() {
+    fn keys(value: &serde_json::Value, all: &mut BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(map) => {
+                all.extend(map.keys().cloned());
+                map.values().for_each(|value| keys(value, all));
+            }
+            serde_json::Value::Array(values) => values.iter().for_each(|value| keys(value, all)),
+            _ => {}
+        }
+    }
+    let mut all = BTreeSet::new();
+    keys(&serde_json::from_str(&formatted("json")).unwrap(), &mut all);
+    let explained = include_str!("../../../docs/report-json.md");
+    for key in all {
+        let named = [format!("`{key}`"), format!("].{key}`"), format!("\"{key}\"")];
+        assert!(named.iter().any(|name| explained.contains(name)), "{key}");
+    }
 }
 
 #[test]

@@ -1,15 +1,11 @@
 //! `cargo andweorc report --format html`, in a real browser where there is one.
 
+use crate::browser::{Browser, Look};
 use crate::common::{command, stderr};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, fs, thread};
 
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/shop.jsonl");
-
-/// A browser that needs more has hung.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The page in a file of this folder.
 fn page(folder: &Path, profile: &str) -> PathBuf {
@@ -18,49 +14,6 @@ fn page(folder: &Path, profile: &str) -> PathBuf {
     let output = command().args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     file
-}
-
-fn chromium() -> Option<PathBuf> {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let path = env::var_os("PATH")?;
-    let found = env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|file| file.is_file());
-    if found.is_none() {
-        println!("skipped: no browser to test the page in; install Debian's package `chromium`");
-    }
-    found
-}
-
-/// The elements that a browser makes of the page at this fragment.
-fn dom(browser: &Path, page: &Path, fragment: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("dom.html");
-    let mut child = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .arg(format!("--user-data-dir={}", folder.path().join("user").display()))
-        .arg("--dump-dom")
-        .arg(format!("file://{}{fragment}", page.display()))
-        .stdout(fs::File::create(&out).unwrap())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    assert!(ended(&mut child), "the browser hangs");
-    fs::read_to_string(&out).unwrap()
-}
-
-fn ended(child: &mut Child) -> bool {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        if child.try_wait().unwrap().is_some() {
-            return true;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    false
 }
 
 /// The texts of the elements that begin so, up to the next tag.
@@ -91,10 +44,11 @@ fn the_page_needs_nothing_from_elsewhere() {
 
 #[test]
 fn a_browser_shows_ranking_curves_and_experiments() {
-    let Some(browser) = chromium() else { return };
+    let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = page(folder.path(), PROFILE);
-    let dom = dom(&browser, &page, "");
+    browser.open(&page, "", Look::Desktop);
+    let dom = browser.dom();
     assert!(dom.contains("<title>shop - andweorc</title>"), "{dom}");
     assert!(dom.contains("<strong>+29.7 %</strong> [28.9, 30.5]."), "{dom}");
     assert!(dom.contains("<code>audit</code>, with 70 % of the CPU, would change nothing."));
@@ -114,11 +68,83 @@ fn a_browser_shows_ranking_curves_and_experiments() {
 }
 
 #[test]
-fn in_a_browser_names_stay_text() {
-    let Some(browser) = chromium() else { return };
+fn a_browser_asks_for_nothing_and_finds_no_fault() {
+    let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = page(folder.path(), PROFILE);
-    let dom = dom(&browser, &page, "#q=script");
+    browser.open(&page, "", Look::Desktop);
+    let (requests, errors) = browser.requests_and_errors();
+    let elsewhere: Vec<_> = requests.iter().filter(|url| !url.starts_with("data:")).collect();
+    assert_eq!(elsewhere, [&format!("file://{}", page.display())]);
+    assert!(errors.is_empty(), "{errors:?}");
+    // What is not the page's own can't run in it.
+    browser.eval("const s = document.createElement('script'); s.textContent = 'window.foreign = 1'; document.body.append(s)");
+    assert!(browser.eval("window.foreign").is_null());
+    assert!(!browser.requests_and_errors().1.is_empty(), "the policy tells");
+}
+
+#[test]
+fn the_page_works_from_a_keyboard() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    browser.open(&page(folder.path(), PROFILE), "", Look::Desktop);
+    let focus = "document.activeElement.id || document.activeElement.value || document.activeElement.dataset.target || ''";
+    let order: Vec<_> = (0..6)
+        .map(|_| {
+            browser.press("Tab");
+            browser.eval(focus)
+        })
+        .collect();
+    // The link that skips the controls, the controls, and the first target of the ranking.
+    assert_eq!(order, ["", "point", "throughput", "0.75", "search", "0"]);
+
+    for key in ["/", "a", "u", "d"] {
+        browser.press(key);
+    }
+    let status = "document.getElementById('status').textContent";
+    assert_eq!(browser.eval(focus), "search");
+    assert_eq!(
+        (browser.eval(status), browser.eval("location.hash")),
+        ("1 of 5 targets".into(), "#q=aud".into())
+    );
+    browser.press("Escape");
+    assert_eq!(browser.eval(status), "5 of 5 targets");
+
+    browser.eval("document.querySelector('input[name=metric]:checked').focus()");
+    for _ in 0..3 {
+        browser.press("ArrowRight");
+    }
+    assert_eq!(browser.eval("document.querySelector('h2 em').textContent"), "p99 latency");
+    assert_eq!(browser.eval(focus), "p99", "the focus stays where it was");
+
+    browser.eval("document.querySelector('a.row').focus()");
+    browser.press("ArrowDown");
+    let second = browser.eval(focus);
+    assert_ne!(second, "0");
+    browser.press("Enter");
+    assert_eq!(browser.eval(focus), format!("target-{}", second.as_str().unwrap()));
+}
+
+#[test]
+fn the_page_fits_a_phone_and_follows_the_colour_scheme() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(folder.path(), PROFILE);
+    let paper = "getComputedStyle(document.body).backgroundColor";
+    browser.open(&page, "", Look::Phone);
+    assert_eq!(browser.eval("document.documentElement.scrollWidth"), 360, "nothing sticks out");
+    assert_eq!(browser.eval(paper), "rgb(250, 250, 248)");
+    browser.open(&page, "", Look::Dark);
+    assert_eq!(browser.eval(paper), "rgb(20, 22, 25)");
+}
+
+#[test]
+fn in_a_browser_names_stay_text() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(folder.path(), PROFILE);
+    browser.open(&page, "#q=script", Look::Desktop);
+    let dom = browser.dom();
     let name = r#"<span class="name">&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;</span>"#;
     assert_eq!(dom.matches(name).count(), 2, "in the ranking and in its card: {dom}");
     assert_eq!(dom.matches("<script").count(), 2);
@@ -127,10 +153,13 @@ fn in_a_browser_names_stay_text() {
 
 #[test]
 fn in_a_browser_metric_speedup_point_and_search_can_be_chosen() {
-    let Some(browser) = chromium() else { return };
+    let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = page(folder.path(), PROFILE);
-    let dom = |fragment| dom(&browser, &page, fragment);
+    let mut dom = |fragment| {
+        browser.open(&page, fragment, Look::Desktop);
+        browser.dom()
+    };
 
     let p99 = dom("#metric=p99");
     assert!(p99.contains("<em>p99 latency</em>"), "{p99}");
@@ -153,12 +182,13 @@ fn in_a_browser_metric_speedup_point_and_search_can_be_chosen() {
 
 #[test]
 fn in_a_browser_a_profile_without_points_says_what_to_do() {
-    let Some(browser) = chromium() else { return };
+    let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let profile = folder.path().join("empty.jsonl");
     let header = fs::read_to_string(PROFILE).unwrap().lines().next().unwrap().to_owned();
     fs::write(&profile, header + "\n").unwrap();
-    let dom = dom(&browser, &page(folder.path(), profile.to_str().unwrap()), "");
+    browser.open(&page(folder.path(), profile.to_str().unwrap()), "", Look::Desktop);
+    let dom = browser.dom();
     assert!(dom.contains("<p class=\"lead\">No progress point was hit"), "{dom}");
 }
 

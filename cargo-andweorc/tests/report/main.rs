@@ -1,5 +1,6 @@
 //! `cargo andweorc report`, and `view`.
 
+mod browser;
 #[path = "../common/mod.rs"]
 mod common;
 mod coz;
