@@ -27,7 +27,7 @@ impl Metric {
     pub const ALL: [Metric; 5] =
         [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P90, Metric::P99];
 
-    /// The metric of a point in an experiment, per second or in ns. `None` when the point did nothing, or has no latencies.
+    /// The metric of a point, by its id in the run, in an experiment: per second or in ns. `None` when the point did nothing, or has no latencies.
     pub fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
         let count = experiment.points.iter().find(|count| count.point == point)?;
         let latency = &count.latency;

@@ -4,4 +4,4 @@ mod json;
 mod text;
 
 pub use json::{REPORT_VERSION, json};
-pub use text::{notes, real_ns, text, why_nothing};
+pub use text::{notes, real_ns, tenths, text, why_nothing};

@@ -220,9 +220,16 @@ fn best_effect(target: &TargetSummary, point: &str) -> String {
 /// `+15.1 % [14.0, 16.2]`
 fn change(effect: &Effect) -> String {
     match (effect.ci_low, effect.ci_high) {
-        (Some(low), Some(high)) => format!("{:+.1} % [{low:.1}, {high:.1}]", effect.effect_pct),
-        _ => format!("{:+.1} % [one experiment]", effect.effect_pct),
+        (Some(low), Some(high)) => {
+            format!("{:+.1} % [{:.1}, {:.1}]", tenths(effect.effect_pct), tenths(low), tenths(high))
+        }
+        _ => format!("{:+.1} % [one experiment]", tenths(effect.effect_pct)),
     }
+}
+
+/// Rounded to tenths, so that nothing is printed as `-0.0`.
+pub fn tenths(x: f64) -> f64 {
+    (x * 10.0).round() / 10.0 + 0.0
 }
 
 fn seconds(s: f64) -> String {
@@ -270,6 +277,12 @@ mod tests {
         empty.points.clear();
         let report = report(empty);
         assert!(report.contains("progress!") && report.contains("andweorc::layer()"), "{report}");
+    }
+
+    #[test]
+    fn nothing_has_no_minus_sign() {
+        let shown = [-0.04, 0.04, -0.06, 1.25].map(|x| format!("{:+.1}", tenths(x)));
+        assert_eq!(shown, ["+0.0", "+0.0", "-0.1", "+1.3"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::report::place;
 use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary};
 use andweorc_core::profile::Run;
-use andweorc_core::report::{notes, real_ns, why_nothing};
+use andweorc_core::report::{notes, real_ns, tenths, why_nothing};
 
 /// The ranking as a table, then the notes.
 pub(super) fn markdown(runs: &[Run]) -> String {
@@ -109,11 +109,6 @@ fn change(target: &TargetSummary, point: &str, metric: Metric, speedup: f64) -> 
             _ => format!("{:+.1} % (one experiment)", tenths(effect_pct)),
         }
     })
-}
-
-/// Rounded, so that nothing becomes `-0.0`.
-fn tenths(x: f64) -> f64 {
-    (x * 10.0).round() / 10.0 + 0.0
 }
 
 /// A name as code, in which nothing has a meaning: no mark-up, no HTML, no `@mention`.

@@ -52,7 +52,7 @@ pub(crate) fn html(runs: &[Run], profiles: &[PathBuf]) -> String {
     )
 }
 
-/// The shell with `<!--name-->` and `{{name}}` replaced, once each; what is put in is not searched again.
+/// The shell with each `{{name}}` replaced, in their order; what is put in is not searched again.
 fn fill(shell: &str, parts: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = shell;

@@ -1,7 +1,7 @@
 //! Source lines, where the files are at hand.
 //!
-//! A profile may come from elsewhere and name any file, and a page may be handed on. Therefore only files inside a cargo project are
-//! read: the one of the current folder, and those that the profiles lie in.
+//! A profile may come from elsewhere and name any file, and a page may be handed on. Therefore only Rust files inside a cargo project
+//! are read: the one of the current folder, and those that the profiles lie in.
 
 use serde::Serialize;
 use std::collections::HashMap;
@@ -88,7 +88,10 @@ impl Sources {
         // An absolute path takes the place of the root.
         let candidates =
             self.roots.iter().filter_map(|root| fs::canonicalize(root.join(file)).ok());
-        candidates.into_iter().find(|path| self.roots.iter().any(|root| path.starts_with(root)))
+        candidates.into_iter().find(|path| {
+            path.extension().is_some_and(|extension| extension == "rs")
+                && self.roots.iter().any(|root| path.starts_with(root))
+        })
     }
 }
 
@@ -138,13 +141,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_the_project_is_read() {
+    fn nothing_but_source_of_the_project_is_read() {
         let (folder, mut sources) = project();
+        fs::write(folder.path().join("project/.env"), "secret\n").unwrap();
         let absolute = folder.path().join("secret.rs");
         for file in [
             "../secret.rs",
             "src/../../secret.rs",
             "src/link.rs",
+            ".env",
             absolute.to_str().unwrap(),
             "/etc/passwd",
         ] {

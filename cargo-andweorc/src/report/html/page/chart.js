@@ -22,7 +22,8 @@ function curve(target, index, domain) {
       "g",
       { "clip-path": `url(#${clip})` },
       known.length ? svg("polygon", { class: "band", points: at(band) }) : null,
-      singles(index).map(([s, v]) => svg("circle", { class: "single", cx: x(s) - 9, cy: y(v), r: 2 })),
+      // Beside the whisker, and apart from each other.
+      singles(index).map(([s, v], i) => svg("circle", { class: "single", cx: x(s) - 7 - ((i * 0.618) % 1) * 8, cy: y(v), r: 2 })),
       svg("polyline", { class: "line", points: at([[0, 0], ...effects.map((e) => [e.speedup, e.pct])]) }),
       known.map((e) => svg("line", { class: "whisker", x1: x(e.speedup), x2: x(e.speedup), y1: y(e.low), y2: y(e.high) })),
     ),

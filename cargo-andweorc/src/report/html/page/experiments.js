@@ -16,7 +16,7 @@ function experiments(shown, open) {
     more.hidden = made === all.length;
   };
   const head = ["#", "at", "target", "faster by", "length", "delay", METRICS[state.metric].toLowerCase(), "effect", ""];
-  const table = el("div", { class: "scroll", tabindex: "0", "aria-label": "Experiments" }, el("table", { class: "experiments" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), body));
+  const table = el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Experiments" }, el("table", { class: "experiments" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), body));
   add();
   return el("details", { id: "experiments", open }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length), table, more);
 }

@@ -52,7 +52,7 @@ function ranking(shown) {
   return el(
     "section",
     { "aria-labelledby": "ranking" },
-    el("h2", { id: "ranking", tabindex: "-1" }, "What would change ", el("em", {}, METRICS[state.metric].toLowerCase()), " of ", el("code", {}, point)),
+    el("h2", { id: "ranking", tabindex: "-1" }, "What would change the ", el("em", {}, METRICS[state.metric].toLowerCase()), " of ", el("code", {}, point)),
     el("p", { class: "hint" }, "Each row: the effect if that part were " + percent(state.speedup) + " faster. Ordered by " + order + ". Verdicts are about the throughput of ", el("code", {}, data.points[0].name), "."),
     head,
     el("ol", { class: "ranking" }, rows),
@@ -137,7 +137,7 @@ function snippet(target) {
     return el("span", { class: number === source.line ? "this" : null }, el("i", { "aria-hidden": "true" }, String(number)), text + "\n");
   });
   return [
-    el("pre", { class: "source", tabindex: "0", "aria-label": "Source of " + target.name }, lines),
+    el("pre", { class: "source", role: "group", tabindex: "0", "aria-label": "Source of " + target.name }, lines),
     source.changed ? el("p", { class: "hint" }, "The file was written after the run; the line may have moved.") : null,
   ];
 }
