@@ -115,7 +115,7 @@ function facts(target) {
     target.share === null ? null : percent(target.share) + " of CPU",
     target.wall_share === null ? null : percent(target.wall_share) + " of wall time",
     impact ? "impact " + change(impact.slope) + " " + interval(impact.low, impact.high) : null,
-    target.verdict === "inconclusive" && target.more_seconds ? "about " + roughly(Math.max(target.more_seconds, 1)) + " more would tell" : null,
+    isRanking() && target.verdict === "inconclusive" && target.more_seconds ? "about " + roughly(Math.max(target.more_seconds, 1)) + " more would tell" : null,
   ];
   return el("p", { class: "facts" }, all.filter(Boolean).join(" \u00b7 "));
 }
