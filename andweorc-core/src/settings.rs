@@ -63,7 +63,13 @@ impl Settings {
         Settings::from_vars(env::vars_os())
     }
 
-    fn from_vars(
+    /// The settings that these variables give, as [`from_env`](Settings::from_env) reads those of the environment: for whoever starts the
+    /// program, and wants to know beforehand.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_env`](Settings::from_env).
+    pub fn from_vars(
         vars: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();

@@ -3,8 +3,10 @@
 use crate::cli::RunOptions;
 use crate::{build, child, report, select};
 use andweorc_core::profile::{Profile, ReadErrorKind};
+use andweorc_core::settings::{SettingError, Settings};
 use cargo_metadata::MetadataCommand;
 use std::error::Error;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use std::{env, path};
 
 /// Does what `cargo andweorc run` is for. The exit code is the program's.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Box<dyn Error>> {
+    check_environment(options)?;
     let folder = env::current_dir()?;
     let metadata = MetadataCommand::new().no_deps().exec().map_err(no_project)?;
     let program = select::select(&metadata, options, &folder)?;
@@ -46,18 +49,31 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Box<dyn Error>> {
 fn command(executable: &Path, options: &RunOptions, out: &Path) -> Command {
     let mut command = Command::new(executable);
     command.args(&options.args).env("ANDWEORC_ENABLED", "1").env("ANDWEORC_OUT", out);
-    let settings = [
+    command.envs(settings(options));
+    command
+}
+
+/// The settings that the options give.
+fn settings(options: &RunOptions) -> impl Iterator<Item = (&'static str, &str)> {
+    [
         ("ANDWEORC_DURATION", &options.duration),
         ("ANDWEORC_TARGETS", &options.targets),
         ("ANDWEORC_POINTS", &options.points),
         ("ANDWEORC_SPEEDUPS", &options.speedups),
-    ];
-    for (name, value) in settings {
-        if let Some(value) = value {
-            command.env(name, value);
-        }
-    }
-    command
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value.as_deref()?)))
+}
+
+/// Refuses what the program would refuse of its environment, before it is built. What options replace does not matter.
+fn check_environment(options: &RunOptions) -> Result<(), SettingError> {
+    let kept = |name: &OsStr| {
+        !["ANDWEORC_ENABLED", "ANDWEORC_OUT"]
+            .into_iter()
+            .chain(settings(options).map(|(name, _)| name))
+            .any(|replaced| name == replaced)
+    };
+    Settings::from_vars(env::vars_os().filter(|(name, _)| kept(name))).map(drop)
 }
 
 /// Where the profile goes, absolute, since the program may change its folder.

@@ -207,3 +207,24 @@ fn malformed_settings_are_refused_before_the_build() {
         assert!(!project.path().join("target").exists());
     }
 }
+
+#[test]
+fn malformed_settings_in_the_environment_are_refused_before_the_build() {
+    let project = project(&["shop"]);
+    let run = |vars: &[(&str, &str)]| {
+        let mut command = in_folder(project.path());
+        command.args(["--speedups", "0.5"]).envs(vars.iter().copied()).output().unwrap()
+    };
+    for (name, value, told) in [
+        ("ANDWEORC_DURATION", "soon", "ANDWEORC_DURATION is `soon`, which is not a time"),
+        ("ANDWEORC_POINT", "checkout", "ANDWEORC_POINT (did you mean ANDWEORC_POINTS?)"),
+    ] {
+        let output = run(&[(name, value)]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+        assert!(!project.path().join("target").exists());
+    }
+    let replaced = [("ANDWEORC_SPEEDUPS", "25"), ("ANDWEORC_ENABLED", "maybe")];
+    let output = run(&replaced);
+    assert!(output.status.success(), "options go first: {}", stderr(&output));
+}
