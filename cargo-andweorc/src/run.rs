@@ -7,8 +7,10 @@ use andweorc_core::settings::{SettingError, Settings};
 use cargo_metadata::MetadataCommand;
 use std::error::Error;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::SystemTime;
@@ -23,8 +25,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Box<dyn Error>> {
     let executable = build::build(&metadata, options, &program)?;
     let out = out(options, metadata.target_directory.as_std_path(), &program.name)?;
 
+    let reported = Reported::at(metadata.target_directory.join("andweorc"), &program.name);
     let before = state(&out);
-    let status = child::run(&mut command(&executable, options, &out))
+    let status = child::run(command(&executable, options, &out).env(Reported::NAME, &reported.0))
         .map_err(|error| format!("{} can't be started: {error}", executable.display()))?;
     let code = child::exit_code(status);
     let profile = if before.is_some() && state(&out) == before {
@@ -40,7 +43,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Box<dyn Error>> {
         eprintln!("error: {}", no_profile(&program.name, &out));
         return Ok(if status.success() { ExitCode::from(crate::FAILED) } else { code });
     };
-    let printed = report::print(&report::words(&profile));
+    let printed = if reported.where_we_print() {
+        ExitCode::SUCCESS
+    } else {
+        report::print(&report::words(&profile))
+    };
     eprintln!("as JSON: cargo andweorc report --format json {}", quoted(&out));
     Ok(if status.success() { printed } else { code })
 }
@@ -74,6 +81,41 @@ fn check_environment(options: &RunOptions) -> Result<(), SettingError> {
             .any(|replaced| name == replaced)
     };
     Settings::from_vars(env::vars_os().filter(|(name, _)| kept(name))).map(drop)
+}
+
+/// A file that the program makes when it has printed the report itself, on its stderr.
+struct Reported(PathBuf);
+
+impl Reported {
+    /// The variable that names it to the program.
+    const NAME: &str = "CARGO_ANDWEORC_REPORTED";
+
+    fn at(folder: impl Into<PathBuf>, program: &str) -> Reported {
+        let reported = Reported(folder.into().join(format!("{program}.reported")));
+        reported.clear();
+        reported
+    }
+
+    /// Whether the report is already where our stdout goes: on a terminal, most often.
+    fn where_we_print(&self) -> bool {
+        let place = |stream: BorrowedFd<'_>| {
+            let file = File::from(stream.try_clone_to_owned().ok()?).metadata().ok()?;
+            Some((file.dev(), file.ino()))
+        };
+        let stdout = place(io::stdout().as_fd());
+        stdout.is_some() && stdout == place(io::stderr().as_fd()) && self.0.exists()
+    }
+
+    fn clear(&self) {
+        // That it is not there is the rule; one that stays costs a look into the profile.
+        fs::remove_file(&self.0).unwrap_or_default();
+    }
+}
+
+impl Drop for Reported {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 /// Where the profile goes, absolute, since the program may change its folder.

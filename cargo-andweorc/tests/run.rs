@@ -26,6 +26,10 @@ fn main() {
         fs::create_dir_all(out.parent().unwrap()).unwrap();
         fs::write(out, include_str!("profile.jsonl")).unwrap();
     }
+    if args.contains(&"reports".to_owned()) {
+        eprintln!("1. span stock");
+        fs::write(env::var("CARGO_ANDWEORC_REPORTED").unwrap(), "").unwrap();
+    }
     if args.contains(&"fail".to_owned()) {
         process::exit(7);
     }
@@ -82,6 +86,33 @@ fn builds_runs_and_reports() {
     assert!(file.exists());
     let named = format!("cargo andweorc report --format json {}", file.display());
     assert!(stderr(&output).contains(&named), "{}", stderr(&output));
+}
+
+#[test]
+fn the_report_is_printed_once_in_one_place() {
+    let project = project(&["shop"]);
+    // Whether the program prints it, whether both streams end in one place, and how often the report is there.
+    for (args, together, times) in [
+        (&["--", "reports"][..], true, 1),
+        (&[], true, 1),
+        (&["--", "reports"], false, 2),
+        (&[], false, 1),
+        (&[], true, 1),
+    ] {
+        let place = project.path().join("output");
+        let output = fs::File::create(&place).unwrap();
+        let mut command = in_folder(project.path());
+        command.args(args).stderr(output.try_clone().unwrap());
+        if together {
+            assert!(command.stdout(output).status().unwrap().success());
+        } else {
+            let separate = command.output().unwrap();
+            assert!(stdout(&separate).contains("1. span stock"), "{}", stdout(&separate));
+        }
+        let text = fs::read_to_string(&place).unwrap();
+        let told = text.matches("1. span stock").count() + usize::from(!together);
+        assert_eq!(told, times, "{args:?} {together}: {text}");
+    }
 }
 
 #[test]
