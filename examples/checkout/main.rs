@@ -101,7 +101,7 @@ fn run() -> Result<(), Box<dyn Error>> {
                 "Which part makes checkouts faster? The one that burns the most CPU time is not the answer."
             );
             sleep(WARM_UP);
-            let outcome = profile::run(options.duration)?;
+            let outcome = profile::run(options.duration, &runtime)?;
             let customers = outside.end()?;
             profile::tell(&outcome, pace);
             println!("The customers say, with all delays: {customers}");

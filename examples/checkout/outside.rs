@@ -5,6 +5,7 @@ use crate::load;
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio, exit};
 use std::thread;
 use std::time::Duration;
@@ -50,6 +51,8 @@ impl Outside {
         let mut process = Command::new(std::env::current_exe()?)
             .arg(ARGUMENT)
             .env_remove("ANDWEORC_ENABLED")
+            // Ctrl-C is for the shop, which then ends this one too.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -6,8 +6,11 @@ use andweorc::{Metric, Outcome, Session, Settings, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::env::var_os;
 use std::error::Error;
-use std::thread::sleep;
+use std::io;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How long the experiments last when neither the command line nor the environment says so.
 const DURATION: Duration = Duration::from_secs(45);
@@ -18,8 +21,11 @@ const HUNGRY: f64 = 0.1;
 /// An effect is next to nothing when its whole interval is within so many points of zero.
 const LITTLE: f64 = 3.0;
 
-/// Runs the experiments. Ends when the ranking is settled or the time is up.
-pub(crate) fn run(duration: Option<Duration>) -> Result<Outcome, Box<dyn Error>> {
+/// Runs the experiments. Ends when the ranking is settled, when the time is up, or on Ctrl-C or SIGTERM.
+pub(crate) fn run(
+    duration: Option<Duration>,
+    runtime: &Runtime,
+) -> Result<Outcome, Box<dyn Error>> {
     let mut settings = Settings::from_env()?;
     if let Some(duration) = duration {
         settings.duration = duration;
@@ -30,16 +36,40 @@ pub(crate) fn run(duration: Option<Duration>) -> Result<Outcome, Box<dyn Error>>
         // Receipts are not what the shop is there for.
         settings.points = vec!["checkout".into()];
     }
+    let signals = signals(runtime)?;
     let session = Session::start(settings)?;
     let mut progress = Progress::new();
     while !session.is_finished() {
         let status = session.status();
         let what = status.experiment.unwrap_or_else(|| status.phase.to_string());
         progress.show(status.elapsed, status.budget, &what);
-        sleep(Duration::from_millis(100));
+        if let Ok(signal) = signals.recv_timeout(Duration::from_millis(100)) {
+            progress.end();
+            return Ok(session.finish(signal));
+        }
     }
     progress.end();
     Ok(session.wait())
+}
+
+/// Tells of Ctrl-C and SIGTERM, which no longer end the program by themselves.
+fn signals(runtime: &Runtime) -> io::Result<Receiver<&'static str>> {
+    let _context = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (tell, told) = channel();
+    runtime.spawn(async move {
+        loop {
+            let name = tokio::select! {
+                _ = interrupt.recv() => "signal SIGINT",
+                _ = terminate.recv() => "signal SIGTERM",
+            };
+            if tell.send(name).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(told)
 }
 
 /// How far the run is: a bar on a terminal, and else a line now and then.
