@@ -16,6 +16,8 @@ use std::error::Error;
 use std::io;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// How long the program runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(700);
@@ -52,6 +54,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let experimenter = Experimenter::new().ok_or("another experimenter lives in this process")?;
     let mut outside = Outside::start()?;
     let watch = Watch::new(outside.pid())?;
+    tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace, outside.name().to_owned());
     start(program, &stage, &mut outside)?;
     sleep(WARM_UP);

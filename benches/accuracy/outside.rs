@@ -26,15 +26,12 @@ impl Line {
         tokio::net::UnixStream::from_std(stream).map(Line)
     }
 
-    /// Asks something whose answer takes `us` microseconds.
-    ///
-    /// # Panics
-    ///
-    /// When the world outside is gone: then there is nothing left to measure.
+    /// Asks something whose answer takes `us` microseconds. It never comes when the world outside has ended, as it does just before
+    /// this process; were it to end earlier, nothing more would get done, and the report would say so.
     pub(crate) async fn ask(&mut self, us: u32) {
-        let asked = self.0.write_all(&us.to_le_bytes()).await;
-        asked.expect("the world outside lives as long as the program");
-        self.0.read_u8().await.expect("the world outside lives as long as the program");
+        if self.0.write_all(&us.to_le_bytes()).await.is_err() || self.0.read_u8().await.is_err() {
+            std::future::pending().await
+        }
     }
 }
 
