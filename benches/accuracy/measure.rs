@@ -214,9 +214,16 @@ impl Turner {
     /// Units of work a second, without any speedup.
     fn base_rate(&self) -> f64 {
         let baselines = || self.truth.experiments.iter().filter(|one| one.target.is_none());
-        let done = |one: &ExperimentRecord| one.points.iter().map(|point| point.count).sum::<u64>();
-        let done: u64 = baselines().map(done).sum();
-        done as f64 * 1e9 / baselines().map(|one| one.real_ns).sum::<u64>() as f64
+        let ids = || self.truth.points.iter().map(|point| point.id);
+        let done = |one: &ExperimentRecord| {
+            one.points
+                .iter()
+                .filter(|it| ids().any(|id| id == it.point))
+                .map(|it| it.count)
+                .sum::<u64>()
+        };
+        baselines().map(done).sum::<u64>() as f64 * 1e9
+            / baselines().map(|one| one.real_ns).sum::<u64>() as f64
     }
 }
 
