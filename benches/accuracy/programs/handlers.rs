@@ -10,7 +10,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         about: "one handler: work, wait, work; all of it is on the way",
         runtime: Runtime::Workers,
         parts: &[("parse", 200), ("render", 400)],
-        targets: &[Aim::span("parse"), Aim::span("render")],
+        targets: &[Aim::span("parse"), Aim::span("render").at(&[0.1, 0.4, 0.7])],
         point: Latency,
         start: |stage| simple(stage, 1, 1000),
     },

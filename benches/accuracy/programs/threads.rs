@@ -42,7 +42,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         about: "a slow and a fast function in threads that are spawned and joined each round, as rocprofiler-systems validates with",
         runtime: Runtime::None,
         parts: &[("slow", 2000), ("fast", 1500)],
-        targets: &[Aim::span("slow").at(&[0.1, 0.25, 0.5]), Aim::span("fast").at(&[0.25, 0.5])],
+        targets: &[Aim::span("slow"), Aim::span("fast")],
         point: Progress,
         start: slow_fast,
     },
