@@ -40,6 +40,8 @@ const MOST_REPEATS: u32 = 5;
 pub(crate) struct Turns {
     pub(crate) pace: Pace,
     pub(crate) budget: Duration,
+    /// Only the least and the greatest speedup of each target.
+    pub(crate) quick: bool,
 }
 
 /// A target at a speedup.
@@ -58,7 +60,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let stage = Stage::new(program, turns.pace, outside.name().to_owned());
     start(program, &stage, &mut outside)?;
     sleep(WARM_UP);
-    let cases = cases(program, &stage)?;
+    let cases = cases(program, &stage, turns.quick)?;
     let mut turner = Turner {
         experimenter,
         watch,
@@ -107,7 +109,7 @@ fn start(program: &Program, stage: &Stage, outside: &mut Outside) -> io::Result<
     Ok(())
 }
 
-fn cases(program: &Program, stage: &Stage) -> Result<Vec<Case>, String> {
+fn cases(program: &Program, stage: &Stage, quick: bool) -> Result<Vec<Case>, String> {
     if !points().iter().any(|point| point.name() == POINT && point.count() > 0) {
         return Err(format!("`{}` got nothing done while it warmed up", program.name));
     }
@@ -117,7 +119,11 @@ fn cases(program: &Program, stage: &Stage) -> Result<Vec<Case>, String> {
             .into_iter()
             .find(|it| it.kind() == aim.kind && it.name() == aim.name && it.count() > 0)
             .ok_or_else(|| format!("the {:?} `{}` did not run", aim.kind, aim.name))?;
-        for &speedup in aim.speedups {
+        let last = aim.speedups.len() - 1;
+        for (number, &speedup) in aim.speedups.iter().enumerate() {
+            if quick && number != 0 && number != last {
+                continue;
+            }
             let speedup = Speedup::new(speedup).ok_or("a speedup is a fraction from 0 to 1")?;
             cases.push(Case { target, speedup, part: stage.part(aim.name) });
         }

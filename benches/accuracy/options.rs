@@ -14,9 +14,9 @@ How far andweorc's predictions are from the truth, on real programs.
 
 cargo bench --bench accuracy [-- OPTIONS]
 
-  --quick            every third program, in less than five minutes
+  --quick            every third program, each target at its least and its greatest speedup: less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
-  --budget SECONDS   for each program (default 60; with --quick 24); each has at least three rounds
+  --budget SECONDS   for each program (default 60; with --quick 18); each has at least three rounds
   --json FILE        write all rows to FILE
   --list             list the programs
 
@@ -43,6 +43,7 @@ pub(crate) enum Mode {
 pub(crate) struct Options {
     pub(crate) programs: Vec<&'static Program>,
     pub(crate) budget: Duration,
+    pub(crate) quick: bool,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -74,10 +75,10 @@ impl Options {
         if list {
             return Ok(Mode::List);
         }
-        let budget = budget.unwrap_or(Duration::from_secs(if quick { 24 } else { 60 }));
+        let budget = budget.unwrap_or(Duration::from_secs(if quick { 18 } else { 60 }));
         if let Some(program) = one {
             let pace = pace.unwrap_or_else(Pace::measure);
-            return Ok(Mode::One(program, Turns { pace, budget }));
+            return Ok(Mode::One(program, Turns { pace, budget, quick }));
         }
         let programs: Vec<_> = programs::all()
             .enumerate()
@@ -88,7 +89,7 @@ impl Options {
         if programs.is_empty() {
             return Err("no program is left to run: `--list` names them".into());
         }
-        Ok(Mode::Bench(Options { programs, budget, json }))
+        Ok(Mode::Bench(Options { programs, budget, quick, json }))
     }
 }
 

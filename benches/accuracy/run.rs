@@ -41,6 +41,7 @@ fn one(program: &Program, pace: Pace, options: &Options) -> Result<Report, Box<d
         .args([ONE, program.name])
         .args(["--pace", &pace.rounds_per_ms().to_string()])
         .args(["--budget", &options.budget.as_secs().to_string()])
+        .args(options.quick.then_some("--quick"))
         .env_remove("ANDWEORC_ENABLED")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
