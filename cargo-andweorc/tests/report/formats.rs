@@ -28,7 +28,7 @@ fn csv_has_a_row_for_each_effect() {
     let csv = formatted("csv");
     insta::assert_snapshot!(csv);
     // Targets x speedups x metrics of `checkout`, and the throughput of the other point.
-    assert_eq!(csv.lines().count(), 1 + (4 * 3 + 1) * 5);
+    assert_eq!(csv.lines().count(), 1 + (4 * 3 + 1) * 6);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-const METRICS = { throughput: "Throughput", mean: "Mean latency", p50: "p50 latency", p99: "p99 latency" };
-const METRIC_INDEX = { throughput: 0, mean: 1, p50: 2, p99: 3 };
+const METRICS = { throughput: "Throughput", mean: "Mean latency", p50: "p50 latency", p90: "p90 latency", p99: "p99 latency" };
+const METRIC_INDEX = { throughput: 0, mean: 1, p50: 2, p90: 3, p99: 4 };
 
 /** What a verdict means, in words. */
 const VERDICTS = {
