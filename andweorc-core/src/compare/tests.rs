@@ -215,6 +215,18 @@ fn new_gone_and_untested_targets_have_no_change() {
 }
 
 #[test]
+fn speedups_that_can_not_be_are_left_out() {
+    let (a, mut b) = (tested(20.0, 0.0), tested(20.0, 0.0));
+    for (i, one) in b.experiments.iter_mut().filter(|one| one.target == Some(1)).enumerate() {
+        one.speedup = [0.0, 1e308, f64::NAN, -1.0, 0.5, 0.5][i];
+    }
+    let targets = of_two(&a, &b).unwrap().targets;
+    let hot = targets.iter().find(|target| target.name == "hot").unwrap();
+    assert_eq!(hot.impact_b.unwrap().n, 2);
+    assert!(hot.change.unwrap().abs() < 5.0, "{hot:?}");
+}
+
+#[test]
 fn chance_finds_among_many_targets_are_rare() {
     let mut random = fastrand::Rng::with_seed(2);
     let mut alarms = 0;
