@@ -15,9 +15,11 @@
 
 pub(crate) mod observe;
 pub(crate) mod summary;
+mod waits;
 
 pub use observe::{Comparison, comparisons};
 pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
+pub use waits::WaitSummary;
 
 use crate::profile::Run;
 use crate::stats;
@@ -31,6 +33,8 @@ pub struct Analysis {
     pub points: Vec<PointSummary>,
     /// The targets that were experimented on, in the order of the ranking.
     pub targets: Vec<TargetSummary>,
+    /// What tasks and spans waited for, the longest in all first.
+    pub waits: Vec<WaitSummary>,
     /// Experiments held, without baselines.
     pub experiments: usize,
     /// Experiments and baselines left out because they were spoiled.
@@ -81,6 +85,7 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
     Analysis {
         points,
         targets,
+        waits: waits::waits(runs),
         experiments: all().filter(|experiment| experiment.target.is_some()).count(),
         spoiled: all().filter(|experiment| experiment.spoiled.is_some()).count(),
     }

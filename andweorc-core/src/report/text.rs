@@ -2,6 +2,7 @@
 
 use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
 use crate::profile::Run;
+use crate::report::waits;
 use std::fmt::Write;
 
 /// `write!` to a `String`, which can't fail.
@@ -73,6 +74,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
             line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
         },
     );
+    waits::write(&mut out, runs, analysis);
     foot(&mut out, runs);
     out
 }
@@ -237,7 +239,7 @@ fn seconds(s: f64) -> String {
 }
 
 /// A name with its control characters escaped: what a program calls its spans must not rule the terminal.
-fn clean(name: &str) -> String {
+pub(super) fn clean(name: &str) -> String {
     let escape =
         |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     name.chars().map(escape).collect()
