@@ -5,25 +5,32 @@
 //! often). Therefore this program stands between cargo and rustc as `RUSTC_WRAPPER`, and adds its flag to whatever cargo says.
 
 use crate::cli::RunOptions;
+use crate::console::Console;
 use crate::select::Program;
-use cargo_metadata::{Message, Metadata};
+use cargo_metadata::Message;
 use std::ffi::OsString;
 use std::io::{self, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, error, fmt};
 
 /// Set for the wrapper, to the wrapper that it replaces (empty: none).
 const WRAPPED: &str = "CARGO_ANDWEORC_RUSTC_WRAPPER";
 
-/// Builds the program, cargo's diagnostics going to stderr, and tells where its executable is.
+/// Builds the program in `folder` into `target`, cargo's diagnostics going to stderr, and tells where its executable is.
 pub(crate) fn build(
-    metadata: &Metadata,
+    folder: &Path,
+    target: &Path,
     options: &RunOptions,
     program: &Program,
+    console: Console,
 ) -> Result<PathBuf, BuildError> {
-    let mut cargo = cargo_build(metadata, options, program).map_err(BuildError::Start)?;
+    let mut cargo = cargo_build(folder, target, options, program).map_err(BuildError::Start)?;
+    if console.quiet {
+        cargo.arg("--quiet");
+    }
+    console.detail(format_args!("starts {cargo:?}"));
     let mut cargo = cargo.stdout(Stdio::piped()).spawn().map_err(BuildError::Start)?;
     let out = BufReader::new(cargo.stdout.take().expect("it is piped"));
     let mut executable = None;
@@ -43,7 +50,8 @@ pub(crate) fn build(
 }
 
 fn cargo_build(
-    metadata: &Metadata,
+    folder: &Path,
+    target: &Path,
     options: &RunOptions,
     program: &Program,
 ) -> io::Result<Command> {
@@ -53,8 +61,9 @@ fn cargo_build(
         .args(["build", "--message-format=json-render-diagnostics", "--profile", profile])
         .args(["--config", &format!("profile.{profile}.debug=\"line-tables-only\"")])
         .args(["--config", &format!("profile.{profile}.strip=\"none\"")])
+        .current_dir(folder)
         .arg("--target-dir")
-        .arg(metadata.target_directory.join("andweorc/build"))
+        .arg(target)
         .args(["--package", &program.package.repr])
         .args([if program.example { "--example" } else { "--bin" }, &program.name])
         .env(WRAPPED, env::var_os("RUSTC_WRAPPER").unwrap_or_default())

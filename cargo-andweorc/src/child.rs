@@ -17,6 +17,13 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// SIGTERM came.
 static TERMINATED: AtomicBool = AtomicBool::new(false);
+/// SIGINT came.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user wants an end: SIGINT or SIGTERM came while a program ran.
+pub(crate) fn stop_asked() -> bool {
+    INTERRUPTED.load(SeqCst) || TERMINATED.load(SeqCst)
+}
 
 /// Starts the program and waits for its end.
 ///
@@ -62,7 +69,7 @@ impl Handlers {
             (signal, before)
         };
         let handlers = [
-            (Signal::SIGINT, SigHandler::Handler(nothing)),
+            (Signal::SIGINT, SigHandler::Handler(note)),
             (Signal::SIGTERM, SigHandler::Handler(hand_on)),
         ];
         Handlers { before: handlers.map(install) }
@@ -82,7 +89,10 @@ fn replace(signal: Signal, action: &SigAction) -> SigAction {
     unsafe { signal::sigaction(signal, action) }.expect("SIGINT and SIGTERM can be handled")
 }
 
-extern "C" fn nothing(_: i32) {}
+/// Async-signal-safe: one atomic.
+extern "C" fn note(_: i32) {
+    INTERRUPTED.store(true, SeqCst);
+}
 
 /// Async-signal-safe: two atomics and `kill(2)`; errno is kept.
 extern "C" fn hand_on(_: i32) {

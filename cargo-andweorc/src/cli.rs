@@ -1,5 +1,11 @@
 //! The options.
 
+use crate::ci::CiOptions;
+use crate::console::ConsoleOptions;
+use crate::diff::DiffOptions;
+use crate::generate::{CompletionsOptions, ManOptions};
+use crate::list::ListOptions;
+use crate::merge::MergeOptions;
 use andweorc_core::time::Speedup;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -9,6 +15,9 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "cargo-andweorc", bin_name = "cargo andweorc", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
+    /// Colours, quiet, verbose.
+    #[command(flatten)]
+    pub(crate) console: ConsoleOptions,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -22,6 +31,10 @@ Examples:
       Rank by the point `checkout`, and start the program with `--port 8080`
   cargo andweorc report --format json target/andweorc/shop.jsonl
       Print the report of a profile for machines
+  cargo andweorc run --compare origin/main --bin shop
+      Build that revision too, run both in turns, and print what changed
+  cargo andweorc doctor
+      Check machine and project
 
 The program needs `#[andweorc::main]` at its main function. Put load on it while it runs.";
 
@@ -34,6 +47,23 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Serve the report of a profile to a browser on this machine
     View(ViewOptions),
+    /// Say what changed between two versions
+    Diff(DiffOptions),
+    /// Compare two versions and fail when the new one is slower
+    Ci(CiOptions),
+    /// Make one profile of several
+    Merge(MergeOptions),
+    /// List profiles and baselines
+    List(ListOptions),
+    /// Check machine and project, and say what to do
+    #[command(
+        after_help = "Examples:\n  cargo andweorc doctor\n\nThe exit code is 1 when something must be mended before profiling, else 0."
+    )]
+    Doctor,
+    /// Print a completion script for a shell
+    Completions(CompletionsOptions),
+    /// Print the manual page
+    Man(ManOptions),
 }
 
 /// The options of `report`.
@@ -99,6 +129,8 @@ Examples:
   cargo andweorc run
   cargo andweorc run -p shop --bin server --duration 20s -- --port 8080
   cargo andweorc run --example pipeline --targets parse,store --speedups 0.25,0.5,0.75
+  cargo andweorc run --save-baseline main
+  cargo andweorc run --compare origin/main --runs 4 --duration 15s
 
 Ctrl-C ends the program, and the report is printed. Options that are not given come from the
 environment (ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS,
@@ -134,6 +166,16 @@ pub(crate) struct RunOptions {
     /// Where the profile goes [default: andweorc/PROGRAM.jsonl in the target folder]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
+    /// Keep the profile as the baseline of this name, for `diff` and `ci`
+    #[arg(long, value_name = "NAME", value_parser = baseline)]
+    pub(crate) save_baseline: Option<String>,
+    /// Build this git revision too, run both in turns, and print what changed from it to the checkout as it is; `REV..REV` compares two
+    /// revisions
+    #[arg(long, value_name = "REV", conflicts_with_all = ["out", "save_baseline"])]
+    pub(crate) compare: Option<String>,
+    /// With `--compare`: how often each of the two is run
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) runs: u32,
     /// Arguments of the program
     #[arg(last = true)]
     pub(crate) args: Vec<OsString>,
@@ -145,6 +187,16 @@ fn duration(value: &str) -> Result<String, &'static str> {
     match humantime::parse_duration(value.trim()) {
         Ok(time) if !time.is_zero() => Ok(value.to_owned()),
         _ => Err("not a time above zero with its unit, such as `20s` or `1m30s`"),
+    }
+}
+
+fn baseline(value: &str) -> Result<String, &'static str> {
+    if crate::project::is_name(value) {
+        Ok(value.to_owned())
+    } else {
+        Err(
+            "not the name of a baseline, which has letters, digits, `-`, `_` and `.`, such as `main`",
+        )
     }
 }
 

@@ -6,22 +6,41 @@
 //! | `report` | a profile in words, JSON, Markdown, CSV, or for coz's viewer |
 //! | `profiles` | which profiles are meant |
 //! | `view` | the page of a profile, served to a browser here |
+//! | `diff`, `ci` | two versions compared, in words, Markdown or JSON; `sides` reads them |
 //! | `run` | build, run, report |
+//! | `revisions` | two git revisions built and run in turns; `worktree` checks them out |
+//! | `merge`, `list` | profiles joined, and which there are |
+//! | `doctor` | is machine and project fit, and what to do |
+//! | `generate` | completions and manual pages |
 //! | `select` | which binary or example is meant |
 //! | `build` | `cargo build` with what a profile needs; this program is then also the wrapper around rustc |
+//! | `project` | where a project keeps profiles and baselines |
+//! | `console` | printing, colours, quiet and verbose |
 //! | `child` | the program, while it runs: settings, signals, exit code |
 
 mod build;
 mod child;
+mod ci;
 mod cli;
+mod console;
+mod diff;
+mod doctor;
+mod generate;
+mod list;
+mod merge;
 mod profiles;
+mod project;
 mod report;
+mod revisions;
 mod run;
 mod select;
+mod sides;
 mod view;
+mod worktree;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use console::Console;
 use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,23 +50,27 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     if build::is_rustc_wrapper() {
-        return failed(build::wrap_rustc());
+        return console::failed(build::wrap_rustc());
     }
-    let result = match Cli::parse_from(arguments()).command {
+    let cli = Cli::parse_from(arguments());
+    let console = Console::new(&cli.console);
+    let result = match cli.command {
         Command::Report(options) => report::report(&options),
         Command::View(options) => view::view(&options),
-        Command::Run(options) => run::run(&options),
+        Command::Run(options) => run::run(&options, console),
+        Command::Diff(options) => diff::diff(&options),
+        Command::Ci(options) => ci::ci(&options),
+        Command::Merge(options) => merge::merge(&options, console),
+        Command::List(options) => list::list(&options),
+        Command::Doctor => doctor::doctor(),
+        Command::Completions(options) => generate::completions(&options),
+        Command::Man(options) => generate::man(&options),
     };
-    result.unwrap_or_else(failed)
+    result.unwrap_or_else(console::failed)
 }
 
 /// The arguments without the `andweorc` that cargo puts first when it starts a command.
 fn arguments() -> impl Iterator<Item = OsString> {
     let from_cargo = env::args_os().nth(1).is_some_and(|first| first == "andweorc");
     env::args_os().enumerate().filter(move |(i, _)| !(from_cargo && *i == 1)).map(|(_, arg)| arg)
-}
-
-fn failed(error: Box<dyn std::error::Error>) -> ExitCode {
-    eprintln!("error: {error}");
-    ExitCode::from(FAILED)
 }

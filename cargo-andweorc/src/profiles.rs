@@ -1,7 +1,7 @@
 //! Which profiles are meant, and what they hold together.
 
+use crate::project;
 use andweorc_core::profile::{Profile, ReadError};
-use cargo_metadata::MetadataCommand;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -14,7 +14,7 @@ pub(crate) fn or_newest(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }
-    let metadata = MetadataCommand::new().no_deps().exec().map_err(|_| {
+    let metadata = project::metadata(Path::new(".")).map_err(|_| {
         "no profile is named, and no cargo project is here whose newest could be meant; name a file".to_owned()
     })?;
     let folder = metadata.target_directory.join("andweorc");

@@ -1,10 +1,10 @@
 //! Build, run, report.
 
 use crate::cli::RunOptions;
-use crate::{build, child, report, select};
+use crate::console::{self, Console};
+use crate::{build, child, project, report, revisions, select};
 use andweorc_core::profile::{Profile, ReadErrorKind};
 use andweorc_core::settings::{SettingError, Settings};
-use cargo_metadata::MetadataCommand;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -17,17 +17,27 @@ use std::time::SystemTime;
 use std::{env, path};
 
 /// Does what `cargo andweorc run` is for. The exit code is the program's.
-pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
     check_environment(options)?;
+    if let Some(revisions) = &options.compare {
+        return revisions::run(revisions, options, console);
+    }
     let folder = env::current_dir()?;
-    let metadata = MetadataCommand::new().no_deps().exec().map_err(no_project)?;
+    let metadata = project::metadata(&folder)?;
+    let folder_of_profiles = metadata.target_directory.as_std_path().join("andweorc");
     let program = select::select(&metadata, options, &folder)?;
-    let executable = build::build(&metadata, options, &program)?;
-    let out = out(options, metadata.target_directory.as_std_path(), &program.name)?;
+    let out = out(options, &folder_of_profiles, &program.name)?;
+    // Before the build and the run, which would be in vain.
+    project::make_folder_of(&out)?;
+    let built = folder_of_profiles.join("build");
+    let executable = build::build(&folder, &built, options, &program, console)?;
 
-    let reported = Reported::at(metadata.target_directory.join("andweorc"), &program.name);
+    let reported = Reported::at(&folder_of_profiles, &program.name);
     let before = state(&out);
-    let status = child::run(command(&executable, options, &out).env(Reported::NAME, &reported.0))
+    let mut command = command(&executable, options, &out);
+    command.env(Reported::NAME, &reported.0);
+    console.detail(format_args!("starts {command:?}"));
+    let status = child::run(&mut command)
         .map_err(|error| format!("{} can't be started: {error}", executable.display()))?;
     let code = child::exit_code(status);
     let profile = if before.is_some() && state(&out) == before {
@@ -40,20 +50,25 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     let Some(profile) = profile else {
-        eprintln!("error: {}", no_profile(&program.name, &out));
-        return Ok(if status.success() { ExitCode::from(crate::FAILED) } else { code });
+        let failed = console::failed(no_profile(&program.name, &out));
+        return Ok(if status.success() { failed } else { code });
     };
-    let printed = if reported.where_we_print() {
-        ExitCode::SUCCESS
-    } else {
-        report::print(&report::words(&profile))
-    };
-    eprintln!("as JSON: cargo andweorc report --format json {}", quoted(&out));
-    Ok(if status.success() { printed } else { code })
+    if let Some(name) = &options.save_baseline {
+        let file = project::baseline(&folder_of_profiles, name)?;
+        project::copy(&out, &file)?;
+        console.hint(format_args!(
+            "saved as the baseline `{name}`: cargo andweorc diff --baseline {name} PROFILE"
+        ));
+    }
+    if !reported.where_we_print() {
+        console::print(&report::words(&profile))?;
+    }
+    console.hint(format!("as JSON: cargo andweorc report --format json {}", quoted(&out)));
+    Ok(code)
 }
 
 /// The program with its settings. Those that no option gives stay as they are in the environment.
-fn command(executable: &Path, options: &RunOptions, out: &Path) -> Command {
+pub(crate) fn command(executable: &Path, options: &RunOptions, out: &Path) -> Command {
     let mut command = Command::new(executable);
     command.args(&options.args).env("ANDWEORC_ENABLED", "1").env("ANDWEORC_OUT", out);
     command.envs(settings(options));
@@ -119,9 +134,9 @@ impl Drop for Reported {
 }
 
 /// Where the profile goes, absolute, since the program may change its folder.
-fn out(options: &RunOptions, target_folder: &Path, name: &str) -> io::Result<PathBuf> {
+fn out(options: &RunOptions, folder: &Path, name: &str) -> io::Result<PathBuf> {
     let from_env = || env::var_os("ANDWEORC_OUT").filter(|out| !out.is_empty()).map(PathBuf::from);
-    let default = || target_folder.join("andweorc").join(format!("{name}.jsonl"));
+    let default = || folder.join(format!("{name}.jsonl"));
     path::absolute(options.out.clone().or_else(from_env).unwrap_or_else(default))
 }
 
@@ -139,18 +154,7 @@ fn is_absent(kind: &ReadErrorKind) -> bool {
     }
 }
 
-fn no_project(error: cargo_metadata::Error) -> String {
-    let why = match error {
-        cargo_metadata::Error::CargoMetadata { stderr } => stderr.trim_end().to_owned(),
-        error => error.to_string(),
-    };
-    format!(
-        "no cargo project that can be built is here; start the command in the folder of one. \
-         cargo says:\n{why}"
-    )
-}
-
-fn no_profile(name: &str, out: &Path) -> String {
+pub(crate) fn no_profile(name: &str, out: &Path) -> String {
     format!(
         "`{name}` wrote no profile to {}. Either its main function lacks `#[andweorc::main]`, or it ended before it began to \
          profile, or a message of it above says why",
@@ -159,7 +163,7 @@ fn no_profile(name: &str, out: &Path) -> String {
 }
 
 /// A path as a shell wants it.
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }

@@ -13,8 +13,8 @@
 //! - **Many targets**: which of them have an impact at all is decided by Benjamini & Hochberg (1995) at 5 %.
 //! - **Ranking** is by the lower end of the impact's interval on the throughput of the first point.
 
-mod observe;
-mod summary;
+pub(crate) mod observe;
+pub(crate) mod summary;
 mod waits;
 
 pub use observe::{Comparison, comparisons};
@@ -119,7 +119,7 @@ fn effects<'a>(
 }
 
 /// A logarithm of a ratio as a change in %.
-fn percent(log_ratio: f64) -> f64 {
+pub(crate) fn percent(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0
 }
 

@@ -81,6 +81,17 @@ pub struct PointSummary {
     pub line: Option<u32>,
 }
 
+impl From<&PointRecord> for PointSummary {
+    fn from(record: &PointRecord) -> PointSummary {
+        PointSummary {
+            name: record.name.clone(),
+            kind: record.kind,
+            file: record.file.clone(),
+            line: record.line,
+        }
+    }
+}
+
 impl PointSummary {
     /// Whether a run means this point: ids are local to a run, names and places are not.
     pub fn is(&self, record: &PointRecord) -> bool {
@@ -231,12 +242,7 @@ pub(crate) fn points(runs: &[Run]) -> Vec<PointSummary> {
     let mut all: Vec<PointSummary> = Vec::new();
     for record in runs.iter().flat_map(|run| &run.points) {
         if !all.iter().any(|point| point.is(record)) {
-            all.push(PointSummary {
-                name: record.name.clone(),
-                kind: record.kind,
-                file: record.file.clone(),
-                line: record.line,
-            });
+            all.push(PointSummary::from(record));
         }
     }
     all

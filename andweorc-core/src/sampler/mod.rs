@@ -30,6 +30,15 @@ pub const PERIOD: Nanos = Nanos::from_micros(250);
 /// How often the rings are drained.
 const DRAIN: Duration = Duration::from_micros(200);
 
+/// Whether the kernel gives this process perf events.
+///
+/// # Errors
+///
+/// When it does not, with what to do about it.
+pub fn probe() -> Result<(), PerfError> {
+    perf::open(PERIOD).map(drop)
+}
+
 /// A thread that is sampled.
 struct Sampled {
     account: &'static Account,

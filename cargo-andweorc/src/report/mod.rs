@@ -6,12 +6,11 @@ pub(crate) mod html;
 mod markdown;
 
 use crate::cli::{Format, ReportOptions};
-use crate::profiles;
+use crate::{console, profiles};
 use andweorc_core::profile::{Profile, TargetKind};
 use andweorc_core::{estimate, report};
 use std::error::Error;
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,29 +27,15 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
         Format::Html => html::html(&profile.runs, &paths),
     };
     match &options.output {
-        None => Ok(print(&text)),
-        Some(output) => {
-            write(output, &text, &paths)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        None => console::print(&text)?,
+        Some(output) => write(output, &text, &paths)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The report for people.
 pub(crate) fn words(profile: &Profile) -> String {
     report::text(&profile.runs, &estimate::analyse(&profile.runs))
-}
-
-/// Writes to stdout. A reader that has enough, such as `head`, is no failure.
-pub(crate) fn print(text: &str) -> ExitCode {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("error: the report can't be written to the standard output: {error}");
-            ExitCode::from(crate::FAILED)
-        }
-        _ => ExitCode::SUCCESS,
-    }
 }
 
 /// Writes to a file, but never over a profile that it was made from.

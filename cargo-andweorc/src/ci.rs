@@ -1,0 +1,160 @@
+//! `cargo andweorc ci`: a guard against regressions. See `docs/ci.md`.
+
+use crate::console;
+use crate::diff::{self, Verdict};
+use crate::sides::{Side, SidesOptions};
+use andweorc_core::compare::{Comparison, Limits, State};
+use clap::Args;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// By this a comment is found again, to be updated instead of repeated.
+const MARKER: &str = "<!-- andweorc ci -->";
+
+/// The options of `ci`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo andweorc ci before.jsonl after.jsonl
+  cargo andweorc ci --baseline main target/andweorc/shop.jsonl --max-regression 3%
+  cargo andweorc ci runs/before runs/after --markdown comment.md --json result.json
+
+A regression must be sure (its 95 % interval leaves out zero) and large enough.
+Exit codes: 0 no regression, 2 the command can't do what was asked, 3 regression, 4 inconclusive.")]
+pub(crate) struct CiOptions {
+    #[command(flatten)]
+    pub(crate) sides: SidesOptions,
+    /// From this loss of throughput on it is a regression
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    pub(crate) max_regression: f64,
+    /// From this rise of the p99 on it is a regression; `off` leaves the p99 out of the verdict
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent_or_off)]
+    pub(crate) max_p99_regression: Guard,
+    /// Write a Markdown comment to this file; `-` prints it in the place of the text
+    #[arg(long, value_name = "PATH")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write the result as JSON to this file; `-` prints it in the place of the text
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Whether a metric is guarded, and by which limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Guard {
+    /// From this change on, %.
+    From(f64),
+    /// Not at all.
+    Off,
+}
+
+fn percent(value: &str) -> Result<f64, &'static str> {
+    let number = value.trim().trim_end_matches('%').trim_end();
+    match number.parse() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
+        _ => Err("not a percentage above 0 and up to 100, such as `5%`"),
+    }
+}
+
+fn percent_or_off(value: &str) -> Result<Guard, &'static str> {
+    if value == "off" { Ok(Guard::Off) } else { percent(value).map(Guard::From) }
+}
+
+/// What it comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Ok,
+    Regression,
+    Inconclusive,
+}
+
+impl Outcome {
+    /// By the worst of the guarded metrics.
+    fn of(comparison: &Comparison) -> Outcome {
+        let any = |wanted: fn(&State) -> bool| {
+            comparison.outcomes.iter().any(|outcome| wanted(&outcome.state))
+        };
+        if any(|state| matches!(state, State::Regressed)) {
+            Outcome::Regression
+        } else if any(|state| matches!(state, State::Inconclusive | State::Erratic { .. })) {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Ok
+        }
+    }
+
+    fn verdict(self) -> Verdict<'static> {
+        let (result, exit_code) = match self {
+            Outcome::Ok => ("ok", 0),
+            Outcome::Regression => ("regression", 3),
+            Outcome::Inconclusive => ("inconclusive", 4),
+        };
+        Verdict { result, exit_code }
+    }
+
+    fn sentence(self) -> &'static str {
+        match self {
+            Outcome::Ok => "No regression.",
+            Outcome::Regression => "A regression.",
+            Outcome::Inconclusive => {
+                "Inconclusive: neither a regression nor its absence is shown. More runs of A and B in turns would tell."
+            }
+        }
+    }
+}
+
+/// Compares, writes what was asked for, and exits with the verdict.
+pub(crate) fn ci(options: &CiOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let sides = options.sides.read()?;
+    let mut limits = Limits { throughput: options.max_regression, ..Limits::default() };
+    if let Guard::From(limit) = options.max_p99_regression {
+        limits.p99 = limit;
+    }
+    let mut comparison = diff::comparison(&sides, &limits)?;
+    if options.max_p99_regression == Guard::Off {
+        comparison.outcomes.truncate(1);
+    }
+    let outcome = Outcome::of(&comparison);
+    let mut printed = false;
+    for (path, content) in [
+        (&options.markdown, comment as fn(&[Side; 2], &Comparison, Outcome) -> String),
+        (&options.json, |sides, comparison, outcome| {
+            diff::json(sides, comparison, Some(outcome.verdict()))
+        }),
+    ] {
+        let Some(path) = path else { continue };
+        let content = content(&sides, &comparison, outcome);
+        if path == Path::new("-") {
+            console::print(&content)?;
+            printed = true;
+        } else {
+            fs::write(path, content)
+                .map_err(|error| format!("{} can't be written: {error}", path.display()))?;
+        }
+    }
+    if !printed {
+        console::print(&format!("{}\n{}\n", diff::text(&sides, &comparison), outcome.sentence()))?;
+    }
+    Ok(ExitCode::from(outcome.verdict().exit_code))
+}
+
+fn comment(sides: &[Side; 2], comparison: &Comparison, outcome: Outcome) -> String {
+    let tables = diff::markdown(sides, comparison);
+    format!("{MARKER}\n### andweorc: {}\n\n{tables}", outcome.sentence())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read_with_and_without_their_sign() {
+        assert_eq!((percent("5%"), percent("2.5 %"), percent("7")), (Ok(5.0), Ok(2.5), Ok(7.0)));
+        for bad in ["", "%", "-5%", "0", "101%", "NaN", "inf", "5%%x"] {
+            assert!(percent(bad).is_err(), "{bad}");
+        }
+        assert_eq!(percent_or_off("off"), Ok(Guard::Off));
+        assert_eq!(percent_or_off("10%"), Ok(Guard::From(10.0)));
+    }
+}

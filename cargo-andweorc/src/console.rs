@@ -1,0 +1,105 @@
+//! What is printed, how much of it, and in which colours.
+//!
+//! Results go to stdout, everything else to stderr. Texts carry their colours always; `anstream` takes them out where they are not
+//! wanted: `--color`, else `NO_COLOR`, `CLICOLOR_FORCE`, and whether it is a terminal that is written to.
+
+use anstream::AutoStream;
+use clap::{Args, ValueEnum};
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+const OUTPUT: &str = "Output";
+
+/// What every command has.
+#[derive(Debug, Args)]
+pub(crate) struct ConsoleOptions {
+    /// When to use colours; NO_COLOR is heeded by `auto`
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true, help_heading = OUTPUT)]
+    pub(crate) color: Color,
+    /// Print results and errors only
+    #[arg(short, long, global = true, help_heading = OUTPUT, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say what is done, and with which commands
+    #[arg(short, long, global = true, help_heading = OUTPUT)]
+    pub(crate) verbose: bool,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How much is said apart from results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Console {
+    /// Results and errors only.
+    pub(crate) quiet: bool,
+    /// What is done, too.
+    pub(crate) verbose: bool,
+}
+
+impl Console {
+    /// As the options say; the choice of colours holds for the whole process.
+    pub(crate) fn new(options: &ConsoleOptions) -> Console {
+        match options.color {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+        Console { quiet: options.quiet, verbose: options.verbose }
+    }
+
+    /// A hint, unless quiet.
+    pub(crate) fn hint(self, text: impl Display) {
+        if !self.quiet {
+            anstream::eprintln!("{text}");
+        }
+    }
+
+    /// What is done, when verbose.
+    pub(crate) fn detail(self, text: impl Display) {
+        if self.verbose {
+            anstream::eprintln!("{}{text}{}", style::DIM, style::END);
+        }
+    }
+}
+
+/// Writes a result to stdout. A reader that has enough, such as `head`, is no failure.
+pub(crate) fn print(text: &str) -> Result<(), String> {
+    let mut out = AutoStream::auto(io::stdout().lock());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("the result can't be written to the standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says what went wrong.
+pub(crate) fn failed(error: impl Display) -> ExitCode {
+    anstream::eprintln!("{}error{}: {error}", style::BAD, style::END);
+    ExitCode::from(crate::FAILED)
+}
+
+/// The colours.
+pub(crate) mod style {
+    use anstyle::{AnsiColor, Reset, Style};
+
+    /// Bold.
+    pub(crate) const BOLD: Style = Style::new().bold();
+    /// Pale.
+    pub(crate) const DIM: Style = Style::new().dimmed();
+    /// Good news.
+    pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
+    /// Bad news.
+    pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+    /// Doubt.
+    pub(crate) const DOUBT: Style = AnsiColor::Yellow.on_default();
+    /// Back to plain.
+    pub(crate) const END: Reset = Reset;
+}

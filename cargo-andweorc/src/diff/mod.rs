@@ -1,0 +1,88 @@
+//! `cargo andweorc diff`: what changed between two versions. See `docs/diff.md`.
+
+mod json;
+mod markdown;
+mod text;
+mod words;
+
+pub(crate) use json::{Verdict, json};
+pub(crate) use markdown::markdown;
+pub(crate) use text::text;
+
+use crate::console;
+use crate::sides::{Side, SidesOptions};
+use andweorc_core::compare::{Comparison, Limits, compare};
+use clap::{Args, ValueEnum};
+use std::error::Error;
+use std::process::ExitCode;
+
+/// The options of `diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo andweorc diff before.jsonl after.jsonl
+  cargo andweorc diff --baseline main target/andweorc/shop.jsonl
+  cargo andweorc diff --format markdown runs/before runs/after
+
+Runs of one version differ: give several runs a side (a folder, or merged with `cargo andweorc merge`),
+made in turns on one host, as `cargo andweorc run --compare REV` does.")]
+pub(crate) struct DiffOptions {
+    #[command(flatten)]
+    pub(crate) sides: SidesOptions,
+    /// Words, Markdown or JSON
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    pub(crate) format: Form,
+}
+
+/// The form of a comparison.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Form {
+    Text,
+    Markdown,
+    Json,
+}
+
+/// Prints what changed.
+pub(crate) fn diff(options: &DiffOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let sides = options.sides.read()?;
+    let comparison = comparison(&sides, &Limits::default())?;
+    console::print(&match options.format {
+        Form::Text => text(&sides, &comparison),
+        Form::Markdown => markdown(&sides, &comparison),
+        Form::Json => json(&sides, &comparison, None),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares two sides.
+///
+/// # Errors
+///
+/// When there is nothing to compare.
+pub(crate) fn comparison(sides: &[Side; 2], limits: &Limits) -> Result<Comparison, String> {
+    let [a, b] = sides;
+    let points = |side: &Side| {
+        let mut names: Vec<&str> =
+            side.runs.iter().flat_map(|run| &run.points).map(|point| point.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    let found = compare(&a.runs, &b.runs, limits).ok_or_else(|| {
+        format!(
+            "{} and {} have no point in common, so there is nothing to compare; points of A: {}; of B: {}",
+            a.name,
+            b.name,
+            words::clean(&points(a)),
+            words::clean(&points(b))
+        )
+    })?;
+    if found.outcomes.is_empty() {
+        return Err(format!(
+            "{} or {} has no baseline in which the common point was hit, so there is nothing to compare; \
+             put load on the program while it is profiled",
+            a.name, b.name
+        ));
+    }
+    Ok(found)
+}

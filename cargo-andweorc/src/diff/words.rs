@@ -1,0 +1,137 @@
+//! Words and numbers that the forms of a comparison share.
+
+use crate::sides::Side;
+use andweorc_core::compare::{Impact, OutcomeChange, Place, Presence, State, TargetChange};
+use andweorc_core::estimate::Metric;
+
+/// `regressed`
+pub(super) fn state(state: &State) -> &'static str {
+    match state {
+        State::Regressed => "regressed",
+        State::Improved => "improved",
+        State::Unchanged { .. } => "unchanged",
+        State::Inconclusive => "inconclusive",
+        State::Erratic { .. } => "erratic",
+    }
+}
+
+/// The state of a target, or that it is new or gone.
+pub(super) fn state_or_presence(target: &TargetChange) -> &'static str {
+    match (&target.state, target.presence) {
+        (Some(found), _) => state(found),
+        (None, Presence::Gone) => "gone",
+        (None, _) => "new",
+    }
+}
+
+/// What the state adds: ` (within 3.1 %)`, ` (scatters by 23 %)`.
+pub(super) fn bound(state: &State, unit: &str) -> String {
+    match state {
+        State::Unchanged { bound } => format!(" (within {bound:.1} {unit})"),
+        State::Erratic { scatter } => format!(" (scatters by {scatter:.0} {unit})"),
+        _ => String::new(),
+    }
+}
+
+/// `checkout throughput`
+pub(super) fn outcome(outcome: &OutcomeChange) -> String {
+    format!("{} {}", clean(&outcome.point), outcome.metric)
+}
+
+/// `1350 /s` or `12.1 ms`
+pub(super) fn value(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Throughput => format!("{} /s", significant(value)),
+        _ if value >= 1e9 => format!("{} s", significant(value / 1e9)),
+        _ if value >= 1e6 => format!("{} ms", significant(value / 1e6)),
+        _ => format!("{} us", significant(value / 1e3)),
+    }
+}
+
+/// Three digits or more.
+fn significant(value: f64) -> String {
+    let digits = if value < 10.0 {
+        2
+    } else if value < 100.0 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$}")
+}
+
+/// `-10.1 % [-12.0, -8.2]`
+pub(super) fn change(change: f64, low: Option<f64>, high: Option<f64>, unit: &str) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) => format!("{change:+.1} {unit} [{low:.1}, {high:.1}]"),
+        _ => format!("{change:+.1} {unit} [no interval]"),
+    }
+}
+
+/// `span stock (src/shop.rs:12)`
+pub(super) fn target(target: &TargetChange) -> String {
+    let kind = target.kind;
+    let name = clean(&target.name);
+    let at = |place: &Place| {
+        let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+        format!("{}{line}", clean(&place.file))
+    };
+    match (&target.place_a, &target.place_b) {
+        (Some(a), Some(b)) if target.presence == Presence::Moved => {
+            format!("{kind} {name} (moved from {} to {})", at(a), at(b))
+        }
+        (_, Some(place)) | (Some(place), None) if !name.ends_with(&at(place)) => {
+            format!("{kind} {name} ({})", at(place))
+        }
+        _ => format!("{kind} {name}"),
+    }
+}
+
+/// `+4 %`, or `?` when it was not tested, or `-` when there is no such target.
+pub(super) fn impact(impact: Option<Impact>, absent: bool) -> String {
+    match impact {
+        // Adding zero makes of a negative zero a positive one.
+        Some(impact) => format!("{:+.0} %", impact.slope.round() + 0.0),
+        None if absent => "-".to_owned(),
+        None => "?".to_owned(),
+    }
+}
+
+/// Both impacts of a target.
+pub(super) fn impacts(target: &TargetChange) -> [String; 2] {
+    [
+        impact(target.impact_a, target.presence == Presence::New),
+        impact(target.impact_b, target.presence == Presence::Gone),
+    ]
+}
+
+/// `A: before.jsonl (shop, 3 runs)`
+pub(super) fn side(letter: char, side: &Side) -> String {
+    let program = side.runs.first().map_or("", |run| run.header.program.as_str());
+    let runs = match side.runs.len() {
+        1 => "1 run".to_owned(),
+        n => format!("{n} runs"),
+    };
+    format!("{letter}: {} ({}, {runs})", clean(&side.name), clean(program))
+}
+
+/// A name with its control characters escaped: what a program calls its spans must not rule the terminal.
+pub(super) fn clean(name: &str) -> String {
+    let escape =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_their_units() {
+        assert_eq!(value(Metric::Throughput, 1350.4), "1350 /s");
+        assert_eq!(value(Metric::Throughput, 3.456), "3.46 /s");
+        assert_eq!(value(Metric::P99, 12_340_000.0), "12.3 ms");
+        assert_eq!(value(Metric::P99, 2_000_000_000.0), "2.00 s");
+        assert_eq!(value(Metric::P99, 900.0), "0.90 us");
+    }
+}

@@ -1,0 +1,54 @@
+//! `cargo andweorc merge`: several profiles as one.
+
+use crate::console::Console;
+use crate::{project, sides};
+use andweorc_core::profile::Profile;
+use clap::Args;
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The options of `merge`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo andweorc merge all.jsonl run1.jsonl run2.jsonl run3.jsonl
+  cargo andweorc merge target/andweorc/baselines/main.jsonl runs/
+
+The runs stay apart in the merged profile: reports take them together, comparisons as so many runs.")]
+pub(crate) struct MergeOptions {
+    /// Where the merged profile goes
+    pub(crate) out: PathBuf,
+    /// Profiles, folders of profiles, or names of baselines
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) inputs: Vec<String>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Concatenates what can be read.
+pub(crate) fn merge(options: &MergeOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
+    let out = options.out.display();
+    if options.out.exists() && !options.force {
+        return Err(format!("{out} exists already; `--force` replaces it").into());
+    }
+    let (mut merged, mut runs) = (Vec::new(), 0);
+    for input in &options.inputs {
+        for file in sides::files(input)? {
+            let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let profile =
+                Profile::parse(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+            console.detail(format_args!("{}: {} runs", file.display(), profile.runs.len()));
+            runs += profile.runs.len();
+            // What was torn off at the end would tear the next run's header.
+            let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            merged.extend_from_slice(&bytes[..whole]);
+        }
+    }
+    project::make_folder_of(&options.out)?;
+    fs::write(&options.out, merged).map_err(|error| format!("{out} can't be written: {error}"))?;
+    console.hint(format_args!("{runs} runs in {out}"));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,188 @@
+//! `cargo andweorc run --compare`: two versions built and run in turns on one host.
+//!
+//! Runs of one build differ by what the host does meanwhile. Run in turns, A B A B, both versions meet the same, and each run is an observation
+//! of what is left. Both are started in the user's folder with the same arguments and settings: the program is all that differs.
+
+use crate::cli::RunOptions;
+use crate::console::{self, Console, style};
+use crate::diff;
+use crate::run::{command, no_profile, quoted};
+use crate::select::Program;
+use crate::sides::Side;
+use crate::worktree::{Commit, Worktree};
+use crate::{build, child, project, select};
+use andweorc_core::compare::Limits;
+use andweorc_core::profile::{Profile, Run};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+/// One of the two.
+struct Version {
+    name: String,
+    executable: PathBuf,
+    /// Where its profiles go.
+    profiles: PathBuf,
+    runs: Vec<Run>,
+}
+
+/// Builds, runs in turns, and prints what changed.
+pub(crate) fn run(
+    revisions: &str,
+    options: &RunOptions,
+    console: Console,
+) -> Result<ExitCode, Box<dyn Error>> {
+    let folder = env::current_dir()?;
+    let (a, b) = match revisions.split_once("..") {
+        Some((a, b)) => (a, Some(b)),
+        None => (revisions, None),
+    };
+    // Both are looked up before the first build.
+    let a = Commit::find(&folder, a)?;
+    let b = b.map(|b| Commit::find(&folder, b)).transpose()?;
+    let metadata = project::metadata(&folder)?;
+    let profiles = metadata.target_directory.as_std_path().join("andweorc");
+    let place = Place {
+        user: folder,
+        built: profiles.join("build"),
+        lock: metadata.workspace_root.join("Cargo.lock").into_std_path_buf(),
+        aside: profiles.join("compare"),
+    };
+    let mut versions = [
+        place.version("a", Some(&a), options, console)?,
+        place.version("b", b.as_ref(), options, console)?,
+    ];
+    'rounds: for round in 1..=options.runs {
+        for version in &mut versions {
+            console.hint(format_args!(
+                "{}run {round} of {} of {}{}",
+                style::BOLD,
+                options.runs,
+                version.name,
+                style::END
+            ));
+            version.run(round, options, console)?;
+            if child::stop_asked() {
+                break 'rounds;
+            }
+        }
+    }
+    let [a, b] = &versions;
+    if b.runs.is_empty() {
+        return Err(
+            "stopped before both versions had run once, so there is nothing to compare".into()
+        );
+    }
+    console.hint(format_args!(
+        "as Markdown: cargo andweorc diff --format markdown {} {}\n",
+        quoted(&a.profiles),
+        quoted(&b.profiles)
+    ));
+    let sides = versions.map(|version| Side { name: version.name, runs: version.runs });
+    console::print(&diff::text(&sides, &diff::comparison(&sides, &Limits::default())?))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where things are.
+struct Place {
+    /// The folder that the command was started in.
+    user: PathBuf,
+    /// Cargo's target folder for the checkout.
+    built: PathBuf,
+    /// The checkout's lock file.
+    lock: PathBuf,
+    /// Worktrees, executables and profiles.
+    aside: PathBuf,
+}
+
+impl Place {
+    /// Builds a commit, or the checkout as it is.
+    fn version(
+        &self,
+        letter: &str,
+        commit: Option<&Commit>,
+        options: &RunOptions,
+        console: Console,
+    ) -> Result<Version, Box<dyn Error>> {
+        let worktree =
+            commit.map(|commit| Worktree::add(&self.user, commit, &self.aside)).transpose()?;
+        let folder = worktree.as_ref().map_or_else(|| self.user.clone(), Worktree::folder);
+        if worktree.is_some() {
+            self.share_lock(&folder)?;
+        }
+        let name = commit.map_or("the checkout", |commit| &commit.name);
+        // A target folder of its own: to cargo the same package in another folder of the same layout is the same package, and as
+        // fresh as its files are old.
+        let target = match commit {
+            Some(_) => self.aside.join("build").join(letter),
+            None => self.built.clone(),
+        };
+        let built = build(&folder, &target, options, console);
+        let (program, executable) = built.map_err(|error| format!("{name}: {error}"))?;
+        let profiles = self.aside.join(letter);
+        empty(&profiles)?;
+        // The next build may put another executable in its place.
+        let copy = profiles.join(&program.name);
+        fs::copy(&executable, &copy)
+            .map_err(|error| format!("{} can't be written: {error}", copy.display()))?;
+        Ok(Version { name: name.to_owned(), executable: copy, profiles, runs: Vec::new() })
+    }
+
+    /// Gives the worktree of a project that doesn't commit its `Cargo.lock` that of the checkout: dependencies shall not differ.
+    fn share_lock(&self, folder: &Path) -> Result<(), String> {
+        let to = project::metadata(folder)?.workspace_root.join("Cargo.lock");
+        if self.lock.exists() && !to.exists() {
+            fs::copy(&self.lock, &to).map_err(|error| format!("{to} can't be written: {error}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn build(
+    folder: &Path,
+    target: &Path,
+    options: &RunOptions,
+    console: Console,
+) -> Result<(Program, PathBuf), Box<dyn Error>> {
+    let metadata = project::metadata(folder)?;
+    let program = select::select(&metadata, options, folder)?;
+    let executable = build::build(folder, target, options, &program, console)?;
+    Ok((program, executable))
+}
+
+impl Version {
+    fn run(
+        &mut self,
+        round: u32,
+        options: &RunOptions,
+        console: Console,
+    ) -> Result<(), Box<dyn Error>> {
+        let out = self.profiles.join(format!("{round:02}.jsonl"));
+        let mut command = command(&self.executable, options, &out);
+        console.detail(format_args!("starts {command:?}"));
+        let status = child::run(&mut command)
+            .map_err(|error| format!("{} can't be started: {error}", self.executable.display()))?;
+        if !out.exists() {
+            return Err(no_profile(&self.name, &out).into());
+        }
+        if !status.success() && !child::stop_asked() {
+            return Err(format!(
+                "{} failed ({status}); its profile is {}",
+                self.name,
+                out.display()
+            )
+            .into());
+        }
+        self.runs.extend(Profile::read(&out)?.runs);
+        Ok(())
+    }
+}
+
+/// A folder with nothing in it.
+fn empty(folder: &Path) -> Result<(), String> {
+    let removed = if folder.exists() { fs::remove_dir_all(folder) } else { Ok(()) };
+    removed
+        .and_then(|()| fs::create_dir_all(folder))
+        .map_err(|error| format!("{} can't be made empty: {error}", folder.display()))
+}

@@ -1,0 +1,135 @@
+//! `cargo andweorc diff`.
+
+use crate::common::{self, command, stderr, stdout};
+use crate::made::{AFTER, BEFORE, before_and_after, profile, runs};
+use insta::assert_snapshot;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+fn diff(folder: &Path, arguments: &[&str]) -> Output {
+    command().current_dir(folder).arg("diff").args(arguments).output().unwrap()
+}
+
+fn text(folder: &Path, arguments: &[&str]) -> String {
+    let output = diff(folder, arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output)
+}
+
+#[test]
+fn words_say_what_changed() {
+    assert_snapshot!(text(before_and_after().path(), &["before", "after"]));
+}
+
+#[test]
+fn markdown_says_what_changed() {
+    assert_snapshot!(text(before_and_after().path(), &["--format", "markdown", "before", "after"]));
+}
+
+#[test]
+fn json_has_every_number_and_state() {
+    let folder = before_and_after();
+    let found = text(folder.path(), &["--format", "json", "before", "after"]);
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!((&found["schema"], &found["a"]["runs"]), (&1.into(), &3.into()));
+    assert_eq!(found["a"]["name"], "before");
+    let throughput = &found["outcomes"][0];
+    assert_eq!(
+        (&throughput["metric"], &throughput["point"]),
+        (&"throughput".into(), &"checkout".into())
+    );
+    assert_eq!(throughput["state"]["is"], "regressed");
+    for key in ["a", "b", "change_pct", "ci_low", "ci_high", "limit_pct"] {
+        assert!(throughput[key].is_f64(), "{key} in {throughput}");
+    }
+    assert_eq!(found["outcomes"][1]["metric"], "p99");
+    let target = |name: &str| {
+        let targets = found["targets"].as_array().unwrap();
+        targets.iter().find(|target| target["name"] == name).unwrap().clone()
+    };
+    assert_eq!(target("audit")["state"]["is"], "regressed");
+    assert_eq!(target("stock")["state"]["is"], "improved");
+    assert_eq!(target("parse")["presence"], "moved");
+    assert_eq!(target("legacy")["presence"], "gone");
+    assert_eq!(target("receipt")["presence"], "new");
+    assert_eq!(target("receipt")["state"], Value::Null);
+    assert!(target("stock")["impact_a"]["slope"].as_f64().unwrap() > 30.0);
+    assert_eq!(target("stock")["place_b"]["line"], 15);
+}
+
+#[test]
+fn a_version_is_unchanged_against_itself_with_a_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    runs(folder.path(), "a", &BEFORE, 8, 1);
+    runs(folder.path(), "b", &BEFORE, 8, 50);
+    let text = text(folder.path(), &["a", "b"]);
+    assert!(text.contains("unchanged  checkout throughput"), "{text}");
+    assert!(text.contains("(within "), "{text}");
+    assert!(!text.contains("  regressed ") && !text.contains("  improved "), "{text}");
+}
+
+#[test]
+fn real_runs_beside_a_build_are_erratic() {
+    // Ten seconds of `examples/pipeline` each, on two cores that compiled something meanwhile.
+    let at = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/control/profiles");
+    let text = text(&at, &["busy/a", "busy/b"]);
+    assert!(text.contains("erratic  item throughput") && text.contains("scatters by"), "{text}");
+    assert!(text.contains("the same build"), "{text}");
+}
+
+#[test]
+fn a_baseline_is_found_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir_all(at.join("target/andweorc/baselines")).unwrap();
+    fs::write(at.join("target/andweorc/baselines/main.jsonl"), profile(&BEFORE, 1)).unwrap();
+    fs::write(at.join("new.jsonl"), profile(&AFTER, 2)).unwrap();
+    let by_option = text(at, &["--baseline", "main", "new.jsonl"]);
+    assert!(
+        by_option.starts_with("A: main (shop, 1 run), B: new.jsonl (shop, 1 run)\n"),
+        "{by_option}"
+    );
+    assert_eq!(text(at, &["main", "new.jsonl"]), by_option);
+    assert!(by_option.contains("assumed, not measured"), "{by_option}");
+    let output = diff(at, &["--baseline", "trunk", "new.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("no baseline `trunk` (baselines: main)"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_point_that_became_another_kind_is_still_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("progress.jsonl"), common::profile()).unwrap();
+    fs::write(folder.path().join("latency.jsonl"), profile(&BEFORE, 1)).unwrap();
+    let text = text(folder.path(), &["progress.jsonl", "latency.jsonl"]);
+    assert!(text.contains("checkout throughput") && !text.contains("p99  "), "{text}");
+    assert!(text.contains("the versions of tokio differ: A none, B 1.52.3"), "{text}");
+}
+
+#[test]
+fn colours_are_for_terminals_unless_wanted() {
+    let folder = before_and_after();
+    let coloured = |options: &[&str], no_color: bool| {
+        let mut command = command();
+        command.current_dir(folder.path()).args(options).args(["diff", "before", "after"]);
+        if no_color {
+            command.env("NO_COLOR", "1");
+        }
+        stdout(&command.output().unwrap()).contains("\u{1b}[")
+    };
+    assert!(!coloured(&[], false));
+    assert!(coloured(&["--color", "always"], false));
+    assert!(coloured(&["--color", "always"], true), "what is asked for wins over the environment");
+    assert!(!coloured(&["--color", "never"], false));
+    let mut forced = command();
+    forced.current_dir(folder.path()).args(["diff", "before", "after"]).env("CLICOLOR_FORCE", "1");
+    assert!(stdout(&forced.output().unwrap()).contains("\u{1b}[1m\u{1b}[31mregressed"));
+    let output = forced.env("NO_COLOR", "1").output().unwrap();
+    assert!(!stdout(&output).contains('\u{1b}'));
+}

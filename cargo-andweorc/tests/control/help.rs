@@ -1,0 +1,28 @@
+//! The help of each command, word for word.
+
+use crate::common::{command, stdout};
+use insta::assert_snapshot;
+
+/// The help of a command.
+fn help(name: &str) -> String {
+    let output = command().args(["andweorc", name, "--help"]).output().unwrap();
+    assert!(output.status.success());
+    stdout(&output)
+}
+
+#[test]
+fn help_of_the_commands() {
+    for name in ["diff", "ci", "merge", "list", "doctor", "completions", "man"] {
+        let help = help(name);
+        assert!(help.contains("Examples:\n  cargo andweorc "), "{help}");
+        assert_snapshot!(format!("help_{name}"), help);
+    }
+}
+
+#[test]
+fn help_of_run_tells_of_baselines_and_revisions() {
+    let help = help("run");
+    for option in ["--save-baseline <NAME>", "--compare <REV>", "--runs <N>"] {
+        assert!(help.contains(option), "{help}");
+    }
+}

@@ -1,0 +1,12 @@
+//! The commands around profiles: `diff`, `ci`, `merge`, `list`, `doctor`, `completions`, `man`, and `run --compare`.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod ci;
+mod diff;
+mod errors;
+mod help;
+mod made;
+mod revisions;
+mod tools;

@@ -1,0 +1,212 @@
+//! `run --save-baseline` and `run --compare`, on a small git project whose program writes a ready-made profile.
+
+use crate::common::{command, stderr, stdout};
+use crate::made::{AFTER, BEFORE, Service, profile};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Writes the profile of its version, another seed a run; `fail` makes it fail, and `wait` wait.
+const PROGRAM: &str = r#"
+fn main() {
+    let out = std::env::var("ANDWEORC_OUT").unwrap();
+    let run = out.bytes().filter(u8::is_ascii_digit).last().unwrap_or(b'0') % 3;
+    let all = [include_str!("0.jsonl"), include_str!("1.jsonl"), include_str!("2.jsonl")];
+    std::fs::write(&out, all[usize::from(run)]).unwrap();
+    println!("ran in {}", std::env::current_dir().unwrap().display());
+    if std::env::args().any(|argument| argument == "fail") {
+        std::process::exit(7);
+    }
+    if std::env::args().any(|argument| argument == "wait") {
+        std::fs::write("ready", "").unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    }
+}
+"#;
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git").current_dir(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+fn write(at: &Path, service: &Service, seed: u64) {
+    for i in 0..3 {
+        fs::write(at.join(format!("src/{i}.jsonl")), profile(service, seed + i)).unwrap();
+    }
+}
+
+/// A repository with the two versions as commits, the second checked out.
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("src")).unwrap();
+    fs::write(at.join("src/main.rs"), PROGRAM).unwrap();
+    fs::write(at.join(".gitignore"), "/target\n").unwrap();
+    fs::write(
+        at.join("Cargo.toml"),
+        "[package]\nname = \"shop\"\nedition = \"2024\"\n[workspace]\n",
+    )
+    .unwrap();
+    git(at, &["init", "-q"]);
+    git(at, &["config", "user.name", "t"]);
+    git(at, &["config", "user.email", "t@localhost"]);
+    for (service, seed) in [(&BEFORE, 1), (&AFTER, 101)] {
+        write(at, service, seed);
+        git(at, &["add", "."]);
+        git(at, &["commit", "-q", "-m", "x"]);
+    }
+    folder
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    command_in(folder, arguments).output().unwrap()
+}
+
+fn command_in(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = command();
+    for name in ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTC_WRAPPER"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).arg("run").args(arguments);
+    command
+}
+
+#[test]
+fn two_revisions_run_in_turns_and_are_compared() {
+    let project = project();
+    let at = project.path();
+    let output = run(at, &["--compare", "HEAD~1", "--dev"]);
+    let (out, err) = (stdout(&output), stderr(&output));
+    assert!(output.status.success(), "{err}");
+    let turns: Vec<&str> = err.lines().filter(|line| line.starts_with("run ")).collect();
+    let expected = [
+        "run 1 of 3 of HEAD~1",
+        "run 1 of 3 of the checkout",
+        "run 2 of 3 of HEAD~1",
+        "run 2 of 3 of the checkout",
+        "run 3 of 3 of HEAD~1",
+        "run 3 of 3 of the checkout",
+    ];
+    assert_eq!(turns, expected);
+    assert_eq!(out.matches("ran in ").count(), 6);
+    assert!(out.contains("A: HEAD~1 (shop, 3 runs), B: the checkout (shop, 3 runs)"), "{out}");
+    assert!(out.contains("regressed  checkout throughput"), "{out}");
+    // The user's checkout and git's list are as they were; the profiles stay.
+    assert_eq!(git(at, &["status", "--porcelain", "--untracked-files=all"]), "?? Cargo.lock\n");
+    assert_eq!(git(at, &["worktree", "list"]).lines().count(), 1);
+    let again = command()
+        .current_dir(at)
+        .args(["diff", "target/andweorc/compare/a", "target/andweorc/compare/b"])
+        .output()
+        .unwrap();
+    assert!(stdout(&again).contains("regressed  checkout throughput"), "{}", stderr(&again));
+}
+
+#[test]
+fn what_is_not_committed_belongs_to_the_checkout() {
+    let project = project();
+    let at = project.path();
+    write(at, &BEFORE, 201);
+    let output = run(at, &["--compare", "HEAD", "--dev", "--runs", "2"]);
+    assert!(stdout(&output).contains("improved  checkout throughput"), "{}", stderr(&output));
+    let output = run(at, &["-q", "--compare", "HEAD..HEAD~1", "--dev", "--runs", "1"]);
+    assert!(stdout(&output).contains("A: HEAD (shop, 1 run), B: HEAD~1 (shop, 1 run)"));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn what_can_not_be_compared_is_said_before_the_build() {
+    let project = project();
+    let at = project.path();
+    let say = |arguments: &[&str]| {
+        let output = run(at, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        stderr(&output)
+    };
+    assert!(say(&["--compare", "nonsense"]).contains("git knows no commit `nonsense`"));
+    assert!(say(&["--compare", "HEAD..nonsense"]).contains("git knows no commit `nonsense`"));
+    assert!(say(&["--compare", "HEAD", "--out", "x"]).contains("cannot be used with"));
+    assert!(say(&["--runs", "2"]).contains("--compare <REV>"));
+    assert!(!at.join("target").exists());
+    let failed = say(&["--compare", "HEAD", "--dev", "--", "fail"]);
+    assert!(failed.contains("HEAD failed (exit status: 7)"), "{failed}");
+}
+
+#[test]
+fn verbose_names_the_commands_and_quiet_says_nothing() {
+    let project = project();
+    let output = run(project.path(), &["-v", "--dev"]);
+    let verbose = stderr(&output);
+    assert!(verbose.contains("starts ") && verbose.contains("\"build\""), "{verbose}");
+    assert!(verbose.contains("ANDWEORC_ENABLED=\"1\""), "{verbose}");
+    assert_eq!(stderr(&run(project.path(), &["-q", "--dev"])), "");
+    let output = run(project.path(), &["-q", "-v"]);
+    assert!(stderr(&output).contains("cannot be used with"), "{}", stderr(&output));
+}
+
+#[test]
+fn sigterm_ends_the_turns() {
+    let project = project();
+    let at = project.path();
+    let mut child = command_in(at, &["--compare", "HEAD~1", "--dev", "--", "wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !at.join("ready").exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before the program was ready");
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("before both versions had run once"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_lock_file_that_is_not_committed_holds_for_both() {
+    let project = project();
+    let at = project.path();
+    // Cargo takes any version of the package's own entry, but not a lock file that it doesn't know.
+    fs::write(at.join("Cargo.lock"), "version = 99\n").unwrap();
+    let output = run(at, &["--compare", "HEAD~1", "--dev"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(message.contains("HEAD~1: ") && message.contains("compare/"), "{message}");
+}
+
+#[test]
+fn a_saved_baseline_is_what_the_next_run_is_compared_with() {
+    let project = project();
+    let at = project.path();
+    let output = run(at, &["--dev", "--save-baseline", "main"]);
+    assert!(stderr(&output).contains("saved as the baseline `main`"), "{}", stderr(&output));
+    // B is the newest profile, which is the same here.
+    let output = command().current_dir(at).args(["diff", "--baseline", "main"]).output().unwrap();
+    assert!(stdout(&output).contains("+0.0 %"), "{}{}", stdout(&output), stderr(&output));
+    let output = command().current_dir(at).arg("list").output().unwrap();
+    assert!(stdout(&output).contains("Baselines in "), "{}", stdout(&output));
+}
+
+#[test]
+fn a_folder_that_can_not_be_written_is_named() {
+    let project = project();
+    let at = project.path();
+    fs::create_dir_all(at.join("target/andweorc")).unwrap();
+    // A file where the folder should be: what even root can't write into.
+    fs::write(at.join("target/andweorc/baselines"), "").unwrap();
+    let output = run(at, &["--dev", "--save-baseline", "main"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("main.jsonl can't be written"), "{}", stderr(&output));
+    fs::remove_dir_all(at.join("target")).unwrap();
+    fs::write(at.join("file"), "").unwrap();
+    let output = run(at, &["--dev", "--out", "file/run.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("file/run.jsonl can't be written"), "{}", stderr(&output));
+    assert!(!at.join("target").exists(), "it is said before the build");
+}
