@@ -1,0 +1,544 @@
+//! The event loop: real time, threads, who runs what, and the ledger that ships.
+//!
+//! Between two events every thread goes on as it is, and D is the greater of a constant and a line whose slope is the speedup. So the next event is
+//! known in closed form, and nothing is stepped through.
+
+use crate::program::{Program, Queues, Target};
+use crate::rules::{Credit, Pay, Rules, Wakes};
+use crate::task::{State, Task};
+use andweorc_core::ledger::{Account, Ledger};
+use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// How many operations a poll may do, in tokio.
+const BUDGET: u32 = 128;
+
+/// How many polls in a row come from the LIFO slot at most, in tokio.
+const LIFO_POLLS: u32 = 3;
+
+/// After so many polls a worker looks at the global queue first, in tokio.
+const GLOBAL_INTERVAL: u32 = 61;
+
+const NUDGE_PERIOD: Nanos = Nanos::from_micros(500);
+const NUDGE_LEAST: Nanos = Nanos::from_micros(100);
+
+/// What is simulated: a program, with a target faster virtually, or really, or not at all.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) rules: Rules,
+    pub(crate) virtually: Option<(Target, Speedup)>,
+    pub(crate) really: Option<(Target, Speedup)>,
+    pub(crate) seed: u64,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    /// Units of work for each virtual second.
+    pub(crate) rate: f64,
+    /// In virtual ns, sorted.
+    pub(crate) latencies: Vec<i64>,
+}
+
+/// The program, or the simulation of it, is wrong.
+#[derive(Debug)]
+pub(crate) struct Stuck(pub String);
+
+/// What a thread does until the next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Idle {
+        since: Real,
+    },
+    /// It pauses before a poll.
+    Begin,
+    /// It polls: `work` is CPU time to go.
+    Run,
+    /// It is blocked in the kernel.
+    Blocked {
+        until: Real,
+    },
+    /// It pauses after a poll.
+    End,
+}
+
+pub(crate) struct Thread<'l> {
+    pub(crate) account: &'l Account,
+    /// One of the runtime's workers, rather than one of the blocking pool.
+    pub(crate) worker: bool,
+    pub(crate) act: Act,
+    pub(crate) task: usize,
+    pub(crate) work: i64,
+    /// The ledger was told that it is inside the target.
+    pub(crate) entered: Option<Real>,
+    /// It is inside, whether or not the ledger was told.
+    pub(crate) inside: bool,
+    /// CPU time since the last sample.
+    sampled: i64,
+    pub(crate) nudged: bool,
+    pub(crate) budget: u32,
+    local: VecDeque<usize>,
+    lifo: Option<usize>,
+    lifo_polls: u32,
+    polls: u32,
+}
+
+/// What happens at a time known in advance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The world outside answers this wait of this task.
+    External {
+        task: usize,
+        wait: u64,
+    },
+    Nudge,
+}
+
+/// D from now on, while nothing happens: the greater of `owed` and `line + speedup (t - now)`.
+struct Shape {
+    owed: i64,
+    line: Option<i64>,
+}
+
+pub(crate) struct Engine<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) rules: Rules,
+    pub(crate) virtually: Option<(Target, Speedup)>,
+    really: Option<(Target, Speedup)>,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) now: Real,
+    pub(crate) threads: Vec<Thread<'a>>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) shared: crate::shared::Shared,
+    events: BinaryHeap<Reverse<(Real, u64, Event)>>,
+    deferred: BinaryHeap<Reverse<(Virtual, u64, usize)>>,
+    order: u64,
+    global: VecDeque<usize>,
+    /// Target waits that are under way.
+    pub(crate) waits: usize,
+    owed: Nanos,
+    count: u32,
+    warm: u32,
+    /// The target is faster from now on, virtually or really.
+    changed: bool,
+    began: Option<Virtual>,
+    ended: Option<Virtual>,
+    pub(crate) latencies: Vec<i64>,
+    pub(crate) failed: Option<String>,
+}
+
+impl<'a> Engine<'a> {
+    fn new(setup: &Setup<'a>, ledger: &'a Ledger) -> Engine<'a> {
+        let program = setup.program;
+        let mut engine = Engine {
+            program,
+            rules: setup.rules,
+            virtually: setup.virtually,
+            really: setup.really,
+            ledger,
+            // Not 0, so that an experiment's lines and waits have some past.
+            now: Real(1_000_000),
+            threads: Vec::new(),
+            tasks: Vec::new(),
+            shared: crate::shared::Shared::new(program),
+            events: BinaryHeap::new(),
+            deferred: BinaryHeap::new(),
+            order: 0,
+            global: VecDeque::new(),
+            waits: 0,
+            owed: Nanos::ZERO,
+            count: 0,
+            warm: program.units / 4,
+            changed: false,
+            began: None,
+            ended: None,
+            latencies: Vec::new(),
+            failed: None,
+        };
+        for _ in 0..program.workers {
+            engine.open_thread(true);
+        }
+        let mut rng = fastrand::Rng::with_seed(setup.seed);
+        for &kind in &program.start {
+            let born = engine.ledger.virtual_now(engine.now);
+            let task = engine.add_task(Task::new(kind, born, rng.fork(), false));
+            engine.push(task, None, false);
+        }
+        if setup.rules.pay == Pay::Nudged {
+            engine.at(engine.now + NUDGE_PERIOD, Event::Nudge);
+        }
+        engine
+    }
+
+    fn open_thread(&mut self, worker: bool) -> usize {
+        let account = self.ledger.open(self.now).expect("a program has fewer than 256 threads");
+        self.threads.push(Thread {
+            account,
+            worker,
+            act: Act::Idle { since: self.now },
+            task: 0,
+            work: 0,
+            entered: None,
+            inside: false,
+            sampled: 0,
+            nudged: false,
+            budget: BUDGET,
+            local: VecDeque::new(),
+            lifo: None,
+            lifo_polls: 0,
+            polls: 0,
+        });
+        self.threads.len() - 1
+    }
+
+    pub(crate) fn add_task(&mut self, task: Task) -> usize {
+        self.tasks.push(task);
+        self.tasks.len() - 1
+    }
+
+    pub(crate) fn fail(&mut self, why: &str) {
+        self.failed.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn at(&mut self, when: Real, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((when, self.order, event)));
+    }
+
+    /// The world outside wakes `task` then, if it still waits.
+    pub(crate) fn external(&mut self, when: Real, task: usize) {
+        let wait = self.tasks[task].wait;
+        self.at(when, Event::External { task, wait });
+    }
+
+    /// Counts a unit of work: begins the experiment after some, and the measurement after as many again.
+    pub(crate) fn progress(&mut self) {
+        self.count += 1;
+        if self.count == self.warm {
+            self.changed = true;
+            if let Some((target, speedup)) = self.virtually {
+                self.ledger.begin(target.credited(speedup), self.now);
+            }
+        }
+        let virtual_now = self.ledger.virtual_now(self.now);
+        if self.count == 2 * self.warm {
+            self.began = Some(virtual_now);
+            self.latencies.clear();
+        }
+        if self.count == 2 * self.warm + self.program.units {
+            self.ended = Some(virtual_now);
+        }
+    }
+
+    /// What a change that is made really makes faster by now.
+    pub(crate) fn faster(&self) -> Option<(Target, Speedup)> {
+        self.really.filter(|_| self.changed)
+    }
+
+    fn run(mut self) -> Result<Outcome, Stuck> {
+        loop {
+            self.settle_all();
+            if let Some(why) = self.failed.take() {
+                return Err(Stuck(format!("{}: {why}", self.program.name)));
+            }
+            if let (Some(began), Some(ended)) = (self.began, self.ended) {
+                let rate = f64::from(self.program.units) / (ended - began).as_secs_f64();
+                self.latencies.sort_unstable();
+                return Ok(Outcome { rate, latencies: self.latencies });
+            }
+            let Some(next) = self.next_event() else {
+                return Err(Stuck(format!("{}: deadlock at {:?}", self.program.name, self.now)));
+            };
+            self.advance(next);
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        // Far enough to be on the line, and a multiple of what makes the slope exact.
+        const FAR: Nanos = Nanos(1_000_000_000_000);
+        let owed = self.ledger.owed(self.now).0;
+        let grows = self.waits > 0 || self.threads.iter().any(|thread| thread.entered.is_some());
+        let far = if grows { self.ledger.owed(self.now + FAR).0 } else { owed };
+        let line = (far > owed).then(|| far - self.ledger.speedup().of(FAR).0);
+        Shape { owed, line }
+    }
+
+    /// When V gets to `due`.
+    fn when_virtual(&self, shape: &Shape, due: i64) -> Real {
+        let mut when = due + shape.owed;
+        if let Some(line) = shape.line {
+            let moves = 1_000_000 - i64::from(self.ledger.speedup().ppm());
+            let left = (due + line - self.now.0).max(0);
+            let left = (i128::from(left) * 1_000_000 / i128::from(moves.max(1)) + 1) as i64;
+            when = when.max(self.now.0 + left);
+        }
+        Real(when.max(self.now.0))
+    }
+
+    /// Whether the thread pays whatever it owes while it runs.
+    fn pays(&self, thread: &Thread) -> bool {
+        self.rules.pay == Pay::Continuously && thread.entered.is_none()
+    }
+
+    fn next_event(&self) -> Option<Real> {
+        let shape = self.shape();
+        let mut next = self.events.peek().map(|Reverse((when, ..))| *when);
+        let mut sooner = |when: Real| next = Some(next.map_or(when, |next| next.min(when)));
+        if let Some(Reverse((due, ..))) = self.deferred.peek() {
+            sooner(self.when_virtual(&shape, due.0));
+        }
+        for thread in &self.threads {
+            let clock = self.ledger.virtual_of(thread.account, self.now).0;
+            match thread.act {
+                Act::Idle { .. } => {}
+                Act::Blocked { until } => sooner(until),
+                Act::Begin | Act::End => sooner(self.when_virtual(&shape, clock)),
+                Act::Run if thread.nudged => sooner(self.when_virtual(&shape, clock)),
+                Act::Run => {
+                    let work = match self.rules.credit {
+                        Credit::Timed => thread.work,
+                        Credit::Sampled(period) => thread.work.min(period.0 - thread.sampled),
+                    };
+                    let done = self.now + Nanos(work);
+                    sooner(if self.pays(thread) {
+                        done.max(self.when_virtual(&shape, clock + work))
+                    } else {
+                        done
+                    });
+                }
+            }
+        }
+        next.map(|next| next.max(self.now + Nanos(1)))
+    }
+
+    /// Lets real time pass, in which nothing happens but what goes on already.
+    fn advance(&mut self, next: Real) {
+        let passed = next - self.now;
+        self.now = next;
+        for i in 0..self.threads.len() {
+            let pays = self.pays(&self.threads[i]);
+            let thread = &mut self.threads[i];
+            let debt = self.ledger.debt(thread.account, next);
+            let pause = debt.max(Nanos::ZERO).min(passed);
+            let paused = match thread.act {
+                Act::Idle { .. } | Act::Blocked { .. } => continue,
+                Act::Begin | Act::End => pause,
+                Act::Run if pays || thread.nudged => pause,
+                Act::Run => Nanos::ZERO,
+            };
+            if paused > Nanos::ZERO {
+                self.ledger.took(thread.account, paused, next);
+            }
+            if thread.act == Act::Run {
+                let ran = (passed - paused).0.min(thread.work);
+                thread.work -= ran;
+                thread.nudged &= debt > paused;
+                thread.sampled += ran;
+                if let Credit::Sampled(period) = self.rules.credit
+                    && thread.sampled >= period.0
+                {
+                    thread.sampled -= period.0;
+                    if thread.inside {
+                        self.ledger.credit(thread.account, period);
+                    }
+                }
+            }
+        }
+        let owed = self.ledger.owed(next);
+        if owed < self.owed {
+            self.fail("D went back");
+        }
+        self.owed = owed;
+    }
+
+    /// Does all that is due now.
+    fn settle_all(&mut self) {
+        while let Some(&Reverse((when, _, event))) = self.events.peek()
+            && when <= self.now
+        {
+            self.events.pop();
+            match event {
+                Event::External { task, wait } => self.answered(task, wait),
+                Event::Nudge => self.nudge(),
+            }
+        }
+        while let Some(&Reverse((due, _, task))) = self.deferred.peek()
+            && self.ledger.early(due, self.now) <= Nanos::ZERO
+        {
+            self.deferred.pop();
+            self.tasks[task].held = false;
+            self.push(task, None, false);
+        }
+        loop {
+            let mut moved = false;
+            for i in 0..self.threads.len() {
+                moved |= self.proceed(i);
+            }
+            if !moved || self.failed.is_some() || self.ended.is_some() {
+                break;
+            }
+        }
+    }
+
+    fn nudge(&mut self) {
+        for thread in &mut self.threads {
+            thread.nudged |= thread.act == Act::Run
+                && thread.entered.is_none()
+                && self.ledger.debt(thread.account, self.now) > NUDGE_LEAST;
+        }
+        self.at(self.now + NUDGE_PERIOD, Event::Nudge);
+    }
+
+    /// Moves a thread on as far as it gets without real time; says whether it moved.
+    fn proceed(&mut self, i: usize) -> bool {
+        let mut moved = false;
+        loop {
+            if self.failed.is_some() || self.ended.is_some() {
+                return moved;
+            }
+            let thread = &self.threads[i];
+            let act = thread.act;
+            let due = match act {
+                Act::Idle { .. } => true,
+                Act::Begin | Act::End => self.ledger.debt(thread.account, self.now) <= Nanos::ZERO,
+                Act::Run => thread.work == 0 && !thread.nudged,
+                Act::Blocked { until } => until <= self.now,
+            };
+            if !due {
+                return moved;
+            }
+            match act {
+                Act::Idle { .. } if !self.work(i) => return moved,
+                Act::Idle { .. } => {}
+                Act::Begin => self.begin_poll(i),
+                Act::Run => self.execute(i),
+                Act::Blocked { .. } => self.threads[i].act = Act::Run,
+                Act::End => {
+                    self.end_poll(i);
+                    self.threads[i].act = Act::Idle { since: self.now };
+                }
+            }
+            moved = true;
+        }
+    }
+
+    /// An idle thread takes up a task, if there is one.
+    fn work(&mut self, i: usize) -> bool {
+        let Some(task) = self.next_task(i) else { return false };
+        let Act::Idle { since } = self.threads[i].act else { return false };
+        let account = self.threads[i].account;
+        let idle = match self.rules.wakes {
+            Wakes::Coz if self.tasks[task].woken_by_entity && since < self.now => {
+                Nanos(i64::MAX / 4)
+            }
+            Wakes::Coz => Nanos::ZERO,
+            _ => self.now - since,
+        };
+        self.ledger.idle(account, idle, self.now);
+        if self.start_poll(i, task) {
+            self.threads[i].act = Act::Begin;
+        } else {
+            self.threads[i].act = Act::Idle { since: self.now };
+        }
+        true
+    }
+
+    fn next_task(&mut self, i: usize) -> Option<usize> {
+        if !self.threads[i].worker {
+            return self.threads[i].local.pop_front();
+        }
+        let thread = &mut self.threads[i];
+        thread.polls = thread.polls.wrapping_add(1);
+        if thread.lifo_polls < LIFO_POLLS
+            && let Some(task) = thread.lifo.take()
+        {
+            thread.lifo_polls += 1;
+            // What the LIFO slot runs shares the budget of what it follows.
+            if thread.budget > 0 {
+                return Some(task);
+            }
+            thread.local.push_back(task);
+        }
+        thread.budget = BUDGET;
+        thread.lifo_polls = 0;
+        if thread.polls.is_multiple_of(GLOBAL_INTERVAL)
+            && let Some(task) = self.global.pop_front()
+        {
+            return Some(task);
+        }
+        let own = thread.local.pop_front().or_else(|| thread.lifo.take());
+        own.or_else(|| self.global.pop_front()).or_else(|| self.steal(i))
+    }
+
+    /// Takes half of what waits at another worker.
+    fn steal(&mut self, i: usize) -> Option<usize> {
+        if self.program.queues != (Queues::Local { lifo_slot: true, stealing: true })
+            && self.program.queues != (Queues::Local { lifo_slot: false, stealing: true })
+        {
+            return None;
+        }
+        let workers = self.program.workers;
+        let from = (1..workers)
+            .map(|offset| (i + offset) % workers)
+            .find(|&other| !self.threads[other].local.is_empty())?;
+        let half = self.threads[from].local.len().div_ceil(2);
+        let stolen: Vec<usize> = self.threads[from].local.drain(..half).collect();
+        self.threads[i].local.extend(stolen);
+        self.threads[i].local.pop_front()
+    }
+
+    /// A ready task gets into a queue. `by` is the thread whose task woke it.
+    pub(crate) fn push(&mut self, task: usize, by: Option<usize>, entity: bool) {
+        let queued = &mut self.tasks[task];
+        queued.woken_by_entity = entity;
+        let blocking = queued.blocking;
+        match queued.state {
+            State::Running => queued.state = State::Notified,
+            State::Queued | State::Notified | State::Done => {}
+            State::Idle if blocking => {
+                queued.state = State::Queued;
+                let idle = |thread: &Thread| {
+                    !thread.worker
+                        && matches!(thread.act, Act::Idle { .. })
+                        && thread.local.is_empty()
+                };
+                let free = self.threads.iter().position(idle);
+                let free = match free {
+                    Some(free) => free,
+                    None => self.open_thread(false),
+                };
+                self.threads[free].local.push_back(task);
+            }
+            State::Idle => {
+                queued.state = State::Queued;
+                let by = by.filter(|&by| self.threads[by].worker);
+                match (self.program.queues, by) {
+                    (Queues::Local { lifo_slot: true, .. }, Some(by)) => {
+                        let worker = &mut self.threads[by];
+                        if let Some(before) = worker.lifo.replace(task) {
+                            worker.local.push_back(before);
+                        }
+                    }
+                    (Queues::Local { .. }, Some(by)) => self.threads[by].local.push_back(task),
+                    _ => self.global.push_back(task),
+                }
+            }
+        }
+    }
+
+    /// Holds a task until V gets to `due`.
+    pub(crate) fn hold(&mut self, task: usize, due: Virtual) {
+        if !std::mem::replace(&mut self.tasks[task].held, true) {
+            self.order += 1;
+            self.deferred.push(Reverse((due, self.order, task)));
+        }
+    }
+}
+
+/// Simulates.
+pub(crate) fn simulate(setup: &Setup) -> Result<Outcome, Stuck> {
+    let ledger = Box::new(Ledger::new());
+    Engine::new(setup, &ledger).run()
+}
