@@ -14,7 +14,7 @@ pub(crate) fn catalogue() -> Vec<Program> {
 
 /// A pipeline with a task a stage, and a bounded channel before each but the first. The first may wait for its input.
 fn pipeline(name: Tag, workers: usize, capacity: u32, stages: &[(Tag, f64)]) -> Program {
-    let mut p = Program::new(name, workers);
+    let mut p = Program::new(name, workers).exact();
     let channels: Vec<usize> = stages.iter().skip(1).map(|_| p.channel(capacity)).collect();
     for (i, &(stage, us)) in stages.iter().enumerate() {
         let mut ops = Vec::new();
@@ -105,9 +105,9 @@ fn handlers_of(name: Tag, workers: usize, clients: usize, think: f64) -> Program
         &[
             wait_exp("think", think),
             Op::Begin,
-            jittered("parse", 200.0, 0.3),
+            span("parse", 200.0),
             wait_exp("db", 1500.0),
-            jittered("render", 400.0, 0.3),
+            span("render", 400.0),
             Op::End,
             Op::Progress,
         ],
@@ -145,7 +145,7 @@ fn handlers() -> Vec<Program> {
 }
 
 fn locks() -> Vec<Program> {
-    let mut mutex = Program::new("mutex-bound", 4);
+    let mut mutex = Program::new("mutex-bound", 4).exact();
     let lock = mutex.semaphore(1);
     let ops =
         [vec![span("outside", 120.0)], locked(lock, &[span("inside", 80.0)]), vec![Op::Progress]];
@@ -211,7 +211,7 @@ fn others() -> Vec<Program> {
     backpressure.tasks("reader", 4, &[wait("socket", 60.0), span("decode", 45.0), Op::Send(queue)]);
     backpressure.tasks("writer", 1, &[Op::Recv(queue), span("write", 75.0), Op::Progress]);
 
-    let mut leader = Program::new("leader and followers", 4);
+    let mut leader = Program::new("leader and followers", 4).exact();
     let (go, done) = (leader.notify(), leader.channel(4));
     leader.tasks(
         "leader",
@@ -274,7 +274,7 @@ fn others() -> Vec<Program> {
         ],
     );
 
-    let mut ping = Program::new("ping-pong", 2);
+    let mut ping = Program::new("ping-pong", 2).exact();
     let (there, back) = (ping.channel(1), ping.channel(1));
     ping.tasks("ping", 1, &[span("ping", 90.0), Op::Send(there), Op::Recv(back), Op::Progress]);
     ping.tasks("pong", 1, &[Op::Recv(there), span("pong", 60.0), Op::Send(back)]);
@@ -299,9 +299,9 @@ fn others() -> Vec<Program> {
         &[
             wait("client", 400.0),
             Op::Begin,
-            jittered("lookup", 70.0, 0.2),
-            Op::OneIn(4, vec![wait("origin", 900.0), jittered("fill", 240.0, 0.2)]),
-            jittered("render", 90.0, 0.2),
+            span("lookup", 70.0),
+            Op::OneIn(4, vec![wait("origin", 900.0), span("fill", 240.0)]),
+            span("render", 90.0),
             Op::End,
             Op::Progress,
         ],
@@ -309,14 +309,14 @@ fn others() -> Vec<Program> {
 
     let mut stealing = Program::new("local queues, stealing", 4).local_queues(false, true);
     let (a, b) = (stealing.channel(8), stealing.channel(8));
-    stealing.tasks("make", 2, &[jittered("make", 100.0, 0.2), Op::Send(a)]);
-    stealing.tasks("turn", 3, &[Op::Recv(a), jittered("turn", 130.0, 0.2), Op::Send(b)]);
-    stealing.tasks("ship", 1, &[Op::Recv(b), jittered("ship", 40.0, 0.2), Op::Progress]);
+    stealing.tasks("make", 2, &[span("make", 100.0), Op::Send(a)]);
+    stealing.tasks("turn", 3, &[Op::Recv(a), span("turn", 130.0), Op::Send(b)]);
+    stealing.tasks("ship", 1, &[Op::Recv(b), span("ship", 40.0), Op::Progress]);
 
     let mut lifo = Program::new("LIFO slot, stealing", 2).local_queues(true, true);
     let a = lifo.channel(8);
-    lifo.tasks("make", 2, &[jittered("make", 100.0, 0.2), Op::Send(a)]);
-    lifo.tasks("use", 1, &[Op::Recv(a), jittered("use", 70.0, 0.2), Op::Progress]);
+    lifo.tasks("make", 2, &[span("make", 100.0), Op::Send(a)]);
+    lifo.tasks("use", 1, &[Op::Recv(a), span("use", 70.0), Op::Progress]);
 
     vec![
         timers.targets(&[Target::Span("scan"), Target::Wait("interval")]),

@@ -78,6 +78,8 @@ pub(crate) struct Thread<'l> {
     /// CPU time since the last sample.
     sampled: i64,
     pub(crate) nudged: bool,
+    /// What was really made faster when its poll began.
+    pub(crate) faster: Option<(Target, Speedup)>,
     pub(crate) budget: u32,
     local: VecDeque<usize>,
     lifo: Option<usize>,
@@ -184,6 +186,7 @@ impl<'a> Engine<'a> {
             inside: false,
             sampled: 0,
             nudged: false,
+            faster: None,
             budget: BUDGET,
             local: VecDeque::new(),
             lifo: None,
@@ -223,6 +226,9 @@ impl<'a> Engine<'a> {
             }
         }
         let virtual_now = self.ledger.virtual_now(self.now);
+        if std::env::var_os("TRACE").is_some() {
+            println!("T {} {}", self.count, virtual_now.0);
+        }
         if self.count == 2 * self.warm {
             self.began = Some(virtual_now);
             self.latencies.clear();

@@ -180,7 +180,11 @@ impl Engine<'_> {
 
     fn cpu(&mut self, i: usize, id: usize, cpu: &Cpu) -> Flow {
         let of_span = self.virtually.is_some_and(|(target, _)| target.is_span(cpu));
-        let faster = self.faster();
+        // As for the ledger, a change counts from the next entry of the target on.
+        let faster = match self.faster() {
+            Some((Target::Task(_), _)) => self.threads[i].faster,
+            faster => faster,
+        };
         let task = &mut self.tasks[id];
         if task.phase == 1 {
             if of_span {

@@ -17,6 +17,16 @@ pub(crate) enum Cost {
 }
 
 impl Cost {
+    /// Lets a fixed cost vary by so much either way.
+    fn vary(&mut self, by: f64) {
+        if let Cost::Fixed(ns) = *self
+            && by > 0.0
+        {
+            let end = |factor: f64| (ns as f64 * factor).round() as i64;
+            *self = Cost::Spread(end(1.0 - by), end(1.0 + by));
+        }
+    }
+
     /// The next one.
     pub(crate) fn draw(self, rng: &mut fastrand::Rng) -> i64 {
         match self {
@@ -101,6 +111,25 @@ pub(crate) enum Inst {
     /// Back to the address while the loop is not done.
     LoopEnd(usize),
     Jump(usize),
+}
+
+impl Inst {
+    /// Lets what it costs vary by so much either way.
+    fn vary(&mut self, by: f64) {
+        match self {
+            Inst::Op(Op::Cpu(cpu)) => cpu.cost.vary(by),
+            Inst::Op(Op::External(external)) => external.cost.vary(by),
+            Inst::Op(Op::ExternalAll(all)) => all.iter_mut().for_each(|e| e.cost.vary(by)),
+            Inst::Select(branches) => {
+                for (branch, _) in branches {
+                    if let Branch::External(external) = branch {
+                        external.cost.vary(by);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn compile(ops: &[Op], code: &mut Vec<Inst>) {
@@ -215,6 +244,9 @@ pub(crate) struct Program {
     pub(crate) name: Tag,
     pub(crate) workers: usize,
     pub(crate) queues: Queues,
+    /// By how much each cost varies either way: nothing in the world takes exactly as long as something else, and which of
+    /// two things that happen at the same instant comes first is decided by rounding.
+    pub(crate) varies: f64,
     /// tokio's budget of 128 operations a poll.
     pub(crate) coop: bool,
     pub(crate) kinds: Vec<Kind>,
@@ -240,6 +272,7 @@ impl Program {
             name,
             workers,
             queues: Queues::Global,
+            varies: 0.1,
             coop: true,
             kinds: Vec::new(),
             start: Vec::new(),
@@ -277,6 +310,7 @@ impl Program {
     pub(crate) fn kind(&mut self, name: Tag, ops: &[Op]) -> usize {
         let mut code = Vec::new();
         compile(ops, &mut code);
+        code.iter_mut().for_each(|inst| inst.vary(self.varies));
         self.kinds.push(Kind { name, code });
         self.kinds.len() - 1
     }
@@ -285,6 +319,12 @@ impl Program {
     pub(crate) fn tasks(&mut self, name: Tag, count: usize, ops: &[Op]) {
         let kind = self.kind(name, &[Op::Forever(ops.to_vec())]);
         self.start.extend(std::iter::repeat_n(kind, count));
+    }
+
+    /// Lets no cost vary from here on.
+    pub(crate) fn exact(mut self) -> Program {
+        self.varies = 0.0;
+        self
     }
 
     pub(crate) fn local_queues(mut self, lifo_slot: bool, stealing: bool) -> Program {
@@ -328,12 +368,6 @@ pub(crate) fn span(span: Tag, us: f64) -> Op {
 /// CPU time in us in a function in a span.
 pub(crate) fn function(span: Tag, function: Tag, us: f64) -> Op {
     Op::Cpu(Cpu { cost: fixed(us), span, function })
-}
-
-/// CPU time that varies by so much of `us` either way.
-pub(crate) fn jittered(span: Tag, us: f64, by: f64) -> Op {
-    let ns = |factor: f64| (us * 1e3 * factor) as i64;
-    Op::Cpu(Cpu { cost: Cost::Spread(ns(1.0 - by), ns(1.0 + by)), span, function: "" })
 }
 
 pub(crate) fn external(tag: Tag, us: f64) -> External {

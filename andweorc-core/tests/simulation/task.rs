@@ -190,6 +190,7 @@ impl Engine<'_> {
         let kind = self.program.kinds[self.tasks[id].kind].name;
         self.threads[i].act = Act::Run;
         self.threads[i].work = 0;
+        self.threads[i].faster = self.faster();
         let task = &mut self.tasks[id];
         task.taken = self.ledger.taken(self.threads[i].account, self.now);
         task.yielded = false;
