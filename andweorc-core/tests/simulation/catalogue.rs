@@ -43,7 +43,7 @@ fn pipelines() -> Vec<Program> {
         pipeline("pipeline of 2, one worker", 1, 8, &[("a", 600.0), ("b", 400.0)]),
         pipeline("pipeline of 2, capacity 1", 2, 1, &[("a", 60.0), ("b", 41.0)]),
         pipeline("pipeline of 2, short", 2, 32, &[("a", 13.0), ("b", 9.0)]),
-        pipeline("pipeline of 3, 2 workers", 2, 4, &[("a", 310.0), ("b", 520.0), ("c", 170.0)]),
+        pipeline("pipeline of 3, 2 workers", 2, 4, &[("a", 311.3), ("b", 520.7), ("c", 170.9)]),
         pipeline("pipeline of 3, 4 workers", 4, 4, &[("a", 310.0), ("b", 520.0), ("c", 480.0)]),
         pipeline("pipeline of 4", 4, 16, &[("a", 90.0), ("b", 70.0), ("c", 110.0), ("d", 40.0)]),
         pipeline(
@@ -66,12 +66,12 @@ fn fans() -> Vec<Program> {
     let mut joined = Program::new("spawn 3 and join", 2);
     let part = joined.kind("part", &[span("load", 80.0), wait("disk", 300.0), span("sum", 120.0)]);
     let ops = [
-        vec![cpu(50.0)],
+        vec![wait_exp("client", 600.0), cpu(50.0)],
         vec![Op::Spawn(part); 3],
         vec![Op::Join; 3],
         vec![cpu(90.0), Op::Progress],
     ];
-    joined.tasks("root", 2, &ops.concat());
+    joined.tasks("root", 3, &ops.concat());
 
     let mut requests = Program::new("a task a request", 4);
     let handle =
@@ -91,7 +91,9 @@ fn fans() -> Vec<Program> {
     );
     vec![
         pool.targets(&[Target::Span("crunch"), Target::Span("merge"), Target::Task("scatter")]),
-        joined.targets(&[Target::Span("load"), Target::Task("part"), Target::Task("root")]),
+        joined
+            .targets(&[Target::Span("load"), Target::Task("part"), Target::Task("root")])
+            .seeds(2),
         requests.targets(&[Target::Span("parse"), Target::Task("handle"), Target::Wait("db")]),
     ]
 }
@@ -137,7 +139,7 @@ fn handlers() -> Vec<Program> {
     vec![
         handlers_of("handlers, low load", 2, 3, 6000.0),
         handlers_of("handlers, medium load", 2, 6, 2500.0),
-        handlers_of("handlers, saturating load", 2, 14, 500.0),
+        handlers_of("handlers, saturating load", 2, 14, 500.0).seeds(16),
         handlers_of("handlers, one worker", 1, 5, 900.0),
         handlers_of("handlers, 8 workers", 8, 40, 900.0),
         shares.targets(&[share("decode", 90.0), share("hash", 110.0), Target::Span("request")]),

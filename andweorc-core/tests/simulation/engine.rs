@@ -226,9 +226,6 @@ impl<'a> Engine<'a> {
             }
         }
         let virtual_now = self.ledger.virtual_now(self.now);
-        if std::env::var_os("TRACE").is_some() {
-            println!("T {} {}", self.count, virtual_now.0);
-        }
         if self.count == 2 * self.warm {
             self.began = Some(virtual_now);
             self.latencies.clear();
@@ -296,6 +293,9 @@ impl<'a> Engine<'a> {
             sooner(self.when_virtual(&shape, due.0));
         }
         for thread in &self.threads {
+            if matches!(thread.act, Act::Idle { .. }) {
+                continue;
+            }
             let clock = self.ledger.virtual_of(thread.account, self.now).0;
             match thread.act {
                 Act::Idle { .. } => {}
@@ -323,10 +323,11 @@ impl<'a> Engine<'a> {
     fn advance(&mut self, next: Real) {
         let passed = next - self.now;
         self.now = next;
+        let owed = self.ledger.owed(next);
         for i in 0..self.threads.len() {
             let pays = self.pays(&self.threads[i]);
             let thread = &mut self.threads[i];
-            let debt = self.ledger.debt(thread.account, next);
+            let debt = owed - self.ledger.taken(thread.account, next);
             let pause = debt.max(Nanos::ZERO).min(passed);
             let paused = match thread.act {
                 Act::Idle { .. } | Act::Blocked { .. } => continue,

@@ -89,16 +89,20 @@ impl<'a> Truth<'a> {
         Ok(Truth { program, base, faster })
     }
 
-    /// Predicts every case by these rules.
+    /// Predicts the cases with the wanted speedups by these rules.
     ///
     /// # Errors
     ///
     /// When the program gets stuck.
-    pub(crate) fn compare(&self, rules: Rules) -> Result<Vec<Comparison>, Stuck> {
+    pub(crate) fn compare(
+        &self,
+        rules: Rules,
+        wanted: impl Fn(Speedup) -> bool,
+    ) -> Result<Vec<Comparison>, Stuck> {
         let effect = |rate: f64| (rate / self.base.rate - 1.0) * 100.0;
         let off = |(predicted, truth): (f64, f64)| ((predicted / truth - 1.0) * 100.0).abs();
         let mut comparisons = Vec::new();
-        for &(case, truth) in &self.faster {
+        for &(case, truth) in self.faster.iter().filter(|(case, _)| wanted(case.speedup)) {
             let virtually = Some((case.target, case.speedup));
             let predicted = simulate_all(self.program, rules, virtually, None)?;
             let latency = predicted.latency.zip(truth.latency);

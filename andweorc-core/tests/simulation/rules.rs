@@ -55,8 +55,9 @@ pub(crate) const SHIPPED: Rules = Rules {
     defer_from: Some(defer::LEAST),
 };
 
-/// The rules that ship, with other payments.
-pub(crate) const PAYMENTS: [Rules; 2] = [
+/// The same rules, paid and deferred otherwise.
+pub(crate) const VARIANTS: [Rules; 3] = [
+    Rules { name: "every task deferred, by however little", defer_from: Some(Nanos(0)), ..SHIPPED },
     Rules { name: "paid at polls, and nudged every 500 us", pay: Pay::Nudged, ..SHIPPED },
     Rules { name: "paid at polls only", pay: Pay::AtPolls, ..SHIPPED },
 ];
