@@ -8,6 +8,7 @@ mod engine;
 mod measure;
 mod poll;
 mod program;
+mod random;
 mod rules;
 mod shared;
 mod task;

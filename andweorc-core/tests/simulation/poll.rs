@@ -158,6 +158,16 @@ impl Engine<'_> {
                 self.tasks[id].waits_for = external.tag;
                 self.wait_for(id, std::slice::from_ref(external))
             }
+            Op::Tick(period) => {
+                if self.tasks[id].phase == 0 {
+                    self.tasks[id].phase = 1;
+                    self.tasks[id].tick = self.tasks[id].tick + Nanos(*period);
+                    let when = self.tasks[id].tick;
+                    self.tasks[id].deadlines.push(when);
+                    self.external(when, id);
+                }
+                self.tasks[id].tick <= self.now
+            }
             Op::ExternalAll(all) => self.wait_for(id, all),
             Op::Send(channel) => self.send(i, id, *channel, None),
             Op::Recv(channel) => self.take(i, id, *channel),

@@ -62,6 +62,8 @@ pub(crate) enum Op {
     External(External),
     /// Several at once, until the last is there (`join!`).
     ExternalAll(Vec<External>),
+    /// An `interval`: a timer that fires at multiples of its period, whenever it was awaited.
+    Tick(i64),
     /// Puts a message in a bounded channel; waits while it is full.
     Send(usize),
     Recv(usize),

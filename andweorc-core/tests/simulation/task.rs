@@ -44,6 +44,8 @@ pub(crate) struct Task {
     pub(crate) wait: u64,
     pub(crate) waits_for: &'static str,
     pub(crate) deadlines: Vec<Real>,
+    /// When the interval fired last.
+    pub(crate) tick: Real,
     pub(crate) granted: bool,
     pub(crate) notified: bool,
     /// It used up its budget and wakes itself.
@@ -80,6 +82,7 @@ impl Task {
             wait: 0,
             waits_for: "",
             deadlines: Vec::new(),
+            tick: Real(0),
             granted: false,
             notified: false,
             yields: false,
