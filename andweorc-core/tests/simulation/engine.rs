@@ -125,8 +125,8 @@ pub(crate) struct Engine<'a> {
     warm: u32,
     /// The target is faster from now on, virtually or really.
     changed: bool,
-    began: Option<Virtual>,
-    ended: Option<Virtual>,
+    /// When each unit of work that is measured was done.
+    hits: Vec<Virtual>,
     pub(crate) latencies: Vec<i64>,
     pub(crate) failed: Option<String>,
 }
@@ -154,8 +154,7 @@ impl<'a> Engine<'a> {
             count: 0,
             warm: program.units / 4,
             changed: false,
-            began: None,
-            ended: None,
+            hits: Vec::new(),
             latencies: Vec::new(),
             failed: None,
         };
@@ -225,14 +224,27 @@ impl<'a> Engine<'a> {
                 self.ledger.begin(target.credited(speedup), self.now);
             }
         }
-        let virtual_now = self.ledger.virtual_now(self.now);
         if self.count == 2 * self.warm {
-            self.began = Some(virtual_now);
             self.latencies.clear();
         }
-        if self.count == 2 * self.warm + self.program.units {
-            self.ended = Some(virtual_now);
+        if self.count >= 2 * self.warm {
+            self.hits.push(self.ledger.virtual_now(self.now));
         }
+    }
+
+    /// Whether all was measured.
+    fn over(&self) -> bool {
+        self.hits.len() > self.program.units as usize
+    }
+
+    /// Hits for each virtual second. Each window from a hit in the first quarter to the one so many later counts, so that it does not
+    /// matter where in a burst of them the measurement began.
+    fn rate(&self) -> f64 {
+        let quarter = self.hits.len() / 4;
+        let between = self.hits.len() - quarter;
+        let windows = self.hits.iter().zip(&self.hits[between..]);
+        let time: Nanos = windows.map(|(&first, &last)| last - first).sum();
+        (between * quarter) as f64 / time.as_secs_f64()
     }
 
     /// What a change that is made really makes faster by now.
@@ -246,8 +258,8 @@ impl<'a> Engine<'a> {
             if let Some(why) = self.failed.take() {
                 return Err(Stuck(format!("{}: {why}", self.program.name)));
             }
-            if let (Some(began), Some(ended)) = (self.began, self.ended) {
-                let rate = f64::from(self.program.units) / (ended - began).as_secs_f64();
+            if self.over() {
+                let rate = self.rate();
                 self.latencies.sort_unstable();
                 return Ok(Outcome { rate, latencies: self.latencies });
             }
@@ -383,7 +395,7 @@ impl<'a> Engine<'a> {
             for i in 0..self.threads.len() {
                 moved |= self.proceed(i);
             }
-            if !moved || self.failed.is_some() || self.ended.is_some() {
+            if !moved || self.failed.is_some() || self.over() {
                 break;
             }
         }
@@ -402,7 +414,7 @@ impl<'a> Engine<'a> {
     fn proceed(&mut self, i: usize) -> bool {
         let mut moved = false;
         loop {
-            if self.failed.is_some() || self.ended.is_some() {
+            if self.failed.is_some() || self.over() {
                 return moved;
             }
             let thread = &self.threads[i];
