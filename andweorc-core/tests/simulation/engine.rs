@@ -94,8 +94,16 @@ enum Event {
     External {
         task: usize,
         wait: u64,
+        part: Option<usize>,
     },
     Nudge,
+}
+
+/// What is deferred: a task, or a future that is profiled inside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Held {
+    Task(usize),
+    Part { task: usize, wait: u64, part: usize },
 }
 
 /// D from now on, while nothing happens: the greater of `owed` and `line + speedup (t - now)`.
@@ -115,7 +123,7 @@ pub(crate) struct Engine<'a> {
     pub(crate) tasks: Vec<Task>,
     pub(crate) shared: crate::shared::Shared,
     events: BinaryHeap<Reverse<(Real, u64, Event)>>,
-    deferred: BinaryHeap<Reverse<(Virtual, u64, usize)>>,
+    deferred: BinaryHeap<Reverse<(Virtual, u64, Held)>>,
     order: u64,
     global: VecDeque<usize>,
     /// Target waits that are under way.
@@ -210,14 +218,24 @@ impl<'a> Engine<'a> {
     }
 
     /// The world outside wakes `task` then, if it still waits.
-    pub(crate) fn external(&mut self, when: Real, task: usize) {
+    pub(crate) fn external(&mut self, when: Real, task: usize, part: Option<usize>) {
         let wait = self.tasks[task].wait;
-        self.at(when, Event::External { task, wait });
+        self.at(when, Event::External { task, wait, part });
     }
 
     /// Counts a unit of work: begins the experiment after some, and the measurement after as many again.
     pub(crate) fn progress(&mut self) {
         self.count += 1;
+        if self.rules.after_another
+            && let Some((target, _)) = self.virtually
+        {
+            if self.count == self.warm / 4 {
+                let speedup = Speedup::from_ppm(600_000);
+                self.ledger.begin(target.credited(speedup), self.now);
+            } else if self.count == self.warm / 2 {
+                self.ledger.end(self.now);
+            }
+        }
         if self.count == self.warm {
             self.changed = true;
             if let Some((target, speedup)) = self.virtually {
@@ -379,16 +397,21 @@ impl<'a> Engine<'a> {
         {
             self.events.pop();
             match event {
-                Event::External { task, wait } => self.answered(task, wait),
+                Event::External { task, wait, part } => self.answered(task, wait, part),
                 Event::Nudge => self.nudge(),
             }
         }
-        while let Some(&Reverse((due, _, task))) = self.deferred.peek()
+        while let Some(&Reverse((due, _, held))) = self.deferred.peek()
             && self.ledger.early(due, self.now) <= Nanos::ZERO
         {
             self.deferred.pop();
-            self.tasks[task].held = false;
-            self.push(task, None, false);
+            match held {
+                Held::Task(task) => {
+                    self.tasks[task].held = false;
+                    self.push(task, None, false);
+                }
+                Held::Part { task, wait, part } => self.released(task, wait, part, due),
+            }
         }
         loop {
             let mut moved = false;
@@ -550,9 +573,13 @@ impl<'a> Engine<'a> {
     /// Holds a task until V gets to `due`.
     pub(crate) fn hold(&mut self, task: usize, due: Virtual) {
         if !std::mem::replace(&mut self.tasks[task].held, true) {
-            self.order += 1;
-            self.deferred.push(Reverse((due, self.order, task)));
+            self.defer(Held::Task(task), due);
         }
+    }
+
+    pub(crate) fn defer(&mut self, held: Held, due: Virtual) {
+        self.order += 1;
+        self.deferred.push(Reverse((due, self.order, held)));
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod catalogue;
 mod engine;
+mod limits;
 mod measure;
+mod part;
 mod poll;
 mod program;
 mod random;

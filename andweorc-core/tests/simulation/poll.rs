@@ -74,6 +74,7 @@ impl Engine<'_> {
         task.waits_for = "";
         task.wait += 1;
         task.deadlines.clear();
+        task.parts.clear();
     }
 
     /// `poll_proceed` of tokio's coop: whether the task may go on. If not, it wakes itself.
@@ -164,11 +165,12 @@ impl Engine<'_> {
                     self.tasks[id].tick = self.tasks[id].tick + Nanos(*period);
                     let when = self.tasks[id].tick;
                     self.tasks[id].deadlines.push(when);
-                    self.external(when, id);
+                    self.external(when, id, None);
                 }
                 self.tasks[id].tick <= self.now
             }
             Op::ExternalAll(all) => self.wait_for(id, all),
+            Op::ExternalParts(all) => self.poll_parts(i, id, all),
             Op::Send(channel) => self.send(i, id, *channel, None),
             Op::Recv(channel) => self.take(i, id, *channel),
             Op::Call(channel) => {
@@ -218,7 +220,7 @@ impl Engine<'_> {
     }
 
     /// When the world outside will answer.
-    fn ask(&mut self, id: usize, external: &External) -> Real {
+    pub(crate) fn ask(&mut self, id: usize, external: &External) -> Real {
         let mut cost = external.cost.draw(&mut self.tasks[id].rng);
         if let Some((Target::Wait(tag), speedup)) = self.faster()
             && tag == external.tag
@@ -238,7 +240,7 @@ impl Engine<'_> {
             for external in all {
                 let when = self.ask(id, external);
                 self.tasks[id].deadlines.push(when);
-                self.external(when, id);
+                self.external(when, id, None);
             }
         }
         self.tasks[id].deadlines.iter().all(|&when| when <= self.now)
@@ -292,7 +294,7 @@ impl Engine<'_> {
                     if first {
                         let when = self.ask(id, external);
                         self.tasks[id].deadlines.push(when);
-                        self.external(when, id);
+                        self.external(when, id, None);
                     }
                     let before = branches[..n].iter();
                     let nth = before.filter(|(b, _)| matches!(b, Branch::External(_))).count();

@@ -1,6 +1,7 @@
 //! What a simulated program is: tasks as sequences of operations, what they share, and what is made faster.
 
 use andweorc_core::time::{Nanos, Speedup};
+use std::fmt;
 
 /// The name of a kind of task, of a span, of a function or of a wait.
 pub(crate) type Tag = &'static str;
@@ -62,6 +63,8 @@ pub(crate) enum Op {
     External(External),
     /// Several at once, until the last is there (`join!`).
     ExternalAll(Vec<External>),
+    /// The same, each profiled by itself.
+    ExternalParts(Vec<External>),
     /// An `interval`: a timer that fires at multiples of its period, whenever it was awaited.
     Tick(i64),
     /// Puts a message in a bounded channel; waits while it is full.
@@ -121,7 +124,9 @@ impl Inst {
         match self {
             Inst::Op(Op::Cpu(cpu)) => cpu.cost.vary(by),
             Inst::Op(Op::External(external)) => external.cost.vary(by),
-            Inst::Op(Op::ExternalAll(all)) => all.iter_mut().for_each(|e| e.cost.vary(by)),
+            Inst::Op(Op::ExternalAll(all) | Op::ExternalParts(all)) => {
+                all.iter_mut().for_each(|e| e.cost.vary(by))
+            }
             Inst::Select(branches) => {
                 for (branch, _) in branches {
                     if let Branch::External(external) = branch {
@@ -203,6 +208,17 @@ pub(crate) enum Target {
     },
     /// External waits of this tag.
     Wait(Tag),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Task(tag) => write!(f, "task {tag}"),
+            Target::Span(tag) => write!(f, "span {tag}"),
+            Target::Share { span, function, .. } => write!(f, "function {function} of {span}"),
+            Target::Wait(tag) => write!(f, "wait {tag}"),
+        }
+    }
 }
 
 impl Target {

@@ -90,7 +90,7 @@ fn name(n: usize) -> Tag {
 
 impl Service {
     fn program(&self) -> Program {
-        let mut p = Program::new("random", self.workers).units(250).seeds(6);
+        let mut p = Program::new("random", self.workers).units(600).seeds(3);
         if let Some((lifo_slot, stealing)) = self.local {
             p = p.local_queues(lifo_slot, stealing);
         }
@@ -178,7 +178,10 @@ fn random_programs_are_predicted_too() {
     let mut sum = 0.0;
     let verdict = runner.run(&service(), |service| {
         let comparison = service.compare();
-        if std::env::var_os("SHOW").is_some() && comparison.error() > 1.0 { println!("{:.2} {service:?} {comparison:?}", comparison.error()); return Ok(()); }
+        if std::env::var_os("SHOW").is_some() && comparison.error() > 1.0 {
+            println!("{:.2} {service:?} {comparison:?}", comparison.error());
+            return Ok(());
+        }
         prop_assert!(comparison.error() <= MOST, "{:?}", comparison);
         Ok(())
     });

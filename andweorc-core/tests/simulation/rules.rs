@@ -44,6 +44,18 @@ pub(crate) struct Rules {
     pub(crate) credit: Credit,
     /// What is less than this ahead of V is paid by the worker rather than deferred. `None`: everything is.
     pub(crate) defer_from: Option<Nanos>,
+    pub(crate) parts: Parts,
+    /// Another experiment was held before, and left its debts.
+    pub(crate) after_another: bool,
+}
+
+/// How futures that are profiled inside a profiled task keep their clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// A poll that no wake of its own caused, and that ends pending, leaves the clock as it was. Otherwise it parks anew.
+    pub(crate) keep_clock: bool,
+    /// What was deferred wakes the task around it at its own virtual time. Otherwise as the world outside.
+    pub(crate) wake_as_entity: bool,
 }
 
 /// The rules that ship, with payment as it ideally is.
@@ -53,11 +65,14 @@ pub(crate) const SHIPPED: Rules = Rules {
     wakes: Wakes::Shipped,
     credit: Credit::Timed,
     defer_from: Some(defer::LEAST),
+    parts: Parts { keep_clock: false, wake_as_entity: false },
+    after_another: false,
 };
 
-/// The same rules, paid and deferred otherwise.
-pub(crate) const VARIANTS: [Rules; 3] = [
+/// The same rules in other circumstances.
+pub(crate) const VARIANTS: [Rules; 4] = [
     Rules { name: "every task deferred, by however little", defer_from: Some(Nanos(0)), ..SHIPPED },
+    Rules { name: "after another experiment", after_another: true, ..SHIPPED },
     Rules { name: "paid at polls, and nudged every 500 us", pay: Pay::Nudged, ..SHIPPED },
     Rules { name: "paid at polls only", pay: Pay::AtPolls, ..SHIPPED },
 ];

@@ -1,6 +1,7 @@
 //! A task and its clock: the protocol of a profiled future and its waker, as `andweorc-tokio` and `andweorc_core::thread` have it.
 
 use crate::engine::{Act, Engine};
+use crate::part::Part;
 use crate::program::Target;
 use crate::rules::{Credit, Wakes};
 use andweorc_core::ledger::{Parked, TargetWait};
@@ -46,6 +47,7 @@ pub(crate) struct Task {
     pub(crate) deadlines: Vec<Real>,
     /// When the interval fired last.
     pub(crate) tick: Real,
+    pub(crate) parts: Vec<Part>,
     pub(crate) granted: bool,
     pub(crate) notified: bool,
     /// It used up its budget and wakes itself.
@@ -83,6 +85,7 @@ impl Task {
             waits_for: "",
             deadlines: Vec::new(),
             tick: Real(0),
+            parts: Vec::new(),
             granted: false,
             notified: false,
             yields: false,
@@ -117,7 +120,13 @@ impl Engine<'_> {
 
     /// `WakeCell::wake`. `by` is the thread whose task wakes; `None` is the world outside.
     pub(crate) fn wake(&mut self, task: usize, by: Option<usize>) {
-        let mut entity = by.map(|thread| self.clock(thread));
+        let entity = by.map(|thread| self.clock(thread));
+        self.wake_at(task, by, entity);
+    }
+
+    /// The same at this virtual time.
+    pub(crate) fn wake_at(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>) {
+        let mut entity = entity;
         match self.rules.wakes {
             Wakes::Shipped => {}
             Wakes::EdgeUnknown => entity = None,
@@ -145,8 +154,13 @@ impl Engine<'_> {
     }
 
     /// The world outside answers a wait.
-    pub(crate) fn answered(&mut self, task: usize, wait: u64) {
+    pub(crate) fn answered(&mut self, task: usize, wait: u64, part: Option<usize>) {
         if self.tasks[task].wait != wait {
+            return;
+        }
+        if let Some(part) = part
+            && self.part_answered(task, part)
+        {
             return;
         }
         if let Some(target_wait) = self.tasks[task].target_wait.take() {
