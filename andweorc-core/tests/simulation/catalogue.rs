@@ -229,6 +229,23 @@ fn others() -> Vec<Program> {
     );
     leader.tasks("follower", 3, &[Op::Notified(go), span("follow", 180.0), Op::Send(done)]);
 
+    let mut flusher = Program::new("select on messages and a flush", 2);
+    let (flush, items) = (flusher.notify(), flusher.channel(32));
+    flusher.tasks("clock", 1, &[wait("tick", 800.0), cpu(10.0), Op::NotifyOne(flush)]);
+    flusher.tasks("source", 3, &[wait("net", 190.0), span("make", 35.0), Op::Send(items)]);
+    let branches = vec![
+        (Branch::Notified(flush), vec![span("flush", 170.0)]),
+        (Branch::Recv(items), vec![span("add", 55.0), Op::Progress]),
+    ];
+    flusher.tasks("buffer", 1, &[Op::Select(branches)]);
+
+    let mut turns = Program::new("two that take turns by Notify", 2);
+    let (there, back) = (turns.notify(), turns.notify());
+    let ops = [span("first", 140.0), Op::NotifyOne(there), Op::Notified(back), Op::Progress];
+    turns.tasks("first", 1, &ops);
+    let ops = [Op::Notified(there), span("second", 60.0), wait("disk", 90.0), Op::NotifyOne(back)];
+    turns.tasks("second", 1, &ops);
+
     let mut offload = Program::new("blocking-pool offload", 2);
     let hash = offload.kind("hash", &[span("hash", 500.0)]);
     offload.tasks(
@@ -332,6 +349,8 @@ fn others() -> Vec<Program> {
             Target::Wait("socket"),
         ]),
         leader.targets(&[Target::Span("plan"), Target::Task("follower")]),
+        flusher.targets(&[Target::Span("flush"), Target::Span("add"), Target::Wait("net")]),
+        turns.targets(&[Target::Span("first"), Target::Span("second"), Target::Wait("disk")]),
         offload.targets(&[Target::Task("hash"), Target::Span("parse"), Target::Wait("client")]),
         files.targets(&[Target::Span("copy"), Target::Span("render")]),
         actor.targets(&[Target::Task("actor"), Target::Span("prepare"), Target::Span("use")]),

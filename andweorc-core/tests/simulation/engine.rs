@@ -3,22 +3,17 @@
 //! Between two events every thread goes on as it is, and D is the greater of a constant and a line whose slope is the speedup. So the next event is
 //! known in closed form, and nothing is stepped through.
 
-use crate::program::{Program, Queues, Target};
-use crate::rules::{Credit, Pay, Rules, Wakes};
-use crate::task::{State, Task};
+use crate::program::{Program, Target};
+use crate::rules::{Credit, Pay, Rules};
+use crate::schedule::BUDGET;
+use crate::task::Task;
 use andweorc_core::ledger::{Account, Ledger};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How many operations a poll may do, in tokio.
-const BUDGET: u32 = 128;
-
-/// How many polls in a row come from the LIFO slot at most, in tokio.
-const LIFO_POLLS: u32 = 3;
-
-/// After so many polls a worker looks at the global queue first, in tokio.
-const GLOBAL_INTERVAL: u32 = 61;
+/// More events than any program here has: one that has them makes no progress.
+const MOST_EVENTS: u32 = 500_000;
 
 const NUDGE_PERIOD: Nanos = Nanos::from_micros(500);
 const NUDGE_LEAST: Nanos = Nanos::from_micros(100);
@@ -41,10 +36,6 @@ pub(crate) struct Outcome {
     /// In virtual ns, sorted.
     pub(crate) latencies: Vec<i64>,
 }
-
-/// The program, or the simulation of it, is wrong.
-#[derive(Debug)]
-pub(crate) struct Stuck(pub String);
 
 /// What a thread does until the next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +72,10 @@ pub(crate) struct Thread<'l> {
     /// What was really made faster when its poll began.
     pub(crate) faster: Option<(Target, Speedup)>,
     pub(crate) budget: u32,
-    local: VecDeque<usize>,
-    lifo: Option<usize>,
-    lifo_polls: u32,
-    polls: u32,
+    pub(crate) local: VecDeque<usize>,
+    pub(crate) lifo: Option<usize>,
+    pub(crate) lifo_polls: u32,
+    pub(crate) polls: u32,
 }
 
 /// What happens at a time known in advance.
@@ -123,9 +114,9 @@ pub(crate) struct Engine<'a> {
     pub(crate) tasks: Vec<Task>,
     pub(crate) shared: crate::shared::Shared,
     events: BinaryHeap<Reverse<(Real, u64, Event)>>,
-    deferred: BinaryHeap<Reverse<(Virtual, u64, Held)>>,
-    order: u64,
-    global: VecDeque<usize>,
+    pub(crate) deferred: BinaryHeap<Reverse<(Virtual, u64, Held)>>,
+    pub(crate) order: u64,
+    pub(crate) global: VecDeque<usize>,
     /// Target waits that are under way.
     pub(crate) waits: usize,
     owed: Nanos,
@@ -181,7 +172,7 @@ impl<'a> Engine<'a> {
         engine
     }
 
-    fn open_thread(&mut self, worker: bool) -> usize {
+    pub(crate) fn open_thread(&mut self, worker: bool) -> usize {
         let account = self.ledger.open(self.now).expect("a program has fewer than 256 threads");
         self.threads.push(Thread {
             account,
@@ -270,11 +261,11 @@ impl<'a> Engine<'a> {
         self.really.filter(|_| self.changed)
     }
 
-    fn run(mut self) -> Result<Outcome, Stuck> {
-        loop {
+    fn run(mut self) -> Result<Outcome, String> {
+        for _ in 0..MOST_EVENTS {
             self.settle_all();
             if let Some(why) = self.failed.take() {
-                return Err(Stuck(format!("{}: {why}", self.program.name)));
+                return Err(format!("{}: {why}", self.program.name));
             }
             if self.over() {
                 let rate = self.rate();
@@ -282,10 +273,11 @@ impl<'a> Engine<'a> {
                 return Ok(Outcome { rate, latencies: self.latencies });
             }
             let Some(next) = self.next_event() else {
-                return Err(Stuck(format!("{}: deadlock at {:?}", self.program.name, self.now)));
+                return Err(format!("{}: deadlock at {:?}", self.program.name, self.now));
             };
             self.advance(next);
         }
+        Err(format!("{}: no progress", self.program.name))
     }
 
     fn shape(&self) -> Shape {
@@ -465,126 +457,14 @@ impl<'a> Engine<'a> {
             moved = true;
         }
     }
-
-    /// An idle thread takes up a task, if there is one.
-    fn work(&mut self, i: usize) -> bool {
-        let Some(task) = self.next_task(i) else { return false };
-        let Act::Idle { since } = self.threads[i].act else { return false };
-        let account = self.threads[i].account;
-        let idle = match self.rules.wakes {
-            Wakes::Coz if self.tasks[task].woken_by_entity && since < self.now => {
-                Nanos(i64::MAX / 4)
-            }
-            Wakes::Coz => Nanos::ZERO,
-            _ => self.now - since,
-        };
-        self.ledger.idle(account, idle, self.now);
-        if self.start_poll(i, task) {
-            self.threads[i].act = Act::Begin;
-        } else {
-            self.threads[i].act = Act::Idle { since: self.now };
-        }
-        true
-    }
-
-    fn next_task(&mut self, i: usize) -> Option<usize> {
-        if !self.threads[i].worker {
-            return self.threads[i].local.pop_front();
-        }
-        let thread = &mut self.threads[i];
-        thread.polls = thread.polls.wrapping_add(1);
-        if thread.lifo_polls < LIFO_POLLS
-            && let Some(task) = thread.lifo.take()
-        {
-            thread.lifo_polls += 1;
-            // What the LIFO slot runs shares the budget of what it follows.
-            if thread.budget > 0 {
-                return Some(task);
-            }
-            thread.local.push_back(task);
-        }
-        thread.budget = BUDGET;
-        thread.lifo_polls = 0;
-        if thread.polls.is_multiple_of(GLOBAL_INTERVAL)
-            && let Some(task) = self.global.pop_front()
-        {
-            return Some(task);
-        }
-        let own = thread.local.pop_front().or_else(|| thread.lifo.take());
-        own.or_else(|| self.global.pop_front()).or_else(|| self.steal(i))
-    }
-
-    /// Takes half of what waits at another worker.
-    fn steal(&mut self, i: usize) -> Option<usize> {
-        if self.program.queues != (Queues::Local { lifo_slot: true, stealing: true })
-            && self.program.queues != (Queues::Local { lifo_slot: false, stealing: true })
-        {
-            return None;
-        }
-        let workers = self.program.workers;
-        let from = (1..workers)
-            .map(|offset| (i + offset) % workers)
-            .find(|&other| !self.threads[other].local.is_empty())?;
-        let half = self.threads[from].local.len().div_ceil(2);
-        let stolen: Vec<usize> = self.threads[from].local.drain(..half).collect();
-        self.threads[i].local.extend(stolen);
-        self.threads[i].local.pop_front()
-    }
-
-    /// A ready task gets into a queue. `by` is the thread whose task woke it.
-    pub(crate) fn push(&mut self, task: usize, by: Option<usize>, entity: bool) {
-        let queued = &mut self.tasks[task];
-        queued.woken_by_entity = entity;
-        let blocking = queued.blocking;
-        match queued.state {
-            State::Running => queued.state = State::Notified,
-            State::Queued | State::Notified | State::Done => {}
-            State::Idle if blocking => {
-                queued.state = State::Queued;
-                let idle = |thread: &Thread| {
-                    !thread.worker
-                        && matches!(thread.act, Act::Idle { .. })
-                        && thread.local.is_empty()
-                };
-                let free = self.threads.iter().position(idle);
-                let free = match free {
-                    Some(free) => free,
-                    None => self.open_thread(false),
-                };
-                self.threads[free].local.push_back(task);
-            }
-            State::Idle => {
-                queued.state = State::Queued;
-                let by = by.filter(|&by| self.threads[by].worker);
-                match (self.program.queues, by) {
-                    (Queues::Local { lifo_slot: true, .. }, Some(by)) => {
-                        let worker = &mut self.threads[by];
-                        if let Some(before) = worker.lifo.replace(task) {
-                            worker.local.push_back(before);
-                        }
-                    }
-                    (Queues::Local { .. }, Some(by)) => self.threads[by].local.push_back(task),
-                    _ => self.global.push_back(task),
-                }
-            }
-        }
-    }
-
-    /// Holds a task until V gets to `due`.
-    pub(crate) fn hold(&mut self, task: usize, due: Virtual) {
-        if !std::mem::replace(&mut self.tasks[task].held, true) {
-            self.defer(Held::Task(task), due);
-        }
-    }
-
-    pub(crate) fn defer(&mut self, held: Held, due: Virtual) {
-        self.order += 1;
-        self.deferred.push(Reverse((due, self.order, held)));
-    }
 }
 
 /// Simulates.
-pub(crate) fn simulate(setup: &Setup) -> Result<Outcome, Stuck> {
+///
+/// # Errors
+///
+/// When the program, or the simulation of it, is wrong: a deadlock, an endless loop, a D that goes back.
+pub(crate) fn simulate(setup: &Setup) -> Result<Outcome, String> {
     let ledger = Box::new(Ledger::new());
     Engine::new(setup, &ledger).run()
 }

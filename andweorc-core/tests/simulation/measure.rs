@@ -1,6 +1,6 @@
 //! Prediction against truth.
 
-use crate::engine::{Outcome, Setup, Stuck, simulate};
+use crate::engine::{Outcome, Setup, simulate};
 use crate::program::{Program, Target};
 use crate::rules::Rules;
 use andweorc_core::time::Speedup;
@@ -51,7 +51,7 @@ fn simulate_all(
     rules: Rules,
     virtually: Option<(Target, Speedup)>,
     really: Option<(Target, Speedup)>,
-) -> Result<Mean, Stuck> {
+) -> Result<Mean, String> {
     let (mut rate, mut latencies) = (0.0, Vec::new());
     for seed in 0..program.seeds {
         let outcome: Outcome = simulate(&Setup { program, rules, virtually, really, seed })?;
@@ -77,7 +77,7 @@ impl<'a> Truth<'a> {
         program: &'a Program,
         speedups: &[Speedup],
         rules: Rules,
-    ) -> Result<Truth<'a>, Stuck> {
+    ) -> Result<Truth<'a>, String> {
         let base = simulate_all(program, rules, None, None)?;
         let mut faster = Vec::new();
         for &target in &program.targets {
@@ -98,7 +98,7 @@ impl<'a> Truth<'a> {
         &self,
         rules: Rules,
         wanted: impl Fn(Speedup) -> bool,
-    ) -> Result<Vec<Comparison>, Stuck> {
+    ) -> Result<Vec<Comparison>, String> {
         let effect = |rate: f64| (rate / self.base.rate - 1.0) * 100.0;
         let off = |(predicted, truth): (f64, f64)| ((predicted / truth - 1.0) * 100.0).abs();
         let mut comparisons = Vec::new();

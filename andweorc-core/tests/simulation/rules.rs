@@ -69,10 +69,16 @@ pub(crate) const SHIPPED: Rules = Rules {
     after_another: false,
 };
 
-/// The same rules in other circumstances.
-pub(crate) const VARIANTS: [Rules; 4] = [
-    Rules { name: "every task deferred, by however little", defer_from: Some(Nanos(0)), ..SHIPPED },
-    Rules { name: "after another experiment", after_another: true, ..SHIPPED },
+/// The ledger's rules alone: no task runs before it is due, by however little.
+pub(crate) const EVERYTHING_DEFERRED: Rules =
+    Rules { name: "everything deferred, however short", defer_from: Some(Nanos::ZERO), ..SHIPPED };
+
+/// The rules that ship, when something is still owed from an experiment before.
+pub(crate) const AFTER_ANOTHER: Rules =
+    Rules { name: "after another experiment", after_another: true, ..SHIPPED };
+
+/// The rules that ship, with payment as it can be had.
+pub(crate) const PAYMENTS: [Rules; 2] = [
     Rules { name: "paid at polls, and nudged every 500 us", pay: Pay::Nudged, ..SHIPPED },
     Rules { name: "paid at polls only", pay: Pay::AtPolls, ..SHIPPED },
 ];
