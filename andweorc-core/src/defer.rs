@@ -12,12 +12,11 @@
 
 use crate::clock;
 use crate::pause;
-use crate::thread::LEDGER;
+use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Virtual};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
-use std::thread;
 
 /// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest, which is shorter than it would be
 /// late after another wake.
@@ -63,7 +62,7 @@ struct Queue {
 
 static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
     let (sender, receiver) = std::sync::mpsc::channel::<Arc<Queue>>();
-    let spawned = thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
+    let spawned = std::thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
         if let Ok(queue) = receiver.recv() {
             queue.run();
         }
@@ -107,8 +106,8 @@ impl Queue {
                 Some(left) if left <= lead.nearest() => {
                     let entry = entries.pop();
                     drop(entries);
-                    if let Some(entry) = entry {
-                        entry.held.release();
+                    if let Some(Entry { due, held }) = entry {
+                        thread::deferred_until(due, || held.release());
                     }
                     self.entries.lock().unwrap_or_else(PoisonError::into_inner)
                 }

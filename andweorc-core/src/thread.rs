@@ -89,6 +89,8 @@ enum Role {
     Entity,
     /// A worker whose last task just completed: the runtime wakes who joined it, in the task's name.
     Completed,
+    /// The deferral queue, which passes on a wake that was held until this virtual time.
+    Deferral(Virtual),
 }
 
 /// The calling thread's state. Plain cells without a destructor, so that a signal handler may read them.
@@ -255,6 +257,7 @@ pub fn virtual_at(now: Real) -> Virtual {
 pub fn entity_at(now: Real) -> Option<Virtual> {
     with(|thread| match thread.role.get() {
         Role::Outside => None,
+        Role::Deferral(due) => Some(due),
         Role::Entity | Role::Completed => {
             thread.account(now).map(|account| LEDGER.virtual_of(account, now))
         }
@@ -384,6 +387,14 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
         }
     });
     result
+}
+
+/// Runs `f`, which passes on a wake that was held until `due`, in the name of who was held. A profiled task around it was not held for
+/// itself: taken for a wake from outside, this one would be stretched a second time.
+pub(crate) fn deferred_until(due: Virtual, f: impl FnOnce()) {
+    let before = THREAD.with(|thread| thread.role.replace(Role::Deferral(due)));
+    f();
+    THREAD.with(|thread| thread.role.set(before));
 }
 
 /// A poll of a task on the calling thread: while it lives the thread is an entity.

@@ -65,7 +65,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     wakes: Wakes::Shipped,
     credit: Credit::Timed,
     defer_from: Some(defer::LEAST),
-    parts: Parts { keep_clock: false, wake_as_entity: false },
+    parts: Parts { keep_clock: true, wake_as_entity: true },
     after_another: false,
 };
 
