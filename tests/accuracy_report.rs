@@ -24,7 +24,8 @@ fn row(predicted: Change, truth: Change) -> Row {
 
 fn report(rows: Vec<Row>, settle_s: Option<f64>) -> Report {
     let program = "program".into();
-    Report { program, rows, rate: 1.0, rounds: 3, repeated: 2, settle_s, seconds: 1.0 }
+    let missing = Vec::new();
+    Report { program, rows, missing, rate: 1.0, rounds: 3, repeated: 2, settle_s, seconds: 1.0 }
 }
 
 #[test]

@@ -72,16 +72,17 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     };
     let began = Instant::now();
     let rounds = turner.turn(&cases, turns.budget)?;
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    for Case { target, speedup, .. } in &cases {
+        match Row::new(target, *speedup, &turner.predicted, &turner.truth) {
+            Some(row) => rows.push(row),
+            None => missing.push(format!("{} {speedup}", target.name())),
+        }
+    }
     Ok(Report {
         program: program.name.to_owned(),
-        rows: cases
-            .iter()
-            .map(|case| {
-                Row::new(case.target, case.speedup, &turner.predicted, &turner.truth).ok_or_else(
-                    || format!("too few stretches of `{}` were undisturbed", case.target.name()),
-                )
-            })
-            .collect::<Result<_, _>>()?,
+        rows,
+        missing,
         rate: turner.base_rate(),
         rounds,
         repeated: turner.repeated,

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Report {
     pub(crate) program: String,
     pub(crate) rows: Vec<Row>,
+    /// Cases of which too few stretches were undisturbed.
+    pub(crate) missing: Vec<String>,
     /// Units of work a second, without any speedup.
     pub(crate) rate: f64,
     /// How often each case was measured.

@@ -52,6 +52,9 @@ impl fmt::Display for Report {
             }
             writeln!(f)?;
         }
+        for case in &self.missing {
+            writeln!(f, "  {case}: NOT MEASURED: too few stretches were undisturbed")?;
+        }
         Ok(())
     }
 }
