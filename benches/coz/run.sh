@@ -4,7 +4,7 @@
 #   benches/coz/run.sh [SECONDS] [PROGRAM...]
 #
 # SECONDS is what each coz run lasts (default 8): one without and one with the speedup for each row. Needs `coz` (Debian: apt-get install
-# coz-profiler), python3, and perf events (sudo sysctl kernel.perf_event_paranoid=1). Nothing else should run meanwhile.
+# coz-profiler), python3, and perf events (sudo sysctl kernel.perf_event_paranoid=1, or root). Nothing else should run meanwhile.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -26,7 +26,10 @@ pace=$("$bench" pace)
 # What coz says of a program with a part virtually faster by a percentage: one file.
 coz_run() { # PROGRAM LINE PERCENT FILE
     coz run --source-scope '%/coz/src/main.rs' --fixed-line "main.rs:$2" --fixed-speedup "$3" \
-        --output "$4" --- "$bench" run "$1" "$pace" "$seconds" >/dev/null
+        --output "$4" --- "$bench" run "$1" "$pace" "$seconds" >"$work/log" 2>&1 || {
+        cat "$work/log" >&2
+        exit 1
+    }
 }
 
 for program in "${programs[@]}"; do
