@@ -27,6 +27,8 @@ mod table;
 #[path = "../../examples/common/work.rs"]
 mod work;
 
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use options::{Mode, Options};
 use std::error::Error;
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ fn start() -> Result<ExitCode, Box<dyn Error>> {
     match Options::read()? {
         Mode::Outside(name) => outside::run(&name)?,
         Mode::One(program, turns) => {
+            // Not to go on, and disturb others, when the bench is stopped.
+            set_pdeathsig(Signal::SIGKILL)?;
             let report = measure::run(program, &turns)?;
             println!("{}", serde_json::to_string(&report)?);
         }
