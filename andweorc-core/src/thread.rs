@@ -5,6 +5,7 @@
 //! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
 
 use crate::clock;
+use crate::defer;
 use crate::ledger::{Account, Ledger, Parked};
 use crate::pause;
 use crate::target::Target;
@@ -109,6 +110,8 @@ struct Thread {
     hooked: Cell<bool>,
     /// When it was last busy, where no hooks tell, or when it parked.
     busy_until: Cell<Option<Real>>,
+    /// When it parked, between the park hooks.
+    parked: Cell<Option<Real>>,
     /// The account is being written: a signal handler must leave it alone.
     writing: Cell<bool>,
     tid: Cell<i32>,
@@ -124,6 +127,9 @@ struct Close;
 impl Drop for Close {
     fn drop(&mut self) {
         with(|thread| {
+            if let Some(since) = thread.parked.take() {
+                defer::worker_unparked(since, clock::now());
+            }
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
             }
@@ -142,6 +148,7 @@ thread_local! {
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
+            parked: Cell::new(None),
             writing: Cell::new(false),
             tid: Cell::new(0),
             ended: Cell::new(None),
@@ -351,19 +358,35 @@ pub fn pay() {
     with(Thread::pay);
 }
 
+/// Pays what the calling thread owes, if it is an entity, before it acts on others: what it does sets more going than a wake carries a
+/// virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its time.
+pub fn pay_before_acting() {
+    with(|thread| {
+        if thread.role.get() == Role::Entity {
+            thread.pay();
+        }
+    });
+}
+
 /// For the park hook of a worker: it is idle from now on.
 pub fn parked() {
     with(|thread| {
+        let now = clock::now();
         thread.hooked.set(true);
         thread.set_role(Role::Outside);
-        thread.busy_until.set(Some(clock::now()));
+        thread.busy_until.set(Some(now));
+        thread.parked.set(Some(now));
     });
+    defer::worker_parked();
 }
 
 /// For the unpark hook of a worker: it was idle until now.
 pub fn unparked() {
     with(|thread| {
         let now = clock::now();
+        if let Some(since) = thread.parked.take() {
+            defer::worker_unparked(since, now);
+        }
         if let Some(since) = thread.busy_until.take()
             && let Some(account) = thread.account(now)
         {
@@ -475,6 +498,7 @@ impl Drop for Poll {
             self.end(true);
         }
         pay();
+        defer::release_due();
         with(|thread| {
             if !thread.hooked.get() && self.before != Role::Entity {
                 thread.busy_until.set(Some(clock::now()));

@@ -133,6 +133,7 @@ impl Wake for WakeCell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
+        thread::pay_before_acting();
         let now = clock::now();
         self.end_wait(now);
         if let Some(waker) = thread::entity_at(now) {

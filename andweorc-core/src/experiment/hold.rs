@@ -2,9 +2,10 @@
 
 use crate::clock;
 use crate::experiment::noise::{Noise, Watch};
+use crate::ledger::TargetWait;
 use crate::nudge::Nudger;
 use crate::point::{Point, points};
-use crate::profile::{ExperimentRecord, PointCount, PointKind};
+use crate::profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use crate::target::Target;
 use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
@@ -50,19 +51,28 @@ impl Stop {
 }
 
 /// Ends the experiment also when the runner panics: a program must never be left with a target that delays it.
-struct Running;
+struct Running {
+    /// Of a probe: a wait that nobody is in, so that D grows all the time.
+    probe: Option<TargetWait>,
+}
 
 impl Running {
     fn begin(target: Option<&Target>, speedup: Speedup) -> Running {
         thread::set_target(target);
-        LEDGER.begin(speedup, clock::now());
-        Running
+        let now = clock::now();
+        let owed = LEDGER.begin(speedup, now);
+        let is_probe = target.is_some_and(|target| target.kind() == TargetKind::Probe);
+        Running { probe: is_probe.then(|| LEDGER.begin_wait(owed, now)).flatten() }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        LEDGER.end(clock::now());
+        let now = clock::now();
+        if let Some(probe) = self.probe.take() {
+            LEDGER.end_wait(probe, now);
+        }
+        LEDGER.end(now);
         thread::set_target(None);
     }
 }

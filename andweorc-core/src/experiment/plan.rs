@@ -17,6 +17,13 @@ pub(crate) struct Cell {
     held: u32,
 }
 
+impl Cell {
+    /// A target at a speedup that was not held yet.
+    pub(crate) fn new(target: &'static Target, speedup: Speedup) -> Cell {
+        Cell { target, speedup, held: 0 }
+    }
+}
+
 /// What is known of a target's effect by now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Known {

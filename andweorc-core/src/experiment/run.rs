@@ -8,7 +8,7 @@ use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::point::{Point, points};
 use crate::profile::{
-    EndRecord, ExperimentRecord, Header, NoteRecord, Record, Run, SamplesRecord, Writer,
+    EndRecord, ExperimentRecord, Header, NoteRecord, Record, Run, SamplesRecord, TargetKind, Writer,
 };
 use crate::settings::Settings;
 use crate::target::{Target, targets};
@@ -31,6 +31,12 @@ const LONGEST: Duration = Duration::from_secs(1);
 
 /// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
 const ENOUGH_HITS: f64 = 100.0;
+
+/// How many probes of the load a run begins with.
+const PROBES: usize = 2;
+
+/// By how much a probe delays the program.
+const PROBE: Speedup = Speedup::from_ppm(150_000);
 
 /// Seed of the order of experiments: two runs differ by the program and the machine alone.
 const SEED: u64 = 0x616e_6477_656f_7263;
@@ -98,6 +104,14 @@ impl Runner {
         let mut lengths = self.lengths(&plan, &points);
         if !self.hold(None, lengths) {
             return "time";
+        }
+        let probe = crate::target::target(TargetKind::Probe, "everything", None, None);
+        self.write_target(probe);
+        for _ in 0..PROBES {
+            let probe = Cell::new(probe, PROBE);
+            if !self.hold(Some(probe), lengths) || !self.hold(None, lengths) {
+                return "stopped";
+            }
         }
         loop {
             let Some(cell) = plan.next(|target| known(analysis.as_ref(), target)) else {

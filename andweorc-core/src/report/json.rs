@@ -1,6 +1,6 @@
 //! The report for machines.
 
-use crate::estimate::{Analysis, PointSummary, TargetSummary, WaitSummary};
+use crate::estimate::{Analysis, Load, PointSummary, TargetSummary, WaitSummary};
 use crate::profile::VERSION;
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ pub fn json(analysis: &Analysis) -> String {
         points: &'a [PointSummary],
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
+        load: Option<Load>,
         experiments: usize,
         spoiled: usize,
     }
@@ -29,6 +30,7 @@ pub fn json(analysis: &Analysis) -> String {
         points: &analysis.points,
         targets: &analysis.targets,
         waits: &analysis.waits,
+        load: analysis.load,
         experiments: analysis.experiments,
         spoiled: analysis.spoiled,
     };

@@ -1,6 +1,6 @@
 //! The report for people.
 
-use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
+use crate::estimate::{Analysis, Effect, Load, Metric, TargetSummary, Verdict};
 use crate::profile::Run;
 use crate::report::waits;
 use std::fmt::Write;
@@ -30,6 +30,12 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let by = |verdict: fn(&Verdict) -> bool| {
         analysis.targets.iter().filter(move |target| verdict(&target.verdict))
     };
+    if analysis.load == Some(Load::Open) {
+        out.push_str(
+            "\nThe load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, and what is said of it\n\
+             below means nothing; read the latencies, or put a load on it that waits for answers.\n",
+        );
+    }
     let point = &point.name;
     let mut ranked = by(|v| matches!(v, Verdict::Matters)).enumerate().peekable();
     if ranked.peek().is_some() {
@@ -271,6 +277,16 @@ mod tests {
         for line in lines {
             assert!(report.contains(line), "{line}\nis not in\n{report}");
         }
+    }
+
+    #[test]
+    fn warns_of_a_load_that_does_not_wait() {
+        let run = measured(2);
+        let mut analysis = analyse(std::slice::from_ref(&run));
+        let warning = "The load comes at its own pace";
+        assert!(!text(std::slice::from_ref(&run), &analysis).contains(warning));
+        analysis.load = Some(Load::Open);
+        assert!(text(&[run], &analysis).contains(warning));
     }
 
     #[test]
