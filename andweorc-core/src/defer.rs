@@ -11,6 +11,7 @@
 //! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once.
 
 use crate::clock;
+use crate::fork::forked;
 use crate::pause;
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Virtual};
@@ -80,11 +81,12 @@ static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
 
 /// Releases `held` once V has got to `due`.
 pub fn until(due: Virtual, held: Arc<dyn Held>) {
-    let queue = &*QUEUE;
-    if !queue.running {
+    // In a child of fork nobody would pass it on.
+    if forked() || !QUEUE.running {
         held.release();
         return;
     }
+    let queue = &*QUEUE;
     let mut entries = queue.entries.lock().unwrap_or_else(PoisonError::into_inner);
     let first = entries.peek().is_none_or(|first| due < first.due);
     entries.push(Entry { due, held });

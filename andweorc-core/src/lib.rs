@@ -11,6 +11,7 @@
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
+//! | [`fork`](mod@fork) | what a child of fork must not do |
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
@@ -20,6 +21,7 @@ mod counter;
 pub mod defer;
 pub mod estimate;
 pub mod experiment;
+pub mod fork;
 pub mod ledger;
 mod nudge;
 pub mod pause;

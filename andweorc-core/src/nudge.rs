@@ -11,6 +11,7 @@
 //!   have paused themselves.
 
 use crate::clock;
+use crate::fork::forked;
 use crate::thread::{self, LEDGER};
 use crate::time::Nanos;
 use nix::errno::Errno;
@@ -55,7 +56,7 @@ impl Nudger {
 impl Drop for Nudger {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take().filter(|_| !forked()) {
             // It does not panic; and if it did, there is nothing left to do for it.
             drop(thread.join());
         }

@@ -5,6 +5,7 @@
 //! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
 
 use crate::clock;
+use crate::fork;
 use crate::ledger::{Account, Ledger, Parked};
 use crate::pause;
 use crate::target::Target;
@@ -40,7 +41,13 @@ pub fn enabled() -> bool {
 }
 
 /// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
+///
+/// Does nothing in a child of [fork](mod@crate::fork).
 pub fn enable() {
+    if fork::forked() {
+        return;
+    }
+    fork::watch();
     if !ENABLED.swap(true, Ordering::SeqCst) {
         // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
         let hooks = mem::take(&mut *hooks());
@@ -60,6 +67,13 @@ pub fn when_enabled(hook: fn()) {
 fn hooks() -> MutexGuard<'static, Vec<fn()>> {
     static HOOKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
     HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
+pub(crate) fn abandon() {
+    ENABLED.store(false, Ordering::SeqCst);
+    TARGET.store(0, Ordering::SeqCst);
+    LEDGER.abandon();
 }
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.

@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::experiment::noise::{Noise, Watch};
+use crate::fork;
 use crate::nudge::Nudger;
 use crate::point::{Point, points};
 use crate::profile::{ExperimentRecord, PointCount, PointKind};
@@ -101,9 +102,10 @@ pub struct Experimenter {
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
 
 impl Experimenter {
-    /// Switches andweorc on. `None` while another one lives: two at once would delay for each other.
+    /// Switches andweorc on. `None` while another one lives: two at once would delay for each other. `None` in a child of
+    /// [fork](mod@crate::fork) too.
     pub fn new() -> Option<Experimenter> {
-        if EXPERIMENTING.swap(true, Ordering::SeqCst) {
+        if fork::forked() || EXPERIMENTING.swap(true, Ordering::SeqCst) {
             return None;
         }
         thread::enable();
