@@ -103,6 +103,54 @@ fn without_file_descriptors_lines_are_lost_and_nothing_else() {
 }
 
 #[test]
+fn a_stop_for_seconds_spoils_the_experiment_and_is_not_paid_for() {
+    let mut process = Program::new("is stopped").start();
+    process.await_stderr("ready");
+    process.signal(Signal::SIGSTOP);
+    let began = Instant::now();
+    sleep(STOP);
+    process.signal(Signal::SIGCONT);
+    let stopped = began.elapsed().as_secs_f64() * 1e3;
+    let ended = process.wait();
+    assert_done(&ended);
+    assert!(ended.stdout.contains("spoiled=the program did not run for 2."), "{ended:?}");
+    // Half of the stop would be a debt of a second.
+    assert!(printed(&ended, "longest_gap_ms") < stopped + 400.0, "{stopped} ms: {ended:?}");
+    assert!(printed(&ended, "saved_ms") < 600.0, "{stopped} ms: {ended:?}");
+}
+
+#[test]
+fn an_experiment_without_progress_is_ended_early() {
+    assert_done(&Program::new("gets stuck").run());
+}
+
+#[test]
+fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() {
+    let program = Program::new("saturates")
+        .enabled()
+        .var("ANDWEORC_SPEEDUPS", "0.9")
+        .var("ANDWEORC_TARGETS", "target")
+        // Far below what it does, also where the target does not always get a processor.
+        .var("ANDWEORC_MAX_SLOWDOWN", "1.25");
+    assert_done(&program.run());
+    let run = program.profile();
+    let tried: Vec<_> = run.experiments.iter().filter(|it| it.target.is_some()).collect();
+    assert_eq!(tried.len(), 1, "{run:?}");
+    assert_eq!(
+        tried[0].spoiled.as_deref(),
+        Some("it slowed the program by more than a factor of 1.25"),
+        "{run:?}"
+    );
+    assert!(run.notes.iter().any(|it| it.text.contains("ANDWEORC_MAX_SLOWDOWN")), "{run:?}");
+    assert_eq!(reason(&run), "nothing left to test");
+
+    let program = program.var("ANDWEORC_MAX_SLOWDOWN", "1000");
+    assert_done(&program.run());
+    let run = program.profile();
+    assert!(run.experiments.iter().filter(|it| it.target.is_some()).count() > 1, "{run:?}");
+}
+
+#[test]
 fn a_child_of_fork_is_neither_delayed_nor_profiled() {
     let program = Program::new("forks").enabled();
     let ended = program.run();

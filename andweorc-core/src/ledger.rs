@@ -68,6 +68,8 @@ pub struct Ledger {
     experiment: AtomicU32,
     /// When that experiment ended, or [`RUNNING`]; nothing is credited past it.
     ended: AtomicI64,
+    /// Nothing is credited past it. See [`Ledger::known_until`].
+    known: AtomicI64,
     /// D when the running experiment began: nobody owes older debts.
     floor: AtomicI64,
     /// Accounts below this index were open at some time.
@@ -150,6 +152,7 @@ impl Ledger {
             speedup: AtomicU32::new(0),
             experiment: AtomicU32::new(0),
             ended: AtomicI64::new(i64::MIN),
+            known: AtomicI64::new(Real::NEVER.0),
             floor: AtomicI64::new(0),
             opened: AtomicUsize::new(0),
             lines: Mutex::new(BTreeMap::new()),
@@ -171,15 +174,29 @@ impl Ledger {
         owed
     }
 
-    /// Ends the experiment and returns D. What is inside the target is credited up to `now` and no further.
+    /// Ends the experiment and returns D. What is inside the target is credited up to `now` and no further. Nothing happens when it has
+    /// ended already.
     pub fn end(&self, now: Real) -> Nanos {
         let mut lines = self.lines();
-        self.owed.fetch_max(self.owed(now).0, SeqCst);
-        lines.clear();
-        self.publish_top(&lines);
-        self.speedup.store(0, SeqCst);
-        self.ended.store(now.0, SeqCst);
+        if self.ended.load(SeqCst) == RUNNING {
+            self.owed.fetch_max(self.owed(now).0, SeqCst);
+            lines.clear();
+            self.publish_top(&lines);
+            self.speedup.store(0, SeqCst);
+            self.ended.store(self.credited(now).0, SeqCst);
+        }
         self.owed(now)
+    }
+
+    /// Until `limit` the program is known to run. Nothing is credited past that, so that D does not grow while the program is stopped or
+    /// has no processor: whoever knows moves the limit on as long as it runs. At first there is none, [`Real::NEVER`].
+    pub fn known_until(&self, limit: Real) {
+        self.known.store(limit.0, SeqCst);
+    }
+
+    /// The instant up to which time is credited at `now`.
+    fn credited(&self, now: Real) -> Real {
+        Real(now.0.min(self.ended.load(SeqCst)).min(self.known.load(SeqCst)))
     }
 
     /// Ends the experiment in a child of fork, where the threads of all accounts but one are gone: nobody is inside the target any
@@ -220,7 +237,7 @@ impl Ledger {
         let line = self.top_line.load(SeqCst);
         if line != NO_LINE {
             let slope = Speedup::from_ppm(self.slope.load(SeqCst));
-            owed = owed.max(line + slope.of(Nanos(now.0)).0);
+            owed = owed.max(line + slope.of(Nanos(self.credited(now).0)).0);
         }
         Nanos(owed)
     }
@@ -333,7 +350,7 @@ impl Ledger {
         if account.experiment.load(SeqCst) != self.experiment.load(SeqCst) {
             return None;
         }
-        let until = now.0.min(self.ended.load(SeqCst));
+        let until = self.credited(now).0;
         Some(Speedup::from_ppm(account.speedup.load(SeqCst)).of(Nanos((until - since).max(0))))
     }
 
@@ -398,7 +415,7 @@ impl Ledger {
         if wait.experiment != self.experiment.load(SeqCst) {
             return Nanos::ZERO;
         }
-        let until = Real(now.0.min(self.ended.load(SeqCst)));
+        let until = self.credited(now);
         if let Some(count) = lines.get_mut(&wait.line) {
             self.owed.fetch_max(wait.line + wait.speedup.of(Nanos(until.0)).0, SeqCst);
             *count -= 1;

@@ -39,6 +39,7 @@ impl Session {
             return Err(StartError::Forked);
         }
         let experimenter = Experimenter::new().ok_or(StartError::AlreadyRunning)?;
+        let experimenter = experimenter.with_max_slowdown(settings.max_slowdown);
         let writer = Writer::create(&path).map_err(StartError::Profile)?;
         let stop = experimenter.stopper();
         let reason = Arc::new(Mutex::new(None));

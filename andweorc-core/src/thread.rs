@@ -29,6 +29,10 @@ static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 /// A debt below this is left for later: pausing costs about as much.
 const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
 
+/// What a pause may overshoot and have counted. What is later was a stop, or a machine too busy to be measured on, and would be credit for
+/// whole experiments.
+const MOST_OVERSHOOT: Nanos = Nanos::from_millis(20);
+
 /// How often D may have grown again during a pause before the rest is left for later. Bounded, because with a speedup of
 /// 100 % D grows as fast as the pause pays, and the target may be waiting for this very thread.
 const ROUNDS: usize = 8;
@@ -190,7 +194,7 @@ impl Thread {
             }
             let begun = now;
             now = pause::until(begun + debt);
-            LEDGER.took(account, now - begun, now);
+            LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
         }
     }
 

@@ -58,6 +58,8 @@ pub(crate) fn main() {
         "small disk" => small_disk(),
         "no descriptors" => no_descriptors(),
         "is stopped" => is_stopped(),
+        "gets stuck" => gets_stuck(),
+        "saturates" => in_main(saturates()),
         "forks" => in_main(forks()),
         "forks and returns" => forks_and_returns(),
         "execs" => in_main(async {
@@ -279,6 +281,59 @@ fn is_stopped() {
     println!("saved_ms={}", owed().0 as f64 / 1e6);
     println!("longest_gap_ms={}", longest.load(Ordering::SeqCst) as f64 / 1e3);
     exit(DONE);
+}
+
+/// Points are hit for a while, and then never again.
+fn gets_stuck() {
+    let until = Arc::new(AtomicU64::new(u64::MAX));
+    let hits = Arc::clone(&until);
+    let began = Instant::now();
+    thread::spawn(move || {
+        loop {
+            if began.elapsed().as_millis() < hits.load(Ordering::SeqCst).into() {
+                andweorc::progress!("unit");
+            }
+            sleep(Duration::from_millis(1));
+        }
+    });
+    let target = target(TargetKind::Task, "target", None, None);
+    let lengths = |measure| Lengths { settle: Duration::ZERO, measure, recover: Duration::ZERO };
+    let short = lengths(Duration::from_millis(400));
+    let mut experimenter = Experimenter::new().unwrap();
+    assert_eq!(experimenter.hold(None, Speedup::ZERO, short).unwrap().spoiled, None);
+    assert_eq!(experimenter.cut(), None);
+    until.store(began.elapsed().as_millis() as u64 + 300, Ordering::SeqCst);
+    let half = Speedup::new(0.5).unwrap();
+    let began = Instant::now();
+    let record = experimenter.hold(Some(target), half, lengths(Duration::from_secs(50))).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    let spoiled = record.spoiled.expect("ended early");
+    assert!(spoiled.starts_with("no point was hit for "), "{spoiled}");
+    assert_eq!(growth(), Nanos::ZERO);
+    // The next one is as any other.
+    until.store(u64::MAX, Ordering::SeqCst);
+    assert!(experimenter.hold(Some(target), half, short).unwrap().points[0].count > 0);
+    assert_eq!(experimenter.cut(), None);
+}
+
+/// The target runs all the time, beside the work that counts.
+async fn saturates() {
+    let target = andweorc::task::Builder::new().name("target").spawn(async {
+        loop {
+            spin(Duration::from_micros(200));
+            tokio::task::yield_now().await;
+        }
+    });
+    let other = andweorc::spawn(async {
+        loop {
+            spin(Duration::from_micros(100));
+            andweorc::progress!("unit");
+            tokio::task::yield_now().await;
+        }
+    });
+    tokio::time::sleep(2 * UNTIL_EXPERIMENTS).await;
+    target.abort();
+    other.abort();
 }
 
 /// What a child of fork must find: nothing grows, nothing is owed, nothing is on.
