@@ -331,7 +331,7 @@ async fn saturates() {
             tokio::task::yield_now().await;
         }
     });
-    tokio::time::sleep(2 * UNTIL_EXPERIMENTS).await;
+    tokio::time::sleep(3 * UNTIL_EXPERIMENTS).await;
     target.abort();
     other.abort();
 }
