@@ -12,12 +12,17 @@
 
 use crate::clock;
 use crate::fork::forked;
+#[cfg(not(loom))]
 use crate::pause;
+use crate::sync::{Condvar, Mutex};
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Virtual};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+#[cfg(not(loom))]
+use std::sync::LazyLock;
+use std::sync::{Arc, PoisonError};
+#[cfg(not(loom))]
 use std::thread;
 
 /// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest, which is shorter than it would be
@@ -62,6 +67,7 @@ struct Queue {
     running: bool,
 }
 
+#[cfg(not(loom))]
 static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
     let (sender, receiver) = std::sync::mpsc::channel::<Arc<Queue>>();
     let spawned = thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
@@ -69,15 +75,22 @@ static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
             queue.run();
         }
     });
-    let queue = Arc::new(Queue {
-        entries: Mutex::default(),
-        earlier: Condvar::new(),
-        running: spawned.is_ok(),
-    });
+    let queue = Arc::new(Queue::new(spawned.is_ok()));
     // A failed send means that there is no thread, which `running` says already.
     drop(sender.send(Arc::clone(&queue)));
     queue
 });
+
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref QUEUE: Queue = Queue::new(true);
+}
+
+/// What the thread of the queue does, once: for models, which have a thread of their own.
+#[cfg(loom)]
+pub fn release_one() {
+    QUEUE.release_one(&mut Lead::default());
+}
 
 /// Releases `held` once V has got to `due`.
 pub fn until(due: Virtual, held: Arc<dyn Held>) {
@@ -97,9 +110,21 @@ pub fn until(due: Virtual, held: Arc<dyn Held>) {
 }
 
 impl Queue {
+    fn new(running: bool) -> Queue {
+        Queue { entries: Mutex::new(BinaryHeap::new()), earlier: Condvar::new(), running }
+    }
+
+    #[cfg(not(loom))]
     fn run(&self) -> ! {
         pause::without_slack();
         let mut lead = Lead::default();
+        loop {
+            self.release_one(&mut lead);
+        }
+    }
+
+    /// Sleeps until the first is due, and releases it.
+    fn release_one(&self, lead: &mut Lead) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let now = clock::now();
@@ -112,7 +137,7 @@ impl Queue {
                     if let Some(entry) = entry {
                         entry.held.release();
                     }
-                    self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+                    return;
                 }
                 Some(left) => {
                     let sleep = (left - lead.0).max(Nanos(1));

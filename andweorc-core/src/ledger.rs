@@ -35,16 +35,17 @@
 //! inside the target; `since` serves as a sequence number (`Ledger::taken_inside`). D itself only rises, by `fetch_max`.
 //! All accesses are SeqCst but for those that say otherwise.
 
+use crate::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
+};
+use crate::sync::{Mutex, MutexGuard, const_fn};
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use crossbeam_utils::CachePadded;
 use std::collections::BTreeMap;
-use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
-};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 /// How many threads can have an account at once. A thread beyond that is not delayed, and the run says so.
-pub const ACCOUNTS: usize = 256;
+pub const ACCOUNTS: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// `since` of a thread that is not inside the target.
 const OUTSIDE: i64 = i64::MIN;
@@ -144,8 +145,9 @@ impl Default for Ledger {
 }
 
 impl Ledger {
+    const_fn! {
     /// A ledger on which nobody owes anything.
-    pub const fn new() -> Ledger {
+    pub fn new() -> Ledger {
         Ledger {
             owed: CachePadded::new(AtomicI64::new(0)),
             inside: CachePadded::new(AtomicUsize::new(0)),
@@ -158,8 +160,9 @@ impl Ledger {
             lines: Mutex::new(BTreeMap::new()),
             top_line: AtomicI64::new(NO_LINE),
             slope: AtomicU32::new(0),
-            accounts: [const { CachePadded::new(Account::closed()) }; ACCOUNTS],
+            accounts: closed_accounts(),
         }
+    }
     }
 
     /// Begins an experiment with this speedup and returns D. What is still owed from earlier ones is forgiven. The one
@@ -437,8 +440,19 @@ impl Ledger {
     }
 }
 
+#[cfg(not(loom))]
+const fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
+    [const { CachePadded::new(Account::closed()) }; ACCOUNTS]
+}
+
+#[cfg(loom)]
+fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
+    std::array::from_fn(|_| CachePadded::new(Account::closed()))
+}
+
 impl Account {
-    const fn closed() -> Account {
+    const_fn! {
+    fn closed() -> Account {
         Account {
             open: AtomicBool::new(false),
             taken: AtomicI64::new(0),
@@ -448,6 +462,7 @@ impl Account {
             experiment: AtomicU32::new(0),
             runs_as: AtomicI32::new(0),
         }
+    }
     }
 
     /// L while outside the target; L at the entry while inside.
@@ -462,5 +477,7 @@ impl Account {
     }
 }
 
+#[cfg(all(test, loom))]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -34,6 +34,7 @@ pub mod session;
 pub mod settings;
 pub mod stats;
 pub mod symbols;
+mod sync;
 pub mod target;
 pub mod thread;
 pub mod time;

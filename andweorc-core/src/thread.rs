@@ -16,7 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The ledger of this process.
+#[cfg(not(loom))]
 pub static LEDGER: Ledger = Ledger::new();
+
+#[cfg(loom)]
+loom::lazy_static! {
+    /// The ledger of this run of the model.
+    pub static ref LEDGER: Ledger = Ledger::new();
+}
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
 

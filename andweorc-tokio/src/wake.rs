@@ -13,7 +13,10 @@ use andweorc_core::ledger::Parked;
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::{clock, defer, thread};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::Arc;
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::{Wake, Waker};
 
