@@ -229,7 +229,7 @@ impl Ledger {
 
     /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows at the moment.
     pub fn owed(&self, now: Real) -> Nanos {
-        let mut owed = self.owed.load(SeqCst);
+        let mut owed = i64::MIN;
         if self.inside.load(SeqCst) > 0 {
             for account in &self.accounts[..self.opened.load(SeqCst)] {
                 if let Some(taken) = self.taken_inside(account, now) {
@@ -242,7 +242,8 @@ impl Ledger {
             let slope = Speedup::from_ppm(self.slope.load(SeqCst));
             owed = owed.max(line + slope.of(Nanos(self.credited(now).0)).0);
         }
-        Nanos(owed)
+        // Last: whoever was seen outside has raised it before.
+        Nanos(owed.max(self.owed.load(SeqCst)))
     }
 
     /// V at `now`.
@@ -296,10 +297,11 @@ impl Ledger {
             let grown = grown.min(Speedup::from_ppm(account.speedup.load(SeqCst)).of(ran));
             let taken = account.taken.load(SeqCst) + grown.0;
             let sampled = account.sampled.load(SeqCst);
-            // First out, then up: a reader in between sees an L that is too small, never one that counts twice.
+            // D rises before the account is left, so that readers never see it fall. The account is left before its L rises, so that they
+            // never see one that counts twice.
+            self.owed.fetch_max(taken + sampled, SeqCst);
             account.since.store(OUTSIDE, SeqCst);
             account.taken.store(taken, SeqCst);
-            self.owed.fetch_max(taken + sampled, SeqCst);
         } else {
             account.since.store(OUTSIDE, SeqCst);
         }

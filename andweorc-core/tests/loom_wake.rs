@@ -15,6 +15,7 @@ use loom::model::Builder;
 use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use loom::thread;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize as Count;
 use std::task::{Wake, Waker};
 use wake::WakeCell;
 
@@ -33,9 +34,19 @@ impl Wake for Task {
 }
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
+    let runs = Arc::new(Count::new(0));
+    let counted = Arc::clone(&runs);
     let mut builder = Builder::new();
     builder.preemption_bound = None;
-    builder.check(model);
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        model();
+    });
+    let runs = runs.load(Ordering::SeqCst);
+    assert!(
+        runs > 5,
+        "only {runs} orders were tried: loom sees no race, and the model shows nothing"
+    );
 }
 
 /// From here on a task that waited owes 1 ms.

@@ -5,7 +5,8 @@
 //! A [`WakeCell`] is built once for a task's waker and never changes it: tokio keeps one waker for a task's life, and
 //! `will_wake` stays true across polls. A wake first writes when it makes the task ready, then passes itself on to the waker outside;
 //! the poll takes what was written. Passing on is what orders the two: tokio's state transition releases in the wake and
-//! acquires in the poll. So the cell's own accesses are Relaxed, and a wake that races with the poll that takes its time is seen by the
+//! acquires in the poll. So the cell's own accesses are Relaxed (but for `held`, by which one wake is passed on
+//! for another), and a wake that races with the poll that takes its time is seen by the
 //! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
 //! [deferral](andweorc_core::defer) queue, which never drops one.
 
@@ -75,7 +76,9 @@ impl WakeCell {
 
     /// Holds the task's wake until V gets to `due`.
     pub(crate) fn hold(self: &Arc<Self>, due: Virtual) {
-        if !self.held.swap(true, Ordering::Relaxed) {
+        // AcqRel: a wake that finds the task held is passed on by the release that follows. What was done before it must be seen by the
+        // poll after that.
+        if !self.held.swap(true, Ordering::AcqRel) {
             defer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
         }
     }
@@ -83,8 +86,8 @@ impl WakeCell {
 
 impl defer::Held for WakeCell {
     fn release(self: Arc<Self>) {
-        // Relaxed: a wake from here on holds the task anew, one from before is covered by this one.
-        self.held.store(false, Ordering::Relaxed);
+        // A wake from here on holds the task anew, one from before is covered by this one. AcqRel: pairs with `hold`.
+        self.held.swap(false, Ordering::AcqRel);
         self.outer.wake_by_ref();
     }
 }

@@ -3,13 +3,25 @@
 use super::*;
 use loom::model::Builder;
 use loom::thread;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize as Count;
 
 const HALF: Speedup = Speedup::from_ppm(500_000);
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
+    let runs = Arc::new(Count::new(0));
+    let counted = Arc::clone(&runs);
     let mut builder = Builder::new();
     builder.preemption_bound = None;
-    builder.check(model);
+    builder.check(move || {
+        counted.fetch_add(1, SeqCst);
+        model();
+    });
+    let runs = runs.load(SeqCst);
+    assert!(
+        runs > 10,
+        "only {runs} orders were tried: loom sees no race, and the model shows nothing"
+    );
 }
 
 /// A ledger in an experiment, by which 20 ns inside the target save 10.
@@ -23,8 +35,8 @@ fn ledger() -> &'static Ledger {
 fn loom_d_never_falls_when_a_stay_ends() {
     check(|| {
         let ledger = ledger();
+        let account = ledger.open(Real(0)).unwrap();
         let owner = thread::spawn(move || {
-            let account = ledger.open(Real(0)).unwrap();
             ledger.enter(account, Real(0));
             ledger.exit(account, Real(20), Nanos(20));
         });
@@ -41,8 +53,8 @@ fn loom_d_never_falls_when_a_stay_ends() {
 fn loom_d_falls_by_what_was_preempted_and_no_more() {
     check(|| {
         let ledger = ledger();
+        let account = ledger.open(Real(0)).unwrap();
         let owner = thread::spawn(move || {
-            let account = ledger.open(Real(0)).unwrap();
             ledger.enter(account, Real(0));
             // For 8 of the 20 ns it had no processor.
             ledger.exit(account, Real(20), Nanos(12));
@@ -59,8 +71,8 @@ fn loom_d_falls_by_what_was_preempted_and_no_more() {
 fn loom_no_reader_sees_a_torn_account() {
     check(|| {
         let ledger = ledger();
+        let account = ledger.open(Real(0)).unwrap();
         let owner = thread::spawn(move || {
-            let account = ledger.open(Real(0)).unwrap();
             ledger.enter(account, Real(0));
             ledger.exit(account, Real(20), Nanos(20));
             ledger.enter(account, Real(40));
@@ -94,8 +106,8 @@ fn loom_two_threads_inside_are_a_maximum() {
 fn loom_the_end_of_an_experiment_races_with_a_stay() {
     check(|| {
         let ledger = ledger();
+        let account = ledger.open(Real(0)).unwrap();
         let owner = thread::spawn(move || {
-            let account = ledger.open(Real(0)).unwrap();
             ledger.enter(account, Real(0));
             ledger.exit(account, Real(20), Nanos(20));
         });
