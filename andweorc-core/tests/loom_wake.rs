@@ -101,9 +101,9 @@ fn loom_a_wake_that_finds_the_task_held_is_covered_by_its_release() {
     check(|| {
         owe();
         let shared = Shared::new();
+        shared.act(0);
         let theirs = Arc::clone(&shared);
         let second = thread::spawn(move || theirs.act(1));
-        shared.act(0);
         let mut releases = 0;
         let mut done = [false; 2];
         // As the runtime: a poll after each wake, and nothing in between. When a wake is lost nothing is left to be released, and loom
