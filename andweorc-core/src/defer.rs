@@ -14,13 +14,18 @@
 //! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once.
 
 use crate::clock;
+use crate::fork::forked;
+#[cfg(not(loom))]
 use crate::pause;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Virtual};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+#[cfg(not(loom))]
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest, which is shorter than it would be
 /// late after another wake.
@@ -64,6 +69,7 @@ struct Queue {
     running: bool,
 }
 
+#[cfg(not(loom))]
 static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
     let (sender, receiver) = std::sync::mpsc::channel::<Arc<Queue>>();
     let spawned = std::thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
@@ -71,11 +77,7 @@ static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
             queue.run();
         }
     });
-    let queue = Arc::new(Queue {
-        entries: Mutex::default(),
-        earlier: Condvar::new(),
-        running: spawned.is_ok(),
-    });
+    let queue = Arc::new(Queue::new(spawned.is_ok()));
     // A failed send means that there is no thread, which `running` says already.
     drop(sender.send(Arc::clone(&queue)));
     queue
@@ -145,13 +147,25 @@ fn handoff() -> Nanos {
     Nanos(if IDLE.load(SeqCst) > 0 { HANDOFF.load(SeqCst) } else { 0 })
 }
 
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref QUEUE: Queue = Queue::new(true);
+}
+
+/// What the thread of the queue does, once: for models, which have a thread of their own.
+#[cfg(loom)]
+pub fn release_one() {
+    QUEUE.release_one(&mut Lead::default());
+}
+
 /// Releases `held` once V has got to `due`.
 pub fn until(due: Virtual, held: Arc<dyn Held>) {
-    let queue = &*QUEUE;
-    if !queue.running {
+    // In a child of fork nobody would pass it on.
+    if forked() || !QUEUE.running {
         held.release();
         return;
     }
+    let queue = &*QUEUE;
     let mut entries = queue.lock();
     let (empty, first) = (entries.is_empty(), entries.peek().is_none_or(|first| due < first.due));
     entries.push(Entry { due, held });
@@ -169,6 +183,10 @@ impl Entry {
 }
 
 impl Queue {
+    fn new(running: bool) -> Queue {
+        Queue { entries: Mutex::new(BinaryHeap::new()), earlier: Condvar::new(), running }
+    }
+
     fn lock(&self) -> MutexGuard<'_, BinaryHeap<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,9 +195,17 @@ impl Queue {
         FIRST.store(entries.peek().map_or(Virtual::NEVER, |first| first.due).0, SeqCst);
     }
 
+    #[cfg(not(loom))]
     fn run(&self) -> ! {
         pause::without_slack();
         let mut lead = Lead::default();
+        loop {
+            self.release_one(&mut lead);
+        }
+    }
+
+    /// Sleeps until the first is due, and releases it.
+    fn release_one(&self, lead: &mut Lead) {
         let mut entries = self.lock();
         loop {
             let now = clock::now();
@@ -194,7 +220,7 @@ impl Queue {
                     if let Some(entry) = entry {
                         entry.release();
                     }
-                    self.lock()
+                    return;
                 }
                 Some(left) => {
                     let busy = HOOKED.load(SeqCst) && IDLE.load(SeqCst) == 0;

@@ -1,5 +1,6 @@
 //! The settings of a run: from the environment, or set in code.
 
+use crate::experiment::MAX_SLOWDOWN;
 use crate::time::Speedup;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,10 +21,12 @@ pub struct Settings {
     pub points: Vec<String>,
     /// The speedups to test.
     pub speedups: Vec<Speedup>,
+    /// By how much an experiment may slow the program, a factor above 1. One that would slow it more is ended early and not tried again.
+    pub max_slowdown: f64,
 }
 
 impl Default for Settings {
-    /// 30 s, 25 % and 50 %, and andweorc chooses the rest.
+    /// 30 s, 25 % and 50 %, a slowdown of 2 at most, and andweorc chooses the rest.
     fn default() -> Settings {
         Settings {
             out: None,
@@ -31,6 +34,7 @@ impl Default for Settings {
             targets: Vec::new(),
             points: Vec::new(),
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
+            max_slowdown: MAX_SLOWDOWN,
         }
     }
 }
@@ -42,7 +46,8 @@ const DURATION: &str = "ANDWEORC_DURATION";
 const TARGETS: &str = "ANDWEORC_TARGETS";
 const POINTS: &str = "ANDWEORC_POINTS";
 const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
-const KNOWN: [&str; 6] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS];
+const SLOWDOWN: &str = "ANDWEORC_MAX_SLOWDOWN";
+const KNOWN: [&str; 7] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -87,6 +92,7 @@ impl Settings {
                 TARGETS => settings.targets = list(&text(TARGETS, value)?),
                 POINTS => settings.points = list(&text(POINTS, value)?),
                 SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
+                SLOWDOWN => settings.max_slowdown = slowdown(&text(SLOWDOWN, value)?)?,
                 unknown => return Err(SettingError::Unknown(unknown.to_owned())),
             }
         }
@@ -167,6 +173,12 @@ fn speedups(value: &str) -> Result<Vec<Speedup>, SettingError> {
     speedups.filter(|all| !all.is_empty()).ok_or_else(|| malformed(SPEEDUPS, value, expected))
 }
 
+fn slowdown(value: &str) -> Result<f64, SettingError> {
+    let factor =
+        value.trim().parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 1.0);
+    factor.ok_or_else(|| malformed(SLOWDOWN, value, "a factor above 1, such as `2`"))
+}
+
 /// Edit distance, for a guess at what was meant.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -201,12 +213,14 @@ mod tests {
             (TARGETS, "a, b,,"),
             (POINTS, "checkout"),
             (SPEEDUPS, "0.1, 1"),
+            (SLOWDOWN, "1.5"),
         ])
         .unwrap();
         assert_eq!(settings.out.unwrap(), PathBuf::from("/tmp/x.jsonl"));
         assert_eq!(settings.duration, Duration::from_secs(90));
         assert_eq!(settings.targets, ["a", "b"]);
         assert_eq!(settings.points, ["checkout"]);
+        assert_eq!(settings.max_slowdown, 1.5);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
         assert_eq!(parse(&[]).unwrap(), Settings::default());
     }
@@ -222,6 +236,9 @@ mod tests {
             (SPEEDUPS, ""),
             (SPEEDUPS, "0"),
             (SPEEDUPS, "NaN"),
+            (SLOWDOWN, "1"),
+            (SLOWDOWN, "inf"),
+            (SLOWDOWN, "2x"),
             (ENABLED, "maybe"),
         ] {
             let message = parse(&[(name, value)]).unwrap_err().to_string();

@@ -6,6 +6,7 @@
 
 use crate::clock;
 use crate::defer;
+use crate::fork;
 use crate::ledger::{Account, Ledger, Parked};
 use crate::pause;
 use crate::target::Target;
@@ -17,7 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The ledger of this process.
+#[cfg(not(loom))]
 pub static LEDGER: Ledger = Ledger::new();
+
+#[cfg(loom)]
+loom::lazy_static! {
+    /// The ledger of this run of the model.
+    pub static ref LEDGER: Ledger = Ledger::new();
+}
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
@@ -29,6 +37,10 @@ static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A debt below this is left for later: pausing costs about as much.
 const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
+
+/// What a pause may overshoot and have counted. What is later was a stop, or a machine too busy to be measured on, and would be credit for
+/// whole experiments.
+const MOST_OVERSHOOT: Nanos = Nanos::from_millis(20);
 
 /// How often D may have grown again during a pause before the rest is left for later. Bounded, because with a speedup of
 /// 100 % D grows as fast as the pause pays, and the target may be waiting for this very thread.
@@ -42,7 +54,13 @@ pub fn enabled() -> bool {
 }
 
 /// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
+///
+/// Does nothing in a child of [fork](mod@crate::fork).
 pub fn enable() {
+    if fork::forked() {
+        return;
+    }
+    fork::watch();
     if !ENABLED.swap(true, Ordering::SeqCst) {
         // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
         let hooks = mem::take(&mut *hooks());
@@ -62,6 +80,13 @@ pub fn when_enabled(hook: fn()) {
 fn hooks() -> MutexGuard<'static, Vec<fn()>> {
     static HOOKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
     HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
+pub(crate) fn abandon() {
+    ENABLED.store(false, Ordering::SeqCst);
+    TARGET.store(0, Ordering::SeqCst);
+    LEDGER.abandon();
 }
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.
@@ -192,7 +217,7 @@ impl Thread {
             }
             let begun = now;
             now = pause::until(begun + debt);
-            LEDGER.took(account, now - begun, now);
+            LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
         }
     }
 

@@ -76,6 +76,12 @@ impl Plan {
             .map(|(_, cell)| *cell)
     }
 
+    /// Leaves out what can't be tested.
+    pub(crate) fn leave_out(&mut self, out: Cell) {
+        self.cells
+            .retain(|cell| cell.target.id() != out.target.id() || cell.speedup != out.speedup);
+    }
+
     /// Counts an experiment that can be used.
     pub(crate) fn held(&mut self, held: Cell) {
         for cell in &mut self.cells {
@@ -117,6 +123,18 @@ mod tests {
         let mut plan = plan();
         for _ in 0..100 {
             assert!(plan.next(|_| Known::Settled).is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_never_comes_again() {
+        let mut plan = plan();
+        let out = plan.next(|_| Known::Settled).unwrap();
+        plan.leave_out(out);
+        assert_eq!(plan.len(), 3);
+        for _ in 0..100 {
+            let next = plan.next(|_| Known::Settled).unwrap();
+            assert!(next.target.id() != out.target.id() || next.speedup != out.speedup);
         }
     }
 

@@ -119,7 +119,7 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     if analysis.spoiled > 0 {
         line!(
             out,
-            "{} of them were spoiled by other work on the machine and are left out.",
+            "{} of them were spoiled (other work on the machine, a stop, or a limit) and are left out.",
             analysis.spoiled
         );
     }
