@@ -27,11 +27,8 @@ fn a_program_does_the_same_when_it_is_profiled() {
     assert_eq!(plain.stderr, "");
 
     let program = Program::new("pipeline").enabled();
-    let reported = program.directory().join("reported").display().to_string();
-    let program = program.var("CARGO_ANDWEORC_REPORTED", &reported);
     let profiled = program.run();
     profiled.assert_same_as(&plain);
-    assert!(Path::new(&reported).exists(), "as `cargo andweorc run` wants to know");
     let run = program.profile();
     assert!(!run.experiments.is_empty(), "{run:?}");
     assert!(["main returned", "settled", "time"].contains(&reason(&run)), "{run:?}");
