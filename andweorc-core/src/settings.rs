@@ -20,6 +20,8 @@ pub struct Settings {
     pub points: Vec<String>,
     /// The speedups to test.
     pub speedups: Vec<Speedup>,
+    /// Which order of experiments: any number. Runs of a short program that are joined need different ones, or each begins with the same few.
+    pub order: u64,
 }
 
 impl Default for Settings {
@@ -31,6 +33,7 @@ impl Default for Settings {
             targets: Vec::new(),
             points: Vec::new(),
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
+            order: 0,
         }
     }
 }
@@ -42,7 +45,8 @@ const DURATION: &str = "ANDWEORC_DURATION";
 const TARGETS: &str = "ANDWEORC_TARGETS";
 const POINTS: &str = "ANDWEORC_POINTS";
 const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
-const KNOWN: [&str; 6] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS];
+const ORDER: &str = "ANDWEORC_ORDER";
+const KNOWN: [&str; 7] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, ORDER];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -87,6 +91,7 @@ impl Settings {
                 TARGETS => settings.targets = list(&text(TARGETS, value)?),
                 POINTS => settings.points = list(&text(POINTS, value)?),
                 SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
+                ORDER => settings.order = order(&text(ORDER, value)?)?,
                 unknown => return Err(SettingError::Unknown(unknown.to_owned())),
             }
         }
@@ -167,6 +172,10 @@ fn speedups(value: &str) -> Result<Vec<Speedup>, SettingError> {
     speedups.filter(|all| !all.is_empty()).ok_or_else(|| malformed(SPEEDUPS, value, expected))
 }
 
+fn order(value: &str) -> Result<u64, SettingError> {
+    value.trim().parse().map_err(|_| malformed(ORDER, value, "a whole number, such as `0` or `1`"))
+}
+
 /// Edit distance, for a guess at what was meant.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -201,6 +210,7 @@ mod tests {
             (TARGETS, "a, b,,"),
             (POINTS, "checkout"),
             (SPEEDUPS, "0.1, 1"),
+            (ORDER, "3"),
         ])
         .unwrap();
         assert_eq!(settings.out.unwrap(), PathBuf::from("/tmp/x.jsonl"));
@@ -208,6 +218,7 @@ mod tests {
         assert_eq!(settings.targets, ["a", "b"]);
         assert_eq!(settings.points, ["checkout"]);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
+        assert_eq!(settings.order, 3);
         assert_eq!(parse(&[]).unwrap(), Settings::default());
     }
 
@@ -223,6 +234,7 @@ mod tests {
             (SPEEDUPS, "0"),
             (SPEEDUPS, "NaN"),
             (ENABLED, "maybe"),
+            (ORDER, "-1"),
         ] {
             let message = parse(&[(name, value)]).unwrap_err().to_string();
             assert!(message.contains(name) && message.contains(&format!("`{value}`")), "{message}");

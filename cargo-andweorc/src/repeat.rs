@@ -28,22 +28,32 @@ pub(crate) struct Series<'a> {
     pub(crate) budget: Duration,
 }
 
+/// What a further run has other than the first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Further {
+    /// Its time, as long as the program lasts: experiments shall fit in.
+    pub(crate) time: Duration,
+    /// Its order of experiments: else each run would begin with the same few, and end before the others.
+    pub(crate) order: usize,
+}
+
 impl Series<'_> {
-    /// Runs what `command` makes for a profile, and for a time other than the budget.
+    /// Runs what `command` makes for the first run, and for each further one.
     ///
     /// # Errors
     ///
     /// As [`drive`]; and when a profile can't be read or joined to those before it.
     pub(crate) fn run(
         &self,
-        command: impl Fn(&Path, Option<Duration>) -> Command,
+        command: impl Fn(&Path, Option<Further>) -> Command,
         view: &mut View,
     ) -> Result<(Ended, Profile), SeriesError> {
         let mut ended = self.once(&mut command(self.out, None), self.out, &[], view)?;
         let mut runs = self.read(self.out, &ended)?;
         while let Some(time) = self.next(&runs, &ended, view) {
             let part = Part::beside(self.out);
-            ended = self.once(&mut command(&part.0, Some(time)), &part.0, &runs, view)?;
+            let further = Further { time, order: runs.len() };
+            ended = self.once(&mut command(&part.0, Some(further)), &part.0, &runs, view)?;
             let new = self.read(&part.0, &ended)?;
             part.append_to(self.out)
                 .map_err(|source| SeriesError::Join { file: self.out.to_owned(), source })?;

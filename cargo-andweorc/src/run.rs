@@ -36,10 +36,11 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
     let mut view = View::new(console);
     let series = Series { name: &program.name, out: &out, options: &options.drive, budget };
     let done = series.run(
-        |out, time| {
+        |out, further| {
             let mut command = command(&program, &executable, options, out);
-            if let Some(time) = time {
-                command.env(DURATION, humantime::format_duration(time).to_string());
+            if let Some(further) = further {
+                command.env(DURATION, humantime::format_duration(further.time).to_string());
+                command.env("ANDWEORC_ORDER", further.order.to_string());
             }
             console.detail(format_args!("starts {command:?}"));
             command

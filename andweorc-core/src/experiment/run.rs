@@ -32,7 +32,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
 const ENOUGH_HITS: f64 = 100.0;
 
-/// Seed of the order of experiments: two runs differ by the program and the machine alone.
+/// Seed of the order of experiments: two runs with the same settings differ by the program and the machine alone.
 const SEED: u64 = 0x616e_6477_656f_7263;
 
 /// What a run is doing, for a progress bar.
@@ -93,7 +93,7 @@ impl Runner {
     fn experiments(&mut self) -> &'static str {
         let Some((points, targets)) = self.observe() else { return "time" };
         self.write_points(&points);
-        let mut plan = Plan::new(&targets, &self.settings.speedups, SEED);
+        let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         let mut analysis = None;
         let mut lengths = self.lengths(&plan, &points);
         if !self.hold(None, lengths) {
