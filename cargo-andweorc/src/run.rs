@@ -55,6 +55,13 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         }
         done => done?,
     };
+    if !ended.stopped && !ended.status.success() && !child::stop_asked() {
+        console.hint(format_args!(
+            "{} ended by itself ({}); the report is of what was measured until then",
+            program.name,
+            child::how(ended.status)
+        ));
+    }
     if let Some(name) = &options.save_baseline {
         let file = project::baseline(&folder_of_profiles, name)?;
         project::copy(&out, &file)?;

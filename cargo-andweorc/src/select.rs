@@ -21,9 +21,13 @@ pub(crate) struct Program {
 /// What kind of thing is built and run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// A binary.
     Bin,
+    /// An example.
     Example,
+    /// A bench.
     Bench,
+    /// An integration test.
     Test,
 }
 

@@ -104,6 +104,7 @@ pub(crate) fn drive(
         was_ready: false,
         began: None,
         load: None,
+        told_again: false,
     };
     let forwarded = drive.output.forward(drive.program.child());
     let watched = drive.watch(view);
@@ -126,6 +127,8 @@ struct Drive<'a> {
     /// When its profile began.
     began: Option<Instant>,
     load: Option<Load>,
+    /// It was said that the load is started again.
+    told_again: bool,
 }
 
 /// Why watching ended.
@@ -190,10 +193,14 @@ impl Drive<'_> {
         let Some(load) = &mut self.load else { return Ok(()) };
         match load.look().map_err(DriveError::LoadStart)? {
             LoadState::Runs => {}
-            LoadState::Again(lasted) => view.say(format_args!(
-                "the load ended after {:.1} s, and was started again",
-                lasted.as_secs_f64()
-            )),
+            LoadState::Again(_) if self.told_again => {}
+            LoadState::Again(lasted) => {
+                self.told_again = true;
+                view.say(format_args!(
+                    "the load ended after {:.1} s, and is started again whenever it ends",
+                    lasted.as_secs_f64()
+                ));
+            }
             LoadState::Failed(status) => {
                 self.follower.read_on();
                 let command = self.launch.options.load.clone().unwrap_or_default();

@@ -140,7 +140,7 @@ impl Drop for View {
     }
 }
 
-/// A line: `12 s of 30 s, 14 experiments, now stock 25 % faster; stock +25.1 % [20.0, 30.2], render +0.3 % [-2.0, 2.6]`.
+/// A line: `12 s of 30 s, 18 s left, 14 experiments, now: stock 25 % faster; checkout throughput, if stock were 50 % faster +25.1 % [20.0, 30.2]`.
 fn plain(moment: &Moment<'_>, analysis: &Analysis) -> String {
     let mut line = format!("{}, {}", moment.time(), moment.now());
     let rows = table::rows(analysis);
@@ -220,5 +220,63 @@ impl Printer {
             None => write(),
         };
         written.unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use andweorc_core::profile::Profile;
+
+    fn run(lines: &str) -> Run {
+        Profile::parse(lines.as_bytes()).unwrap().runs.remove(0)
+    }
+
+    const SHOP: &str = include_str!("../../tests/fixtures/shop.jsonl");
+
+    fn moment<'a>(run: &'a Run, under_way: &'a dyn Fn() -> Option<String>) -> Moment<'a> {
+        let (elapsed, budget) = (Duration::from_millis(12_300), Duration::from_secs(30));
+        Moment { name: "shop", earlier: &[], run, new: true, elapsed, budget, under_way }
+    }
+
+    #[test]
+    fn a_line_says_how_far_it_is_what_happens_and_what_is_known() {
+        let run = run(SHOP);
+        let said = || Some("stock 25 % faster\u{7}".to_owned());
+        let line =
+            plain(&moment(&run, &said), &estimate::analyse_ranking(std::slice::from_ref(&run)));
+        let begin = format!("12 s of 30 s, 18 s left, {} experiments", run.experiments.len());
+        assert!(line.starts_with(&begin), "{line}");
+        assert!(line.contains(", now: stock 25 % faster ; "), "{line}");
+        assert!(line.contains(" were 50 % faster +") && line.ends_with(']'), "{line}");
+    }
+
+    #[test]
+    fn a_program_that_does_not_say_what_it_does_is_seen_by_its_profile() {
+        let silent = || None;
+        let whole = run(SHOP);
+        assert_eq!(moment(&whole, &silent).now(), "done");
+        let header = run(SHOP.lines().next().unwrap());
+        assert_eq!(moment(&header, &silent).now(), "now: observing");
+        let mut part = whole.clone();
+        part.end = None;
+        part.experiments.truncate(1);
+        assert_eq!(moment(&part, &silent).now(), "last: baseline");
+    }
+
+    #[test]
+    fn further_runs_count_with_those_before_and_never_beyond_the_budget() {
+        let whole = run(SHOP);
+        let earlier = [whole.clone()];
+        let silent = || None;
+        let mut moment = moment(&whole, &silent);
+        moment.earlier = &earlier;
+        moment.budget =
+            Duration::from_nanos(andweorc_core::report::real_ns(&whole)) + Duration::from_secs(13);
+        let held = 2 * whole.experiments.len();
+        assert!(moment.time().contains("1 s left, run 2, "), "{}", moment.time());
+        assert!(moment.time().ends_with(&format!("{held} experiments")), "{}", moment.time());
+        moment.elapsed = Duration::from_secs(999);
+        assert!(moment.time().contains(" 0 s left"), "{}", moment.time());
     }
 }

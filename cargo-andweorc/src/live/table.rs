@@ -10,7 +10,7 @@ pub(crate) struct Row {
     pub(crate) target: String,
     /// `50 %`
     pub(crate) speedup: String,
-    /// `+25.1 % [24.0, 26.2]`, the interval narrowing as experiments come in; without one after a single experiment.
+    /// `+25.1 % [24.0, 26.2]`, the interval narrowing as experiments come in; `[one experiment]` in its place at first.
     pub(crate) change: String,
     /// What it comes to so far.
     pub(crate) verdict: &'static str,
@@ -23,7 +23,7 @@ pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
         let effect = target.effects_on(&point.name, Metric::Throughput).next_back()?;
         let interval = match (effect.ci_low, effect.ci_high) {
             (Some(low), Some(high)) => format!(" [{:.1}, {:.1}]", tenths(low), tenths(high)),
-            _ => String::new(),
+            _ => " [one experiment]".to_owned(),
         };
         Some(Row {
             target: printable(&target.name),

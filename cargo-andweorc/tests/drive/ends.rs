@@ -39,6 +39,16 @@ fn a_program_that_does_not_end_is_killed() {
 }
 
 #[test]
+fn a_program_that_fails_in_the_middle_is_reported_as_far_as_it_came() {
+    let project = Project::new();
+    let output = project.run(&["--", "ends", "crash"]);
+    assert_eq!(output.status.code(), Some(128 + Signal::SIGABRT as i32));
+    let said = stderr(&output);
+    assert!(said.contains("shop ended by itself (signal SIGABRT)"), "{said}");
+    assert!(stdout(&output).contains("span stock"), "{}", stdout(&output));
+}
+
+#[test]
 fn signals_end_load_and_program_and_what_was_measured_is_reported() {
     let project = Project::new();
     let load = "echo $$ >load; sleep 60";

@@ -30,7 +30,7 @@ fn a_load_that_ends_is_started_again_and_gets_no_settings() {
         project.command(&["--load", load, "--", "serve"]).env("ANDWEORC_ENABLED", "1").output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("started again"), "{}", stderr(&output));
+    assert_eq!(stderr(&output).matches("started again").count(), 1, "{}", stderr(&output));
     let loads = project.read("loads");
     assert!((2..10).contains(&loads.matches("on=.\n").count()), "not in a hurry: {loads}");
 }
