@@ -42,6 +42,20 @@ fn a_program_does_the_same_when_it_is_profiled() {
 }
 
 #[test]
+fn under_the_command_it_says_what_it_does_and_leaves_the_report_to_it() {
+    let plain = Program::new("pipeline").run();
+    let program = Program::new("pipeline").enabled();
+    let status = program.directory().join("status");
+    let program = program.var("CARGO_ANDWEORC_STATUS", &status.display().to_string());
+    let profiled = program.run();
+    profiled.assert_same_as(&plain);
+    assert_eq!(profiled.stderr, "");
+    assert!(!program.profile().experiments.is_empty());
+    let said = std::fs::read_to_string(status).unwrap();
+    assert!(said == "done" || said == "baseline" || said.ends_with("% faster"), "{said}");
+}
+
+#[test]
 fn switched_off_it_is_off() {
     let plain = Program::new("short").run();
     for off in ["0", "false", "off", ""] {
