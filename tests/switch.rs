@@ -27,11 +27,8 @@ fn a_program_does_the_same_when_it_is_profiled() {
     assert_eq!(plain.stderr, "");
 
     let program = Program::new("pipeline").enabled();
-    let reported = program.directory().join("reported").display().to_string();
-    let program = program.var("CARGO_ANDWEORC_REPORTED", &reported);
     let profiled = program.run();
     profiled.assert_same_as(&plain);
-    assert!(Path::new(&reported).exists(), "as `cargo andweorc run` wants to know");
     let run = program.profile();
     assert!(!run.experiments.is_empty(), "{run:?}");
     assert!(["main returned", "settled", "time"].contains(&reason(&run)), "{run:?}");
@@ -42,6 +39,20 @@ fn a_program_does_the_same_when_it_is_profiled() {
     assert!(locked.contains(&format!("name = \"tokio\"\nversion = \"{tokio}\"\n")), "{tokio}");
     let out = program.out();
     assert!(profiled.stderr.contains(&format!("profile: {}", out.display())), "{profiled:?}");
+}
+
+#[test]
+fn under_the_command_it_says_what_it_does_and_leaves_the_report_to_it() {
+    let plain = Program::new("pipeline").run();
+    let program = Program::new("pipeline").enabled();
+    let status = program.directory().join("status");
+    let program = program.var("CARGO_ANDWEORC_STATUS", &status.display().to_string());
+    let profiled = program.run();
+    profiled.assert_same_as(&plain);
+    assert_eq!(profiled.stderr, "");
+    assert!(!program.profile().experiments.is_empty());
+    let said = std::fs::read_to_string(status).unwrap();
+    assert!(said == "done" || said == "baseline" || said.ends_with("% faster"), "{said}");
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct Settings {
     pub speedups: Vec<Speedup>,
     /// By how much an experiment may slow the program, a factor above 1. One that would slow it more is ended early and not tried again.
     pub max_slowdown: f64,
+    /// Which order of experiments: any number. Runs of a short program that are joined need different ones, or each begins with the same few.
+    pub order: u64,
 }
 
 impl Default for Settings {
@@ -35,6 +37,7 @@ impl Default for Settings {
             points: Vec::new(),
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
             max_slowdown: MAX_SLOWDOWN,
+            order: 0,
         }
     }
 }
@@ -47,7 +50,8 @@ const TARGETS: &str = "ANDWEORC_TARGETS";
 const POINTS: &str = "ANDWEORC_POINTS";
 const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
 const SLOWDOWN: &str = "ANDWEORC_MAX_SLOWDOWN";
-const KNOWN: [&str; 7] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN];
+const ORDER: &str = "ANDWEORC_ORDER";
+const KNOWN: [&str; 8] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, ORDER];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -93,6 +97,7 @@ impl Settings {
                 POINTS => settings.points = list(&text(POINTS, value)?),
                 SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
                 SLOWDOWN => settings.max_slowdown = slowdown(&text(SLOWDOWN, value)?)?,
+                ORDER => settings.order = order(&text(ORDER, value)?)?,
                 unknown => return Err(SettingError::Unknown(unknown.to_owned())),
             }
         }
@@ -179,6 +184,10 @@ fn slowdown(value: &str) -> Result<f64, SettingError> {
     factor.ok_or_else(|| malformed(SLOWDOWN, value, "a factor above 1, such as `2`"))
 }
 
+fn order(value: &str) -> Result<u64, SettingError> {
+    value.trim().parse().map_err(|_| malformed(ORDER, value, "a whole number, such as `0` or `1`"))
+}
+
 /// Edit distance, for a guess at what was meant.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -214,6 +223,7 @@ mod tests {
             (POINTS, "checkout"),
             (SPEEDUPS, "0.1, 1"),
             (SLOWDOWN, "1.5"),
+            (ORDER, "3"),
         ])
         .unwrap();
         assert_eq!(settings.out.unwrap(), PathBuf::from("/tmp/x.jsonl"));
@@ -222,6 +232,7 @@ mod tests {
         assert_eq!(settings.points, ["checkout"]);
         assert_eq!(settings.max_slowdown, 1.5);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
+        assert_eq!(settings.order, 3);
         assert_eq!(parse(&[]).unwrap(), Settings::default());
     }
 
@@ -240,6 +251,7 @@ mod tests {
             (SLOWDOWN, "inf"),
             (SLOWDOWN, "2x"),
             (ENABLED, "maybe"),
+            (ORDER, "-1"),
         ] {
             let message = parse(&[(name, value)]).unwrap_err().to_string();
             assert!(message.contains(name) && message.contains(&format!("`{value}`")), "{message}");

@@ -37,8 +37,10 @@ pub(crate) fn build(
     for message in Message::parse_stream(out) {
         if let Message::CompilerArtifact(artifact) = message.map_err(BuildError::Messages)? {
             let target = &artifact.target;
-            let kind = if program.example { target.is_example() } else { target.is_bin() };
-            if kind && target.name == program.name && artifact.package_id == program.package {
+            if program.kind.is(target)
+                && target.name == program.name
+                && artifact.package_id == program.package
+            {
                 executable = artifact.executable.map(PathBuf::from);
             }
         }
@@ -65,7 +67,7 @@ fn cargo_build(
         .arg("--target-dir")
         .arg(target)
         .args(["--package", &program.package.repr])
-        .args([if program.example { "--example" } else { "--bin" }, &program.name])
+        .args([program.kind.option(), &program.name])
         .env(WRAPPED, env::var_os("RUSTC_WRAPPER").unwrap_or_default())
         .env("RUSTC_WRAPPER", env::current_exe()?);
     for features in &options.features {

@@ -3,6 +3,7 @@
 use crate::ci::CiOptions;
 use crate::console::ConsoleOptions;
 use crate::diff::DiffOptions;
+use crate::drive::DriveOptions;
 use crate::generate::{CompletionsOptions, ManOptions};
 use crate::list::ListOptions;
 use crate::merge::MergeOptions;
@@ -128,20 +129,29 @@ pub(crate) enum Format {
 Examples:
   cargo andweorc run
   cargo andweorc run -p shop --bin server --duration 20s -- --port 8080
+  cargo andweorc run --load 'wrk -c 16 -d 60s http://127.0.0.1:8080/' --ready-port 8080
   cargo andweorc run --example pipeline --targets parse,store --speedups 0.25,0.5,0.75
   cargo andweorc run --save-baseline main
   cargo andweorc run --compare origin/main --runs 4 --duration 15s
 
-Ctrl-C ends the program, and the report is printed. Options that are not given come from the
-environment (ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS,
-ANDWEORC_SPEEDUPS), or are the defaults. The exit code is that of the program.")]
+The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
+Ctrl-C ends it sooner, and the report is printed. Options that are not given come from the environment
+(ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS, ANDWEORC_SPEEDUPS), or are the
+defaults. The exit code is that of a program that ends by itself, 0 when it was stopped, and 2 when it
+could not be built, was never ready, wrote no profile, or the load failed.")]
 pub(crate) struct RunOptions {
     /// The binary to run
-    #[arg(long, value_name = "NAME", conflicts_with = "example")]
+    #[arg(long, value_name = "NAME", group = "program")]
     pub(crate) bin: Option<String>,
     /// The example to run
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = "program")]
     pub(crate) example: Option<String>,
+    /// The bench to run, as `cargo bench` does
+    #[arg(long, value_name = "NAME", group = "program")]
+    pub(crate) bench: Option<String>,
+    /// The test to run, as `cargo test` does
+    #[arg(long, value_name = "NAME", group = "program")]
+    pub(crate) test: Option<String>,
     /// The package that it is in
     #[arg(short, long, value_name = "PKG")]
     pub(crate) package: Option<String>,
@@ -149,16 +159,19 @@ pub(crate) struct RunOptions {
     #[arg(short = 'F', long)]
     pub(crate) features: Vec<String>,
     /// Build with the profile `dev` instead of `release`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "release")]
     pub(crate) dev: bool,
-    /// Time budget, such as `20s` or `1m30s` [default: 30s]
+    /// Build with the profile `release`, which is the default
+    #[arg(short, long)]
+    pub(crate) release: bool,
+    /// Time budget, such as `20s` or `1m30s`; a program that ends sooner is run again until it is used up [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<String>,
     /// Names of the targets to test, separated by commas [default: the busiest]
-    #[arg(long, value_name = "NAMES")]
+    #[arg(long, visible_alias = "target", value_name = "NAMES")]
     pub(crate) targets: Option<String>,
     /// Names of the points, the one to rank by first [default: andweorc chooses]
-    #[arg(long, value_name = "NAMES")]
+    #[arg(long, visible_alias = "point", value_name = "NAMES")]
     pub(crate) points: Option<String>,
     /// Speedups to test, fractions above 0 and up to 1 [default: 0.25,0.5]
     #[arg(long, value_name = "FRACTIONS", value_parser = speedups)]
@@ -176,6 +189,9 @@ pub(crate) struct RunOptions {
     /// With `--compare`: how often each of the two is run
     #[arg(long, value_name = "N", default_value_t = 3, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) runs: u32,
+    /// Load and readiness.
+    #[command(flatten)]
+    pub(crate) drive: DriveOptions,
     /// Arguments of the program
     #[arg(last = true)]
     pub(crate) args: Vec<OsString>,

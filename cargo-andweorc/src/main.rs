@@ -12,11 +12,14 @@
 //! | `merge`, `list` | profiles joined, and which there are |
 //! | `doctor` | is machine and project fit, and what to do |
 //! | `generate` | completions and manual pages |
-//! | `select` | which binary or example is meant |
+//! | `repeat` | a short-lived program run again until the time is used up |
+//! | `drive` | one run: the program started, awaited, put under load, watched and stopped |
+//! | `live` | what is shown meanwhile |
+//! | `select` | which binary, example, bench or test is meant |
 //! | `build` | `cargo build` with what a profile needs; this program is then also the wrapper around rustc |
 //! | `project` | where a project keeps profiles and baselines |
 //! | `console` | printing, colours, quiet and verbose |
-//! | `child` | the program, while it runs: settings, signals, exit code |
+//! | `child` | processes started here, signals that come meanwhile, exit codes |
 
 mod build;
 mod child;
@@ -25,11 +28,14 @@ mod cli;
 mod console;
 mod diff;
 mod doctor;
+mod drive;
 mod generate;
 mod list;
+mod live;
 mod merge;
 mod profiles;
 mod project;
+mod repeat;
 mod report;
 mod revisions;
 mod run;

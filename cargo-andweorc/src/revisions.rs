@@ -6,7 +6,9 @@
 use crate::cli::RunOptions;
 use crate::console::{self, Console, style};
 use crate::diff;
-use crate::run::{command, no_profile, quoted};
+use crate::drive::{Launch, drive};
+use crate::live::View;
+use crate::run::{command, quoted};
 use crate::select::Program;
 use crate::sides::Side;
 use crate::worktree::{Commit, Worktree};
@@ -16,11 +18,13 @@ use andweorc_core::profile::{Profile, Run};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use std::{env, fs};
 
 /// One of the two.
 struct Version {
     name: String,
+    program: Program,
     executable: PathBuf,
     /// Where its profiles go.
     profiles: PathBuf,
@@ -31,6 +35,7 @@ struct Version {
 pub(crate) fn run(
     revisions: &str,
     options: &RunOptions,
+    budget: Duration,
     console: Console,
 ) -> Result<ExitCode, Box<dyn Error>> {
     let folder = env::current_dir()?;
@@ -62,7 +67,7 @@ pub(crate) fn run(
                 version.name,
                 style::END
             ));
-            version.run(round, options, console)?;
+            version.run(round, options, budget, console)?;
             if child::stop_asked() {
                 break 'rounds;
             }
@@ -126,7 +131,7 @@ impl Place {
         let copy = profiles.join(&program.name);
         fs::copy(&executable, &copy)
             .map_err(|error| format!("{} can't be written: {error}", copy.display()))?;
-        Ok(Version { name: name.to_owned(), executable: copy, profiles, runs: Vec::new() })
+        Ok(Version { name: name.to_owned(), program, executable: copy, profiles, runs: Vec::new() })
     }
 
     /// Gives the worktree of a project that doesn't commit its `Cargo.lock` that of the checkout: dependencies shall not differ.
@@ -156,20 +161,22 @@ impl Version {
         &mut self,
         round: u32,
         options: &RunOptions,
+        budget: Duration,
         console: Console,
     ) -> Result<(), Box<dyn Error>> {
         let out = self.profiles.join(format!("{round:02}.jsonl"));
-        let mut command = command(&self.executable, options, &out);
+        let mut command = command(&self.program, &self.executable, options, &out);
         console.detail(format_args!("starts {command:?}"));
-        let status = child::run(&mut command)
-            .map_err(|error| format!("{} can't be started: {error}", self.executable.display()))?;
-        if !out.exists() {
-            return Err(no_profile(&self.name, &out).into());
-        }
-        if !status.success() && !child::stop_asked() {
+        let (name, options) = (&self.program.name, &options.drive);
+        let launch = Launch { name, out: &out, options, earlier: &[], budget };
+        let ended = drive(&mut command, &launch, &mut View::new(console))
+            .map_err(|error| format!("{}: {error}", self.name))?;
+        let failed = !ended.stopped && !ended.status.success();
+        if failed && !child::stop_asked() {
             return Err(format!(
-                "{} failed ({status}); its profile is {}",
+                "{} failed ({}); its profile is {}",
                 self.name,
+                child::how(ended.status),
                 out.display()
             )
             .into());

@@ -1,8 +1,8 @@
-//! Which binary or example is meant.
+//! Which binary, example, bench or test is meant.
 
 use crate::cli::RunOptions;
 use cargo_metadata::{Metadata, Package, PackageId, Target};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{error, fmt};
 
 /// What is built and run.
@@ -10,10 +10,70 @@ use std::{error, fmt};
 pub(crate) struct Program {
     /// The package that it is in.
     pub(crate) package: PackageId,
-    /// Name of the binary or example.
+    /// Its name.
     pub(crate) name: String,
-    /// Whether it is an example.
-    pub(crate) example: bool,
+    /// Its kind.
+    pub(crate) kind: Kind,
+    /// The folder of its package.
+    pub(crate) folder: PathBuf,
+}
+
+/// What kind of thing is built and run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A binary.
+    Bin,
+    /// An example.
+    Example,
+    /// A bench.
+    Bench,
+    /// An integration test.
+    Test,
+}
+
+impl Kind {
+    /// The kind and the name that the options name, if they do.
+    fn named(options: &RunOptions) -> Option<(Kind, &str)> {
+        [
+            (Kind::Bin, &options.bin),
+            (Kind::Example, &options.example),
+            (Kind::Bench, &options.bench),
+            (Kind::Test, &options.test),
+        ]
+        .into_iter()
+        .find_map(|(kind, name)| Some((kind, name.as_deref()?)))
+    }
+
+    /// Whether a target of cargo is of this kind.
+    pub(crate) fn is(self, target: &Target) -> bool {
+        match self {
+            Kind::Bin => target.is_bin(),
+            Kind::Example => target.is_example(),
+            Kind::Bench => target.is_bench(),
+            Kind::Test => target.is_test(),
+        }
+    }
+
+    /// Cargo's option for it.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Kind::Bin => "--bin",
+            Kind::Example => "--example",
+            Kind::Bench => "--bench",
+            Kind::Test => "--test",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Bin => "binary",
+            Kind::Example => "example",
+            Kind::Bench => "bench",
+            Kind::Test => "test",
+        })
+    }
 }
 
 /// Chooses as `cargo run` does: what the options name, else the package's `default-run`, else the only binary there is.
@@ -25,27 +85,28 @@ pub(crate) fn select(
     folder: &Path,
 ) -> Result<Program, SelectError> {
     let packages = packages(metadata, options.package.as_deref(), folder)?;
-    let example = options.example.is_some();
-    let kind = |target: &&Target| if example { target.is_example() } else { target.is_bin() };
+    let named = Kind::named(options);
+    let kind = named.map_or(Kind::Bin, |(kind, _)| kind);
     let program = |package: &Package, name: &str| Program {
         package: package.id.clone(),
         name: name.to_owned(),
-        example,
+        kind,
+        folder: package.manifest_path.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let all: Vec<Program> = packages
         .iter()
         .flat_map(|package| {
-            let targets = package.targets.iter().filter(kind);
+            let targets = package.targets.iter().filter(|target| kind.is(target));
             targets.map(|target| program(package, &target.name))
         })
         .collect();
     let names = || all.iter().map(|program| program.name.clone()).collect();
-    if let Some(name) = options.bin.as_ref().or(options.example.as_ref()) {
-        let found: Vec<&Program> = all.iter().filter(|program| program.name == *name).collect();
+    if let Some((_, name)) = named {
+        let found: Vec<&Program> = all.iter().filter(|program| program.name == name).collect();
         return match found[..] {
             [one] => Ok(one.clone()),
-            [] => Err(SelectError::NoSuch { name: name.clone(), example, names: names() }),
-            _ => Err(SelectError::InSeveralPackages(name.clone())),
+            [] => Err(SelectError::NoSuch { name: name.to_owned(), kind, names: names() }),
+            _ => Err(SelectError::InSeveralPackages(name.to_owned())),
         };
     }
     let defaults: Vec<Program> = packages
@@ -95,12 +156,12 @@ pub(crate) enum SelectError {
         /// Those there are.
         names: Vec<String>,
     },
-    /// There is no binary or example of this name.
+    /// There is no such thing of this name.
     NoSuch {
         /// The one asked for.
         name: String,
-        /// Whether an example was asked for.
-        example: bool,
+        /// What was asked for.
+        kind: Kind,
         /// Those there are.
         names: Vec<String>,
     },
@@ -118,8 +179,7 @@ impl fmt::Display for SelectError {
             SelectError::NoPackage { name, names } => {
                 write!(f, "the workspace has no package `{name}`; it has {}", list(names))
             }
-            SelectError::NoSuch { name, example, names } => {
-                let kind = if *example { "example" } else { "binary" };
+            SelectError::NoSuch { name, kind, names } => {
                 write!(f, "there is no {kind} `{name}`; there is {}", list(names))
             }
             SelectError::InSeveralPackages(name) => {

@@ -4,18 +4,18 @@ use crate::start::signals::{Disposition, Signals};
 use andweorc_core::fork::forked;
 use andweorc_core::session::{Outcome, Session, StartError};
 use andweorc_core::settings::Settings;
-use std::fs::File;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{env, mem};
+use std::{env, fs, mem};
 
 /// How often the thread looks whether the session has ended or a signal came.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Names a file to make when the report is printed. Set by `cargo andweorc run`.
-const REPORTED: &str = "CARGO_ANDWEORC_REPORTED";
+/// Names a file to write to what is done at the moment. Set by `cargo andweorc run`, which prints the report itself.
+const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
 /// The session of a program with `#[andweorc::main]`, until dropped.
 #[derive(Debug, Default)]
@@ -95,8 +95,12 @@ fn start() -> Result<Option<Session>, StartError> {
 
 /// Waits until the session ends, `main` returns, or a signal asks the program to end; then prints the report.
 fn watch(session: Session, returned: &Returned, signals: &Signals) {
+    let mut status = Status::from_env();
     let mut main = returned.returned.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
+        if let Some(status) = &mut status {
+            status.tell(&session);
+        }
         if session.is_finished() {
             print(&session.wait());
             break;
@@ -119,12 +123,33 @@ fn watch(session: Session, returned: &Returned, signals: &Signals) {
     signals.uninstall();
 }
 
-fn print(outcome: &Outcome) {
-    say(&format!("{}\nprofile: {}\n", outcome.report(), outcome.profile_path().display()));
-    // `cargo andweorc run` need not print it again. It does when the file can't be made: no harm.
-    if let Some(file) = env::var_os(REPORTED) {
-        File::create(file).map(drop).unwrap_or_default();
+/// Writes what the session does at the moment to the file of [`STATUS`], when that has changed.
+struct Status {
+    file: PathBuf,
+    told: Option<String>,
+}
+
+impl Status {
+    fn from_env() -> Option<Status> {
+        env::var_os(STATUS).map(|file| Status { file: file.into(), told: None })
     }
+
+    fn tell(&mut self, session: &Session) {
+        let status = session.status();
+        let now = status.experiment.unwrap_or_else(|| status.phase.to_owned());
+        if self.told.as_ref() != Some(&now) {
+            // It is for show: where it can't be written, less is shown.
+            fs::write(&self.file, &now).unwrap_or_default();
+            self.told = Some(now);
+        }
+    }
+}
+
+fn print(outcome: &Outcome) {
+    if env::var_os(STATUS).is_some() {
+        return;
+    }
+    say(&format!("{}\nprofile: {}\n", outcome.report(), outcome.profile_path().display()));
 }
 
 /// Prints to stderr: stdout is the program's.

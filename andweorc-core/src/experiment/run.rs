@@ -39,7 +39,7 @@ const PROBES: usize = 2;
 /// By how much a probe delays the program.
 const PROBE: Speedup = Speedup::from_ppm(150_000);
 
-/// Seed of the order of experiments: two runs differ by the program and the machine alone.
+/// Seed of the order of experiments: two runs with the same settings differ by the program and the machine alone.
 const SEED: u64 = 0x616e_6477_656f_7263;
 
 /// What a run is doing, for a progress bar.
@@ -100,7 +100,7 @@ impl Runner {
     fn experiments(&mut self) -> &'static str {
         let Some((points, targets)) = self.observe() else { return "time" };
         self.write_points(&points);
-        let mut plan = Plan::new(&targets, &self.settings.speedups, SEED);
+        let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         let mut analysis = None;
         let mut lengths = self.lengths(&plan, &points);
         if !self.hold(None, lengths) {

@@ -134,7 +134,7 @@ fn what_can_not_be_compared_is_said_before_the_build() {
     assert!(say(&["--runs", "2"]).contains("--compare <REV>"));
     assert!(!at.join("target").exists());
     let failed = say(&["--compare", "HEAD", "--dev", "--", "fail"]);
-    assert!(failed.contains("HEAD failed (exit status: 7)"), "{failed}");
+    assert!(failed.contains("HEAD failed (exit code 7)"), "{failed}");
 }
 
 #[test]

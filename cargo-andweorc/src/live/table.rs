@@ -1,0 +1,46 @@
+//! What is known of the targets, in rows.
+
+use andweorc_core::estimate::{Analysis, Metric, Verdict};
+use andweorc_core::report::tenths;
+
+/// A target at its largest speedup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Its name.
+    pub(crate) target: String,
+    /// `50 %`
+    pub(crate) speedup: String,
+    /// `+25.1 % [24.0, 26.2]`, the interval narrowing as experiments come in; `[one experiment]` in its place at first.
+    pub(crate) change: String,
+    /// What it comes to so far.
+    pub(crate) verdict: &'static str,
+}
+
+/// The targets in the order of the ranking.
+pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
+    let Some(point) = analysis.points.first() else { return Vec::new() };
+    let row = |target: &andweorc_core::estimate::TargetSummary| {
+        let effect = target.effects_on(&point.name, Metric::Throughput).next_back()?;
+        let interval = match (effect.ci_low, effect.ci_high) {
+            (Some(low), Some(high)) => format!(" [{:.1}, {:.1}]", tenths(low), tenths(high)),
+            _ => " [one experiment]".to_owned(),
+        };
+        Some(Row {
+            target: printable(&target.name),
+            speedup: format!("{:.0} %", effect.speedup * 100.0),
+            change: format!("{:+.1} %{interval}", tenths(effect.effect_pct)),
+            verdict: match target.verdict {
+                Verdict::Matters => "matters",
+                Verdict::Hurts => "slows down",
+                Verdict::Nothing => "changes nothing",
+                Verdict::Inconclusive { .. } => "not known yet",
+            },
+        })
+    };
+    analysis.targets.iter().filter_map(row).collect()
+}
+
+/// A name without what could rule the terminal.
+pub(crate) fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,83 @@
+//! How a run ends.
+
+use crate::Project;
+use crate::common::{stderr, stdout};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::process::Stdio;
+use std::time::Duration;
+
+#[test]
+fn a_program_is_stopped_when_its_profile_has_its_end() {
+    let project = Project::new();
+    let output = project.run(&["--duration", "5s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!project.runs("pid"));
+    assert_eq!(stdout(&output).matches("1. span stock").count(), 1, "{}", stdout(&output));
+    let named = format!("profile: {}\n", project.out().display());
+    assert!(stderr(&output).contains(&named), "{}", stderr(&output));
+    let left: Vec<_> = project
+        .out()
+        .parent()
+        .unwrap()
+        .read_dir()
+        .unwrap()
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    assert_eq!(left.len(), 2, "the profile and the build: {left:?}");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_killed() {
+    let project = Project::new();
+    let output = project.run(&["--", "stubborn"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("did not end within 10 s after SIGTERM, and is killed"));
+    assert!(!project.runs("pid"));
+    assert!(stdout(&output).contains("1. span stock"));
+}
+
+#[test]
+fn a_program_that_fails_in_the_middle_is_reported_as_far_as_it_came() {
+    let project = Project::new();
+    let output = project.run(&["--", "ends", "crash"]);
+    assert_eq!(output.status.code(), Some(128 + Signal::SIGABRT as i32));
+    let said = stderr(&output);
+    assert!(said.contains("shop ended by itself (signal SIGABRT)"), "{said}");
+    assert!(stdout(&output).contains("span stock"), "{}", stdout(&output));
+}
+
+#[test]
+fn signals_end_load_and_program_and_what_was_measured_is_reported() {
+    let project = Project::new();
+    let load = "echo $$ >load; sleep 60";
+    let child = project
+        .command(&["--load", load, "--", "serve"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while project.read("target/andweorc/shop.jsonl").lines().count() < 15 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + Signal::SIGTERM as i32), "{}", stderr(&output));
+    assert!(!project.runs("load") && !project.runs("pid"));
+    assert!(stdout(&output).contains("span stock"), "{}", stdout(&output));
+}
+
+#[test]
+fn benches_and_tests_are_run_as_cargo_runs_them() {
+    let project = Project::new();
+    let output = project.run(&["--bench", "bench", "--", "a"]);
+    let out = stdout(&output);
+    assert!(out.contains(r#"args=["--bench", "a"] here=true"#), "{out}{}", stderr(&output));
+    let output = project.run(&["--test", "test", "--", "--nocapture"]);
+    let out = stdout(&output);
+    assert!(out.contains(r#"args=["--nocapture"] here=true"#), "{out}{}", stderr(&output));
+    let output = project.run(&["--bench", "test"]);
+    assert!(stderr(&output).contains("there is no bench `test`; there is bench"));
+    assert_eq!(project.run(&["--bench", "bench", "--test", "test"]).status.code(), Some(2));
+}
