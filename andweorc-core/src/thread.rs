@@ -87,7 +87,7 @@ enum Role {
     Outside,
     /// An entity: it polls a task, or it is a registered thread.
     Entity,
-    /// A worker whose last task just completed: the runtime wakes who joined it, in the task's name.
+    /// A worker whose last task just completed: the runtime wakes who joined it, in the task's name. Ends with that wake.
     Completed,
 }
 
@@ -259,6 +259,16 @@ pub fn entity_at(now: Real) -> Option<Virtual> {
             thread.account(now).map(|account| LEDGER.virtual_of(account, now))
         }
     })
+}
+
+/// The entity that runs on the calling thread has woken a task. If it was one that had just completed, that was its last act: whoever
+/// joined it. What comes next on this thread is not its doing.
+pub fn acted() {
+    with(|thread| {
+        if thread.role.get() == Role::Completed {
+            thread.set_role(Role::Outside);
+        }
+    });
 }
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
@@ -433,7 +443,11 @@ impl Poll {
     /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
     /// the task itself.
     pub fn waits(&self, wait: &Target) -> bool {
-        is_target(wait) || with(|thread| thread.waits.get())
+        with(|thread| {
+            let waits = is_target(wait) || thread.waits.get();
+            thread.waits.set(waits);
+            waits
+        })
     }
 
     /// Ends the poll, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.

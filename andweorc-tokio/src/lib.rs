@@ -23,5 +23,5 @@ pub use spawn::{spawn, spawn_blocking, spawn_on};
 /// Building tasks, as in `tokio::task`.
 pub mod task {
     pub use crate::join_set::JoinSet;
-    pub use crate::spawn::{Builder, spawn, spawn_blocking, spawn_local};
+    pub use crate::spawn::{Builder, spawn, spawn_blocking, spawn_local, yield_now};
 }

@@ -1,6 +1,6 @@
 //! The profiled future.
 
-use crate::wake::WakeCell;
+use crate::wake::{WakeCell, Yields};
 use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, target};
@@ -35,15 +35,18 @@ pin_project! {
 
     impl<F> PinnedDrop for Profiled<F> {
         fn drop(this: Pin<&mut Self>) {
-            let mut this = this.project();
-            // What a dropped task wakes (a sender's receiver, say) it wakes in its own name.
-            if let (Some(state), Some(_)) = (this.state.as_ref(), this.future.as_ref().get_ref()) {
-                let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
-                this.future.set(None);
-                scope.end(false);
-                if let Some((cell, _)) = &state.waker {
-                    cell.end_wait(clock::now());
-                }
+            let this = this.project();
+            let mut future = this.future;
+            if future.is_none() || !(this.state.is_some() || enabled()) {
+                return;
+            }
+            // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so it does who joins it.
+            let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
+            let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
+            future.set(None);
+            scope.end(true);
+            if let Some((cell, _)) = &state.waker {
+                cell.end_wait(clock::now());
             }
         }
     }
@@ -154,17 +157,19 @@ impl State {
         let ended = self.wait_ended(&cell, now);
         let mut scope = PollScope::begin(self.targets.task, from, ended);
         cell.set_taken(scope.taken(), false);
+        let yields = Yields::begin();
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
         let result = inner.poll(&mut Context::from_waker(&waker));
         if result.is_ready() {
             future.set(None);
         }
+        let yielded = yields.end();
         let waits = result.is_pending() && scope.waits(self.targets.wait);
         self.parked = scope.end(result.is_ready());
         self.parked_at = Some(clock::now());
         if result.is_pending() {
-            cell.set_taken(self.parked.taken, !tokio::task::coop::has_budget_remaining());
+            cell.set_taken(self.parked.taken, yielded);
             if waits {
                 cell.begin_wait(clock::now());
             }

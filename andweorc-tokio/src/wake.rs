@@ -8,15 +8,52 @@
 //! acquires in the poll. So the cell's own accesses are Relaxed, and a wake that races with the poll that takes its time is seen by the
 //! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
 //! [deferral](andweorc_core::defer) queue, which never drops one.
+//!
+//! A profiled future may be part of another one: a request of a connection, a task of a `LocalSet`. Its wake passes through the cell of
+//! the future around it, which is ready when its part is. So what has been held for the part is not held again for the whole
+//! (`PASSING`).
 
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, thread};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
+
+thread_local! {
+    /// While the calling thread passes on a wake of the world outside: when the future that it woke is ready.
+    static PASSING: Cell<Option<Virtual>> = const { Cell::new(None) };
+    /// The poll under way on the calling thread has yielded.
+    static YIELDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Tells the poll under way that its task, if it parks now, is woken by the runtime as soon as others had their turn.
+pub(crate) fn yields() {
+    YIELDED.set(true);
+}
+
+/// Whether a part of a poll yields. Polls nest: what the inner one says holds for the outer one too.
+#[derive(Debug)]
+pub(crate) struct Yields {
+    before: bool,
+}
+
+impl Yields {
+    /// A poll begins.
+    pub(crate) fn begin() -> Yields {
+        Yields { before: YIELDED.replace(false) }
+    }
+
+    /// It ends: whether its task will be woken by the runtime in its own name, since it yielded or used up its coop budget.
+    pub(crate) fn end(self) -> bool {
+        let yielded = YIELDED.get() || !tokio::task::coop::has_budget_remaining();
+        YIELDED.set(self.before || yielded);
+        yielded
+    }
+}
 
 /// What wakes write and polls take.
 #[derive(Debug)]
@@ -28,10 +65,12 @@ pub(crate) struct WakeCell {
     by_outside: AtomicI64,
     /// L of the task as it parked.
     taken: AtomicI64,
-    /// It parked because its coop budget was used up: the runtime will wake it, in its own name.
+    /// It parked because it yielded: the runtime will wake it, in its own name.
     yielded: AtomicBool,
     /// The deferral queue has it.
     held: AtomicBool,
+    /// Until when.
+    due: AtomicI64,
     /// The real time of the first wake since its last poll, twice, plus one if it came from outside.
     woken: AtomicI64,
     /// It is in a wait that is the target: `wait` has it.
@@ -48,6 +87,7 @@ impl WakeCell {
             taken: AtomicI64::new(taken.0),
             yielded: AtomicBool::new(false),
             held: AtomicBool::new(false),
+            due: AtomicI64::new(Virtual::NEVER.0),
             woken: AtomicI64::new(Real::NEVER.0),
             waits: AtomicBool::new(false),
             wait: Mutex::new(None),
@@ -114,16 +154,26 @@ impl WakeCell {
     /// Holds the task's wake until V gets to `due`.
     pub(crate) fn hold(self: &Arc<Self>, due: Virtual) {
         if !self.held.swap(true, Ordering::Relaxed) {
+            // Relaxed: read by who takes this out of the queue, whose lock orders the two.
+            self.due.store(due.0, Ordering::Relaxed);
             defer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
         }
+    }
+
+    /// Passes on a wake of the world outside, which makes the task ready at `ready`.
+    fn pass_on(&self, ready: Virtual) {
+        let before = PASSING.replace(Some(ready));
+        self.outer.wake_by_ref();
+        PASSING.set(before);
     }
 }
 
 impl defer::Held for WakeCell {
     fn release(self: Arc<Self>) {
+        let due = Virtual(self.due.load(Ordering::Relaxed));
         // Relaxed: a wake from here on holds the task anew, one from before is covered by this one.
         self.held.store(false, Ordering::Relaxed);
-        self.outer.wake_by_ref();
+        self.pass_on(due);
     }
 }
 
@@ -135,21 +185,29 @@ impl Wake for WakeCell {
     fn wake_by_ref(self: &Arc<Self>) {
         let now = clock::now();
         self.end_wait(now);
-        if let Some(waker) = thread::entity_at(now) {
+        if let Some(ready) = PASSING.get() {
+            self.woken.fetch_min((now.0 << 1) | 1, Ordering::Relaxed);
+            self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+            self.outer.wake_by_ref();
+        } else if let Some(waker) = thread::entity_at(now) {
             self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
             self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
+            self.outer.wake_by_ref();
+            thread::acted();
         } else if self.yielded.load(Ordering::Relaxed) {
             self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
             self.by_entity.fetch_min(i64::MIN, Ordering::Relaxed);
+            self.outer.wake_by_ref();
         } else {
             self.woken.fetch_min((now.0 << 1) | 1, Ordering::Relaxed);
             self.by_outside.fetch_min(now.0, Ordering::Relaxed);
             let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor());
             let due = now.less(taken);
             if LEDGER.early(due, now) > defer::LEAST {
-                return self.hold(due);
+                self.hold(due);
+            } else {
+                self.pass_on(due);
             }
         }
-        self.outer.wake_by_ref();
     }
 }
