@@ -10,10 +10,14 @@
 //!
 //! Not enabled, a wrapped poll costs one relaxed load and a branch.
 
+#[cfg(feature = "hyper")]
+pub mod hyper;
 mod join_set;
 mod profiled;
 pub mod runtime;
 mod spawn;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod wake;
 
 pub use join_set::JoinSet;
