@@ -56,7 +56,9 @@ pub use andweorc_macros::{main, test};
 pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
-pub use andweorc_tokio::{JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task};
+pub use andweorc_tokio::{
+    InProcess, JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task,
+};
 pub use andweorc_tracing::layer;
 pub use classic::{init, run_experiments, start_profiling};
 

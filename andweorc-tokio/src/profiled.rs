@@ -1,6 +1,7 @@
 //! The profiled future.
 
-use crate::wake::{WakeCell, Yields};
+use crate::parks::{InProcess, Listen, Unnamed};
+use crate::wake::WakeCell;
 use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, target};
@@ -156,20 +157,20 @@ impl State {
 
         let ended = self.wait_ended(&cell, now);
         let mut scope = PollScope::begin(self.targets.task, from, ended);
-        cell.set_taken(scope.taken(), false);
-        let yields = Yields::begin();
+        cell.set_taken(scope.taken(), Unnamed::Outside);
+        let listen = Listen::begin();
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
         let result = inner.poll(&mut Context::from_waker(&waker));
         if result.is_ready() {
             future.set(None);
         }
-        let yielded = yields.end();
+        let unnamed = listen.end();
         let waits = result.is_pending() && scope.waits(self.targets.wait);
         self.parked = scope.end(result.is_ready());
         self.parked_at = Some(clock::now());
         if result.is_pending() {
-            cell.set_taken(self.parked.taken, yielded);
+            cell.set_taken(self.parked.taken, unnamed);
             if waits {
                 cell.begin_wait(clock::now());
             }
@@ -230,6 +231,35 @@ pub trait Profile: Future + Sized {
     /// ```
     fn profiled(self, name: impl Into<Cow<'static, str>>) -> Profiled<Self> {
         Profiled::new(self, Kind::Name(name.into()))
+    }
+
+    /// Says that what this future waits for is in this program, although the wake will come from a socket: a socket, a pipe or a
+    /// Unix socket of which the program has the other end too, as when a test or a bench is its own client.
+    ///
+    /// andweorc can't see where a socket leads, and takes it for the world outside, which does not get faster when a part of
+    /// the program does: in an experiment such a wait is stretched. That is right for a client elsewhere, and bends the result when the client is a
+    /// profiled task that is delayed already. Mark the futures at both ends, inside of what is profiled, and as narrowly as possible, since timers
+    /// in a marked future are not stretched either. Parts of it that are [profiled](Profile::profiled) themselves are not concerned.
+    ///
+    /// A client in this program whose task is not profiled, or that is on threads of its own, is not delayed. It is as a client elsewhere:
+    /// mark nothing.
+    ///
+    /// ```
+    /// use andweorc_tokio::Profile;
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    /// use tokio::net::TcpStream;
+    ///
+    /// /// Spawned by `andweorc::spawn`, as is the client in this program.
+    /// async fn serve(mut socket: TcpStream) -> std::io::Result<()> {
+    ///     loop {
+    ///         let request = socket.read_u32().in_process().await?;
+    ///         socket.write_u32(request + 1).in_process().await?;
+    ///     }
+    /// }
+    /// # drop(serve);
+    /// ```
+    fn in_process(self) -> InProcess<Self> {
+        InProcess::new(self)
     }
 }
 

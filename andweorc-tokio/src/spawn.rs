@@ -77,13 +77,6 @@ where
     }
 }
 
-/// Lets other tasks run, as `tokio::task::yield_now` does, in a way that andweorc sees: with tokio's own, the wake looks like
-/// one of the world outside, and a task that yields is held back a little too long in an experiment.
-pub async fn yield_now() {
-    crate::wake::yields();
-    tokio::task::yield_now().await;
-}
-
 /// Spawns a task with a name of its own.
 ///
 /// ```

@@ -13,46 +13,20 @@
 //! the future around it, which is ready when its part is. So what has been held for the part is not held again for the whole
 //! (`PASSING`).
 
+use crate::parks::Unnamed;
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, thread};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 thread_local! {
-    /// While the calling thread passes on a wake of the world outside: when the future that it woke is ready.
-    static PASSING: Cell<Option<Virtual>> = const { Cell::new(None) };
-    /// The poll under way on the calling thread has yielded.
-    static YIELDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Tells the poll under way that its task, if it parks now, is woken by the runtime as soon as others had their turn.
-pub(crate) fn yields() {
-    YIELDED.set(true);
-}
-
-/// Whether a part of a poll yields. Polls nest: what the inner one says holds for the outer one too.
-#[derive(Debug)]
-pub(crate) struct Yields {
-    before: bool,
-}
-
-impl Yields {
-    /// A poll begins.
-    pub(crate) fn begin() -> Yields {
-        Yields { before: YIELDED.replace(false) }
-    }
-
-    /// It ends: whether its task will be woken by the runtime in its own name, since it yielded or used up its coop budget.
-    pub(crate) fn end(self) -> bool {
-        let yielded = YIELDED.get() || !tokio::task::coop::has_budget_remaining();
-        YIELDED.set(self.before || yielded);
-        yielded
-    }
+    /// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
+    static PASSING: Cell<Option<(Virtual, Cause)>> = const { Cell::new(None) };
 }
 
 /// What wakes write and polls take.
@@ -65,8 +39,8 @@ pub(crate) struct WakeCell {
     by_outside: AtomicI64,
     /// L of the task as it parked.
     taken: AtomicI64,
-    /// It parked because it yielded: the runtime will wake it, in its own name.
-    yielded: AtomicBool,
+    /// [`Unnamed`]: who wakes it, if nobody's name is on the wake.
+    unnamed: AtomicU8,
     /// The deferral queue has it.
     held: AtomicBool,
     /// Until when.
@@ -85,7 +59,7 @@ impl WakeCell {
             by_entity: AtomicI64::new(Virtual::NEVER.0),
             by_outside: AtomicI64::new(Real::NEVER.0),
             taken: AtomicI64::new(taken.0),
-            yielded: AtomicBool::new(false),
+            unnamed: AtomicU8::new(Unnamed::Outside as u8),
             held: AtomicBool::new(false),
             due: AtomicI64::new(Virtual::NEVER.0),
             woken: AtomicI64::new(Real::NEVER.0),
@@ -118,8 +92,13 @@ impl WakeCell {
     /// When and by whom the task was first woken since the last call.
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
         let woken = self.woken.swap(Real::NEVER.0, Ordering::Relaxed);
-        let by = if woken & 1 == 1 { Cause::Outside } else { Cause::Task };
-        (woken != Real::NEVER.0).then_some((Real(woken >> 1), by))
+        (woken != Real::NEVER.0).then_some((Real(woken >> 1), cause(woken)))
+    }
+
+    /// The task was woken at `now`; counted if it is the first time since its last poll.
+    fn set_woken(&self, now: Real, by: Cause) {
+        let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
+        self.woken.fetch_min(woken, Ordering::Relaxed);
     }
 
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
@@ -146,9 +125,9 @@ impl WakeCell {
     }
 
     /// The task runs, or parks, having taken this delay.
-    pub(crate) fn set_taken(&self, taken: Nanos, yielded: bool) {
+    pub(crate) fn set_taken(&self, taken: Nanos, unnamed: Unnamed) {
         self.taken.store(taken.0, Ordering::Relaxed);
-        self.yielded.store(yielded, Ordering::Relaxed);
+        self.unnamed.store(unnamed as u8, Ordering::Relaxed);
     }
 
     /// Holds the task's wake until V gets to `due`.
@@ -160,20 +139,51 @@ impl WakeCell {
         }
     }
 
-    /// Passes on a wake of the world outside, which makes the task ready at `ready`.
-    fn pass_on(&self, ready: Virtual) {
-        let before = PASSING.replace(Some(ready));
+    /// Passes on a wake that is in nobody's name, which makes the task ready at `ready`.
+    fn pass_on(&self, ready: Virtual, by: Cause) {
+        let before = PASSING.replace(Some((ready, by)));
         self.outer.wake_by_ref();
         PASSING.set(before);
     }
+
+    /// A wake with no entity on the waking thread.
+    fn wake_unnamed(self: &Arc<Self>, now: Real) {
+        let unnamed = Unnamed::from_number(self.unnamed.load(Ordering::Relaxed));
+        let ready = match unnamed {
+            Unnamed::Outside => {
+                self.set_woken(now, Cause::Outside);
+                self.by_outside.fetch_min(now.0, Ordering::Relaxed);
+                let due = now.less(Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor()));
+                if LEDGER.early(due, now) > defer::LEAST {
+                    self.hold(due);
+                } else {
+                    self.pass_on(due, Cause::Outside);
+                }
+                return;
+            }
+            // Whoever wrote into the socket had paid what it owed when it began to run: its virtual time is about V.
+            Unnamed::Program => LEDGER.virtual_now(now),
+            // Ready since it parked.
+            Unnamed::Runtime => Virtual(i64::MIN),
+        };
+        self.set_woken(now, Cause::Task);
+        self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+        self.pass_on(ready, Cause::Task);
+    }
+}
+
+/// Who woke, as [`WakeCell::woken`] has it.
+fn cause(woken: i64) -> Cause {
+    if woken & 1 == 1 { Cause::Outside } else { Cause::Task }
 }
 
 impl defer::Held for WakeCell {
     fn release(self: Arc<Self>) {
         let due = Virtual(self.due.load(Ordering::Relaxed));
+        let by = cause(self.woken.load(Ordering::Relaxed));
         // Relaxed: a wake from here on holds the task anew, one from before is covered by this one.
         self.held.store(false, Ordering::Relaxed);
-        self.pass_on(due);
+        self.pass_on(due, by);
     }
 }
 
@@ -185,29 +195,17 @@ impl Wake for WakeCell {
     fn wake_by_ref(self: &Arc<Self>) {
         let now = clock::now();
         self.end_wait(now);
-        if let Some(ready) = PASSING.get() {
-            self.woken.fetch_min((now.0 << 1) | 1, Ordering::Relaxed);
+        if let Some((ready, by)) = PASSING.get() {
+            self.set_woken(now, by);
             self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
             self.outer.wake_by_ref();
         } else if let Some(waker) = thread::entity_at(now) {
-            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
+            self.set_woken(now, Cause::Task);
             self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
             self.outer.wake_by_ref();
             thread::acted();
-        } else if self.yielded.load(Ordering::Relaxed) {
-            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
-            self.by_entity.fetch_min(i64::MIN, Ordering::Relaxed);
-            self.outer.wake_by_ref();
         } else {
-            self.woken.fetch_min((now.0 << 1) | 1, Ordering::Relaxed);
-            self.by_outside.fetch_min(now.0, Ordering::Relaxed);
-            let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor());
-            let due = now.less(taken);
-            if LEDGER.early(due, now) > defer::LEAST {
-                self.hold(due);
-            } else {
-                self.pass_on(due);
-            }
+            self.wake_unnamed(now);
         }
     }
 }

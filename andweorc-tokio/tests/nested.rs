@@ -8,10 +8,12 @@ use andweorc_core::time::Speedup;
 use andweorc_tokio::runtime::BuilderExt;
 use andweorc_tokio::{Profile, spawn, task};
 use std::future::Future;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -77,6 +79,44 @@ fn a_wait_that_is_the_target_is_not_stretched_for_what_is_around_it() {
     runtime.spawn(sleeps(Arc::clone(&nested)).profiled("nested: sleep").profiled("nested: around"));
     let [plain, nested] = rounds_meanwhile([plain, nested], || hold("nested: sleep"));
     assert!(plain >= 4 && nested * 4 >= plain * 3, "{plain} plain, {nested} nested");
+}
+
+#[test]
+fn a_wait_for_this_program_is_not_stretched() {
+    let runtime = runtime(1);
+    for _ in 0..3 {
+        runtime.spawn(sleeps(Arc::default()).profiled("in process: target"));
+    }
+    let [inside, outside] = [true, false].map(|in_process| {
+        let rounds = Arc::<AtomicU32>::default();
+        let (mut client, server) = std::os::unix::net::UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            let mut byte = [0];
+            while client.write_all(&byte).and_then(|()| client.read_exact(&mut byte)).is_ok() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        server.set_nonblocking(true).unwrap();
+        let counted = Arc::clone(&rounds);
+        let _guard = runtime.enter();
+        let mut server = tokio::net::UnixStream::from_std(server).unwrap();
+        let echo = async move {
+            loop {
+                let byte = if in_process {
+                    server.read_u8().in_process().await
+                } else {
+                    server.read_u8().await
+                };
+                server.write_u8(byte.unwrap()).await.unwrap();
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        drop(task::Builder::new().name("in process: echo").spawn(echo));
+        rounds
+    });
+    let [inside, outside] = rounds_meanwhile([inside, outside], || hold("in process: target"));
+    // The other end is a thread that is never delayed.
+    assert!(outside >= 4 && inside * 2 > outside * 3, "{inside} inside, {outside} outside");
 }
 
 /// The rounds that were counted while `f` ran.

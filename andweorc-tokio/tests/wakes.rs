@@ -398,6 +398,38 @@ fn timers_and_sockets_are_the_world_outside() {
     }
 }
 
+/// A task that reads from a socket into which another task writes, and then sleeps in a profiled part.
+#[test]
+fn a_socket_whose_ends_are_both_here() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut client =
+                tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let serve = async move {
+                socket.read_u8().await.unwrap();
+                sleep(WHILE).profiled("in process: timer").await;
+                socket.write_u8(b'y').await.unwrap();
+            };
+            let server = spawn("in process: server", serve.in_process().profiled("in process"));
+            sleep(WHILE).await;
+            let asks = async move {
+                client.write_u8(b'x').await.unwrap();
+                client.read_u8().in_process().await.unwrap();
+            };
+            spawn("in process: client", asks).await.unwrap();
+            server.await.unwrap();
+        });
+        only_for_tasks("in process: client");
+        only_for_outside("in process: timer");
+        for name in ["in process", "in process: server"] {
+            let (outside, by_task) = waited(name);
+            assert!(outside > 0 && by_task > 0, "{name}: {outside} ns outside, {by_task} tasks");
+        }
+    }
+}
+
 #[test]
 fn a_thread_counts_as_part_of_the_program_once_it_registered() {
     for runtime in runtimes() {
