@@ -85,6 +85,28 @@ fn answer(socket: &mut TcpStream) -> String {
     String::from_utf8(body).unwrap()
 }
 
+/// As `docs/services.md` shows it.
+#[tokio::test]
+async fn requests_are_named_by_their_route() {
+    use axum::Router;
+    use axum::extract::{MatchedPath, Request};
+    use axum::routing::get;
+    use tower_service::Service;
+
+    andweorc_core::thread::enable();
+    let layer = andweorc::tower::layer_by(|request: &Request| {
+        let route = request.extensions().get::<MatchedPath>();
+        route.map_or("other".to_owned(), |route| route.as_str().to_owned())
+    });
+    let mut service = Router::new().route("/article/{number}", get(async || "one")).layer(layer);
+    for path in ["/article/1", "/article/2", "/nowhere"] {
+        let request = Request::get(path).body(axum::body::Body::empty()).unwrap();
+        drop(service.call(request).await.unwrap());
+    }
+    let count = |name| andweorc_core::target::target(TargetKind::Task, name, None, None).count();
+    assert_eq!((count("/article/{number}"), count("other")), (2, 1));
+}
+
 #[test]
 fn requests_inside_of_axums_tasks_are_profiled() {
     let directory = tempfile::tempdir().unwrap();
