@@ -1,14 +1,14 @@
 //! The profiled future.
 
 use crate::parks::{InProcess, Listen, Unnamed};
-use crate::wake::WakeCell;
+use crate::wake::{WakeCell, is_early};
 use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Ended;
-use andweorc_core::{clock, defer, enabled};
+use andweorc_core::{clock, enabled};
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -145,7 +145,7 @@ impl State {
         let now = clock::now();
         cell.end_wait(now);
         let ready = deferred.min(cell.take_ready(parked));
-        if ready != Virtual::NEVER && LEDGER.early(ready, now) > defer::LEAST {
+        if ready != Virtual::NEVER && is_early(ready, now) {
             cell.hold(ready);
             self.ready = ready;
             return Poll::Pending;

@@ -29,6 +29,21 @@ thread_local! {
     static PASSING: Cell<Option<(Virtual, Cause)>> = const { Cell::new(None) };
 }
 
+/// Whether a task must be held that is ready at `ready`.
+///
+/// Never on a runtime whose clock is paused: while a task is held there is nothing to do, and such a clock runs ahead to the next timer,
+/// a timeout of the task that is held, say.
+pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
+    LEDGER.early(ready, now) > defer::LEAST && !clock_is_paused()
+}
+
+/// Whether tokio's clock stands still here.
+fn clock_is_paused() -> bool {
+    // Two looks at a clock that runs are never the same, and if they ever were, one wake would not be held.
+    let look = tokio::time::Instant::now();
+    look == tokio::time::Instant::now()
+}
+
 /// What wakes write and polls take.
 #[derive(Debug)]
 pub(crate) struct WakeCell {
@@ -154,7 +169,7 @@ impl WakeCell {
                 self.set_woken(now, Cause::Outside);
                 self.by_outside.fetch_min(now.0, Ordering::Relaxed);
                 let due = now.less(Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor()));
-                if LEDGER.early(due, now) > defer::LEAST {
+                if is_early(due, now) {
                     self.hold(due);
                 } else {
                     self.pass_on(due, Cause::Outside);

@@ -126,6 +126,37 @@ fn rounds_meanwhile(rounds: [Arc<AtomicU32>; 2], f: impl FnOnce()) -> [u32; 2] {
     [0, 1].map(|i| rounds[i].load(Ordering::SeqCst) - before[i])
 }
 
+#[test]
+fn a_paused_clock_does_not_run_ahead_of_what_is_held() {
+    let busy = runtime(1);
+    for _ in 0..3 {
+        busy.spawn(sleeps(Arc::default()).profiled("paused: target"));
+    }
+    let stop = Arc::new(AtomicU32::new(0));
+    let stopped = Arc::clone(&stop);
+    LazyLock::force(&EXPERIMENTER);
+    let paused = std::thread::spawn(move || {
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_all().start_paused(true).andweorc().build().unwrap();
+        runtime.block_on(async {
+            while stopped.load(Ordering::SeqCst) == 0 {
+                let waits = async {
+                    std::thread::sleep(Duration::from_millis(1));
+                    sleep(Duration::from_millis(10)).await;
+                };
+                let limit = Duration::from_millis(500);
+                let waited = tokio::time::timeout(limit, waits.profiled("paused: waits")).await;
+                waited.expect("nothing else is to be waited for");
+                // The target's wait lets D grow by as much as this takes.
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+    });
+    hold("paused: target");
+    stop.store(1, Ordering::SeqCst);
+    paused.join().unwrap();
+}
+
 fn waited(name: &str) -> [u64; 2] {
     let [outside, by_task, _] = target(TargetKind::Wait, name, None, None).waited_ns().unwrap();
     [outside, by_task]
