@@ -379,6 +379,19 @@ pub fn unparked() {
     });
 }
 
+/// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
+/// was idle: it owes nothing.
+pub fn in_pool() {
+    with(|thread| {
+        let now = clock::now();
+        if thread.hooked.replace(false)
+            && let Some(account) = thread.account(now)
+        {
+            LEDGER.idle(account, now - Real(0), now);
+        }
+    });
+}
+
 /// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join). What was owed and passed
 /// meanwhile is not paid again.
 pub fn blocked<R>(f: impl FnOnce() -> R) -> R {

@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
@@ -155,6 +155,34 @@ fn a_paused_clock_does_not_run_ahead_of_what_is_held() {
     hold("paused: target");
     stop.store(1, Ordering::SeqCst);
     paused.join().unwrap();
+}
+
+#[test]
+fn a_worker_that_went_to_the_pool_is_idle_there() {
+    let runtime = runtime(1);
+    for _ in 0..3 {
+        runtime.spawn(sleeps(Arc::default()).profiled("pool: target"));
+    }
+    let stop = Arc::new(AtomicU32::new(0));
+    let stopped = Arc::clone(&stop);
+    let late = runtime.spawn(async move {
+        let mut late = Duration::ZERO;
+        while stopped.load(Ordering::SeqCst) == 0 {
+            // This worker becomes a thread of the pool, and another one a worker.
+            spawn(async { tokio::task::block_in_place(|| ()) }).await.unwrap();
+            sleep(Duration::from_millis(20)).await;
+            let began = Instant::now();
+            task::spawn_blocking(|| ()).await.unwrap();
+            late += began.elapsed();
+        }
+        late
+    });
+    let began = Instant::now();
+    hold("pool: target");
+    stop.store(1, Ordering::SeqCst);
+    let late = runtime.block_on(late).unwrap();
+    // It would owe half of the time that it was idle.
+    assert!(late * 5 < began.elapsed(), "{late:?} of {:?}", began.elapsed());
 }
 
 fn waited(name: &str) -> [u64; 2] {
