@@ -53,7 +53,13 @@ pub use andweorc_core::settings::{SettingError, Settings};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
-pub use andweorc_tokio::{JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task};
+#[cfg(feature = "hyper")]
+pub use andweorc_tokio::hyper;
+#[cfg(feature = "tower")]
+pub use andweorc_tokio::tower;
+pub use andweorc_tokio::{
+    InProcess, JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task,
+};
 pub use andweorc_tracing::layer;
 pub use classic::{init, run_experiments, start_profiling};
 

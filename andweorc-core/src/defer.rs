@@ -18,7 +18,7 @@ use crate::fork::forked;
 #[cfg(not(loom))]
 use crate::pause;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::thread::{self, LEDGER};
+use crate::thread::LEDGER;
 use crate::time::{Nanos, Real, Virtual};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -127,7 +127,9 @@ pub(crate) fn release_due() {
     }
     Queue::publish_first(&entries);
     drop(entries);
-    due.into_iter().for_each(Entry::release);
+    for Entry { held, .. } in due {
+        held.release();
+    }
 }
 
 /// A worker that parked at `since` is busy again.
@@ -176,12 +178,6 @@ pub fn until(due: Virtual, held: Arc<dyn Held>) {
     }
 }
 
-impl Entry {
-    fn release(self) {
-        thread::deferred_until(self.due, || self.held.release());
-    }
-}
-
 impl Queue {
     fn new(running: bool) -> Queue {
         Queue { entries: Mutex::new(BinaryHeap::new()), earlier: Condvar::new(), running }
@@ -218,7 +214,7 @@ impl Queue {
                     drop(entries);
                     RELEASED.store(clock::now().0, SeqCst);
                     if let Some(entry) = entry {
-                        entry.release();
+                        entry.held.release();
                     }
                     return;
                 }

@@ -113,10 +113,8 @@ enum Role {
     Outside,
     /// An entity: it polls a task, or it is a registered thread.
     Entity,
-    /// A worker whose last task just completed: the runtime wakes who joined it, in the task's name.
+    /// A worker whose last task just completed: the runtime wakes who joined it, in the task's name. Ends with that wake.
     Completed,
-    /// The deferral queue, which passes on a wake that was held until this virtual time.
-    Deferral(Virtual),
 }
 
 /// The calling thread's state. Plain cells without a destructor, so that a signal handler may read them.
@@ -289,11 +287,20 @@ pub fn virtual_at(now: Real) -> Virtual {
 pub fn entity_at(now: Real) -> Option<Virtual> {
     with(|thread| match thread.role.get() {
         Role::Outside => None,
-        Role::Deferral(due) => Some(due),
         Role::Entity | Role::Completed => {
             thread.account(now).map(|account| LEDGER.virtual_of(account, now))
         }
     })
+}
+
+/// The entity that runs on the calling thread has woken a task. If it was one that had just completed, that was its last act: whoever
+/// joined it. What comes next on this thread is not its doing.
+pub fn acted() {
+    with(|thread| {
+        if thread.role.get() == Role::Completed {
+            thread.set_role(Role::Outside);
+        }
+    });
 }
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
@@ -420,6 +427,19 @@ pub fn unparked() {
     });
 }
 
+/// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
+/// was idle: it owes nothing.
+pub fn in_pool() {
+    with(|thread| {
+        let now = clock::now();
+        if thread.hooked.replace(false)
+            && let Some(account) = thread.account(now)
+        {
+            LEDGER.idle(account, now - Real(0), now);
+        }
+    });
+}
+
 /// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join). What was owed and passed
 /// meanwhile is not paid again.
 pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
@@ -435,14 +455,6 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
         }
     });
     result
-}
-
-/// Runs `f`, which passes on a wake that was held until `due`, in the name of who was held. A profiled task around it was not held for
-/// itself: taken for a wake from outside, this one would be stretched a second time.
-pub(crate) fn deferred_until(due: Virtual, f: impl FnOnce()) {
-    let before = THREAD.with(|thread| thread.role.replace(Role::Deferral(due)));
-    f();
-    THREAD.with(|thread| thread.role.set(before));
 }
 
 /// A poll of a task on the calling thread: while it lives the thread is an entity.
@@ -492,7 +504,11 @@ impl Poll {
     /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
     /// the task itself.
     pub fn waits(&self, wait: &Target) -> bool {
-        is_target(wait) || with(|thread| thread.waits.get())
+        with(|thread| {
+            let waits = is_target(wait) || thread.waits.get();
+            thread.waits.set(waits);
+            waits
+        })
     }
 
     /// Ends the poll, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.

@@ -4,6 +4,27 @@
 //! `--cfg loom`.
 #![cfg(loom)]
 
+/// As in `andweorc-tokio`, without tokio.
+mod parks {
+    #[derive(Clone, Copy)]
+    #[allow(dead_code, reason = "these wakes are all from outside, or in a name")]
+    pub(crate) enum Unnamed {
+        Outside,
+        Program,
+        Runtime,
+    }
+
+    impl Unnamed {
+        pub(crate) fn from_number(_: u8) -> Unnamed {
+            Unnamed::Outside
+        }
+    }
+
+    pub(crate) fn clock_is_paused() -> bool {
+        false
+    }
+}
+
 #[path = "../../andweorc-tokio/src/wake.rs"]
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;

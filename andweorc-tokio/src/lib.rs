@@ -10,18 +10,25 @@
 //!
 //! Not enabled, a wrapped poll costs one relaxed load and a branch.
 
+#[cfg(feature = "hyper")]
+pub mod hyper;
 mod join_set;
+mod parks;
 mod profiled;
 pub mod runtime;
 mod spawn;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod wake;
 
 pub use join_set::JoinSet;
+pub use parks::InProcess;
 pub use profiled::{Profile, Profiled};
 pub use spawn::{spawn, spawn_blocking, spawn_on};
 
 /// Building tasks, as in `tokio::task`.
 pub mod task {
     pub use crate::join_set::JoinSet;
+    pub use crate::parks::yield_now;
     pub use crate::spawn::{Builder, spawn, spawn_blocking, spawn_local};
 }

@@ -1,13 +1,14 @@
 //! The profiled future.
 
-use crate::wake::WakeCell;
+use crate::parks::{InProcess, Listen, Unnamed};
+use crate::wake::{WakeCell, is_early};
 use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Ended;
-use andweorc_core::{clock, defer, enabled};
+use andweorc_core::{clock, enabled};
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,15 +36,18 @@ pin_project! {
 
     impl<F> PinnedDrop for Profiled<F> {
         fn drop(this: Pin<&mut Self>) {
-            let mut this = this.project();
-            // What a dropped task wakes (a sender's receiver, say) it wakes in its own name.
-            if let (Some(state), Some(_)) = (this.state.as_ref(), this.future.as_ref().get_ref()) {
-                let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
-                this.future.set(None);
-                scope.end(false);
-                if let Some((cell, _)) = &state.waker {
-                    cell.end_wait(clock::now());
-                }
+            let this = this.project();
+            let mut future = this.future;
+            if future.is_none() || !(this.state.is_some() || enabled()) {
+                return;
+            }
+            // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so it does who joins it.
+            let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
+            let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
+            future.set(None);
+            scope.end(true);
+            if let Some((cell, _)) = &state.waker {
+                cell.end_wait(clock::now());
             }
         }
     }
@@ -141,7 +145,7 @@ impl State {
         let now = clock::now();
         cell.end_wait(now);
         let ready = deferred.min(cell.take_ready(parked));
-        if ready != Virtual::NEVER && LEDGER.early(ready, now) > defer::LEAST {
+        if ready != Virtual::NEVER && is_early(ready, now) {
             cell.hold(ready);
             self.ready = ready;
             return Poll::Pending;
@@ -153,13 +157,15 @@ impl State {
 
         let ended = self.wait_ended(&cell, now);
         let mut scope = PollScope::begin(self.targets.task, from, ended);
-        cell.set_taken(scope.taken(), false);
+        cell.set_taken(scope.taken(), Unnamed::Outside);
+        let listen = Listen::begin();
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
         let result = inner.poll(&mut Context::from_waker(&waker));
         if result.is_ready() {
             future.set(None);
         }
+        let unnamed = listen.end();
         let waits = result.is_pending() && scope.waits(self.targets.wait);
         let ended = scope.end(result.is_ready());
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
@@ -168,7 +174,7 @@ impl State {
             self.parked_at = Some(clock::now());
         }
         if result.is_pending() {
-            cell.set_taken(self.parked.taken, !tokio::task::coop::has_budget_remaining());
+            cell.set_taken(self.parked.taken, unnamed);
             if waits {
                 cell.begin_wait(clock::now());
             }
@@ -228,6 +234,35 @@ pub trait Profile: Future + Sized {
     /// ```
     fn profiled(self, name: impl Into<Cow<'static, str>>) -> Profiled<Self> {
         Profiled::new(self, Kind::Name(name.into()))
+    }
+
+    /// Says that what this future waits for is in this program, although the wake will come from a socket: a socket, a pipe or a
+    /// Unix socket of which the program has the other end too, as when a test or a bench is its own client.
+    ///
+    /// andweorc can't see where a socket leads, and takes it for the world outside, which does not get faster when a part of
+    /// the program does: in an experiment such a wait is stretched. That is right for a client elsewhere, and bends the result when the client is a
+    /// profiled task that is delayed already. Mark the futures at both ends, inside of what is profiled, and as narrowly as possible, since timers
+    /// in a marked future are not stretched either. Parts of it that are [profiled](Profile::profiled) themselves are not concerned.
+    ///
+    /// A client in this program whose task is not profiled, or that is on threads of its own, is not delayed. It is as a client elsewhere:
+    /// mark nothing.
+    ///
+    /// ```
+    /// use andweorc_tokio::Profile;
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    /// use tokio::net::TcpStream;
+    ///
+    /// /// Spawned by `andweorc::spawn`, as is the client in this program.
+    /// async fn serve(mut socket: TcpStream) -> std::io::Result<()> {
+    ///     loop {
+    ///         let request = socket.read_u32().in_process().await?;
+    ///         socket.write_u32(request + 1).in_process().await?;
+    ///     }
+    /// }
+    /// # drop(serve);
+    /// ```
+    fn in_process(self) -> InProcess<Self> {
+        InProcess::new(self)
     }
 }
 

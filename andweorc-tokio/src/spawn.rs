@@ -70,6 +70,7 @@ where
     let born = enabled().then(|| thread::virtual_at(clock::now()));
     move || {
         let Some(born) = born else { return f() };
+        thread::in_pool();
         let mut scope = Poll::begin(kind.targets().task, born, None);
         let result = f();
         scope.end(true);

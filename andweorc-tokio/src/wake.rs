@@ -9,18 +9,37 @@
 //! for another), and a wake that races with the poll that takes its time is seen by the
 //! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
 //! [deferral](andweorc_core::defer) queue, which never drops one.
+//!
+//! A profiled future may be part of another one: a request of a connection, a task of a `LocalSet`. Its wake passes through the cell of
+//! the future around it, which is ready when its part is. So what has been held for the part is not held again for the whole
+//! (`PASSING`).
 
+use crate::parks::{Unnamed, clock_is_paused};
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, thread};
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::cell::Cell;
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
+
+thread_local! {
+    /// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
+    static PASSING: Cell<Option<(Virtual, Cause)>> = const { Cell::new(None) };
+}
+
+/// Whether a task must be held that is ready at `ready`.
+///
+/// Never on a runtime whose clock is paused: while a task is held there is nothing to do, and such a clock runs ahead to the next timer,
+/// a timeout of the task that is held, say.
+pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
+    LEDGER.early(ready, now) > defer::LEAST && !clock_is_paused()
+}
 
 /// What wakes write and polls take.
 #[derive(Debug)]
@@ -32,10 +51,12 @@ pub(crate) struct WakeCell {
     by_outside: AtomicI64,
     /// L of the task as it parked.
     taken: AtomicI64,
-    /// It parked because its coop budget was used up: the runtime will wake it, in its own name.
-    yielded: AtomicBool,
+    /// [`Unnamed`]: who wakes it, if nobody's name is on the wake.
+    unnamed: AtomicU8,
     /// The deferral queue has it.
     held: AtomicBool,
+    /// Until when.
+    due: AtomicI64,
     /// The real time of the first wake since its last poll, twice, plus one if it came from outside.
     woken: AtomicI64,
     /// It is in a wait that is the target: `wait` has it.
@@ -50,8 +71,9 @@ impl WakeCell {
             by_entity: AtomicI64::new(Virtual::NEVER.0),
             by_outside: AtomicI64::new(Real::NEVER.0),
             taken: AtomicI64::new(taken.0),
-            yielded: AtomicBool::new(false),
+            unnamed: AtomicU8::new(Unnamed::Outside as u8),
             held: AtomicBool::new(false),
+            due: AtomicI64::new(Virtual::NEVER.0),
             woken: AtomicI64::new(Real::NEVER.0),
             waits: AtomicBool::new(false),
             wait: Mutex::new(None),
@@ -82,8 +104,13 @@ impl WakeCell {
     /// When and by whom the task was first woken since the last call.
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
         let woken = self.woken.swap(Real::NEVER.0, Ordering::Relaxed);
-        let by = if woken & 1 == 1 { Cause::Outside } else { Cause::Task };
-        (woken != Real::NEVER.0).then_some((Real(woken >> 1), by))
+        (woken != Real::NEVER.0).then_some((Real(woken >> 1), cause(woken)))
+    }
+
+    /// The task was woken at `now`; counted if it is the first time since its last poll.
+    fn set_woken(&self, now: Real, by: Cause) {
+        let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
+        self.woken.fetch_min(woken, Ordering::Relaxed);
     }
 
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
@@ -111,9 +138,9 @@ impl WakeCell {
     }
 
     /// The task runs, or parks, having taken this delay.
-    pub(crate) fn set_taken(&self, taken: Nanos, yielded: bool) {
+    pub(crate) fn set_taken(&self, taken: Nanos, unnamed: Unnamed) {
         self.taken.store(taken.0, Ordering::Relaxed);
-        self.yielded.store(yielded, Ordering::Relaxed);
+        self.unnamed.store(unnamed as u8, Ordering::Relaxed);
     }
 
     /// Holds the task's wake until V gets to `due`.
@@ -121,16 +148,57 @@ impl WakeCell {
         // AcqRel: a wake that finds the task held is passed on by the release that follows. What was done before it must be seen by the
         // poll after that.
         if !self.held.swap(true, Ordering::AcqRel) {
+            // Relaxed: read by who takes this out of the queue, whose lock orders the two.
+            self.due.store(due.0, Ordering::Relaxed);
             defer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
         }
     }
+
+    /// Passes on a wake that is in nobody's name, which makes the task ready at `ready`.
+    fn pass_on(&self, ready: Virtual, by: Cause) {
+        let before = PASSING.replace(Some((ready, by)));
+        self.outer.wake_by_ref();
+        PASSING.set(before);
+    }
+
+    /// A wake with no entity on the waking thread.
+    fn wake_unnamed(self: &Arc<Self>, now: Real) {
+        let unnamed = Unnamed::from_number(self.unnamed.load(Ordering::Relaxed));
+        let ready = match unnamed {
+            Unnamed::Outside => {
+                self.set_woken(now, Cause::Outside);
+                self.by_outside.fetch_min(now.0, Ordering::Relaxed);
+                let due = now.less(Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor()));
+                if is_early(due, now) {
+                    self.hold(due);
+                } else {
+                    self.pass_on(due, Cause::Outside);
+                }
+                return;
+            }
+            // Whoever wrote into the socket had paid what it owed when it began to run: its virtual time is about V.
+            Unnamed::Program => LEDGER.virtual_now(now),
+            // Ready since it parked.
+            Unnamed::Runtime => Virtual(i64::MIN),
+        };
+        self.set_woken(now, Cause::Task);
+        self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+        self.pass_on(ready, Cause::Task);
+    }
+}
+
+/// Who woke, as [`WakeCell::woken`] has it.
+fn cause(woken: i64) -> Cause {
+    if woken & 1 == 1 { Cause::Outside } else { Cause::Task }
 }
 
 impl defer::Held for WakeCell {
     fn release(self: Arc<Self>) {
+        let due = Virtual(self.due.load(Ordering::Relaxed));
+        let by = cause(self.woken.load(Ordering::Relaxed));
         // A wake from here on holds the task anew, one from before is covered by this one. AcqRel: pairs with `hold`.
         self.held.swap(false, Ordering::AcqRel);
-        self.outer.wake_by_ref();
+        self.pass_on(due, by);
     }
 }
 
@@ -143,21 +211,17 @@ impl Wake for WakeCell {
         thread::pay_before_acting();
         let now = clock::now();
         self.end_wait(now);
-        if let Some(waker) = thread::entity_at(now) {
-            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
+        if let Some((ready, by)) = PASSING.get() {
+            self.set_woken(now, by);
+            self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+            self.outer.wake_by_ref();
+        } else if let Some(waker) = thread::entity_at(now) {
+            self.set_woken(now, Cause::Task);
             self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
-        } else if self.yielded.load(Ordering::Relaxed) {
-            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
-            self.by_entity.fetch_min(i64::MIN, Ordering::Relaxed);
+            self.outer.wake_by_ref();
+            thread::acted();
         } else {
-            self.woken.fetch_min((now.0 << 1) | 1, Ordering::Relaxed);
-            self.by_outside.fetch_min(now.0, Ordering::Relaxed);
-            let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor());
-            let due = now.less(taken);
-            if LEDGER.early(due, now) > defer::LEAST {
-                return self.hold(due);
-            }
+            self.wake_unnamed(now);
         }
-        self.outer.wake_by_ref();
     }
 }

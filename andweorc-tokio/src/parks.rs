@@ -1,0 +1,126 @@
+//! How the poll under way says what will end its wait, where the wake itself does not tell: no task runs on the thread that wakes.
+
+use pin_project_lite::pin_project;
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Who wakes, when no task runs where the wake comes from. What a poll says last is not what counts, but the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Unnamed {
+    /// A timer, or a socket to another program.
+    Outside,
+    /// A socket of which this program has the other end too.
+    Program,
+    /// The runtime, as soon as others had their turn.
+    Runtime,
+}
+
+impl Unnamed {
+    /// From its number.
+    pub(crate) fn from_number(number: u8) -> Unnamed {
+        match number {
+            2 => Unnamed::Runtime,
+            1 => Unnamed::Program,
+            _ => Unnamed::Outside,
+        }
+    }
+}
+
+/// Whether tokio's clock stands still here.
+pub(crate) fn clock_is_paused() -> bool {
+    // Two looks at a clock that runs are never the same, and if they ever were, one wake would not be held.
+    let look = tokio::time::Instant::now();
+    look == tokio::time::Instant::now()
+}
+
+thread_local! {
+    static SAID: Cell<Unnamed> = const { Cell::new(Unnamed::Outside) };
+}
+
+/// Says it of the poll under way.
+pub(crate) fn say(unnamed: Unnamed) {
+    SAID.set(SAID.get().max(unnamed));
+}
+
+/// Listens to what a poll says. Polls nest, and what a profiled part says is of its own wait: its waker tells the one around it.
+#[derive(Debug)]
+pub(crate) struct Listen {
+    before: Unnamed,
+}
+
+impl Listen {
+    /// The poll begins.
+    pub(crate) fn begin() -> Listen {
+        Listen { before: SAID.replace(Unnamed::Outside) }
+    }
+
+    /// It ends, and said this.
+    pub(crate) fn end(self) -> Unnamed {
+        if !tokio::task::coop::has_budget_remaining() {
+            say(Unnamed::Runtime);
+        }
+        SAID.replace(self.before)
+    }
+}
+
+pin_project! {
+    /// A future that waits for sockets of which this program has both ends. See [`Profile::in_process`](crate::Profile::in_process).
+    #[derive(Debug)]
+    pub struct InProcess<F> {
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F> InProcess<F> {
+    pub(crate) fn new(future: F) -> InProcess<F> {
+        InProcess { future }
+    }
+}
+
+impl<F: Future> Future for InProcess<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let poll = self.project().future.poll(cx);
+        if poll.is_pending() {
+            say(Unnamed::Program);
+        }
+        poll
+    }
+}
+
+/// Lets other tasks run, as `tokio::task::yield_now` does, in a way that andweorc sees: with tokio's own, the wake looks like
+/// one of the world outside, and a task that yields is held back a little too long in an experiment.
+pub async fn yield_now() {
+    say(Unnamed::Runtime);
+    tokio::task::yield_now().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_poll_has_its_own_say() {
+        let outer = Listen::begin();
+        say(Unnamed::Program);
+        let inner = Listen::begin();
+        say(Unnamed::Runtime);
+        say(Unnamed::Program);
+        assert_eq!(inner.end(), Unnamed::Runtime);
+        let silent = Listen::begin();
+        assert_eq!(silent.end(), Unnamed::Outside);
+        assert_eq!(outer.end(), Unnamed::Program);
+    }
+
+    #[test]
+    fn numbers_come_back() {
+        for unnamed in [Unnamed::Outside, Unnamed::Program, Unnamed::Runtime] {
+            assert_eq!(Unnamed::from_number(unnamed as u8), unnamed);
+        }
+    }
+}
