@@ -36,6 +36,7 @@
 //! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest |
 //! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans |
 //! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
+//! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
 //!
 //! The same in code: [`Settings`] and [`Session`].
 

@@ -1,11 +1,36 @@
 //! The clocks that andweorc reads.
 
 use crate::time::{Nanos, Real};
-use libc::{
-    CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec,
-};
+#[cfg(not(loom))]
+use libc::CLOCK_MONOTONIC;
+use libc::{CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec};
+
+#[cfg(loom)]
+thread_local! {
+    // All threads of a model are one of the system's.
+    static NOW: std::cell::Cell<Real> = const { std::cell::Cell::new(Real(0)) };
+}
+
+/// Real time now: the model's clock, which stands still but for [`advance`].
+#[cfg(loom)]
+pub fn now() -> Real {
+    NOW.get()
+}
+
+/// Moves the model's clock on.
+#[cfg(loom)]
+pub(crate) fn advance(by: Nanos) {
+    NOW.set(NOW.get() + by);
+}
+
+/// Sets the model's clock, at the begin of each run.
+#[cfg(loom)]
+pub fn set(now: Real) {
+    NOW.set(now);
+}
 
 /// Real time now. About 25 ns: the kernel answers from shared memory.
+#[cfg(not(loom))]
 pub fn now() -> Real {
     Real(read(CLOCK_MONOTONIC))
 }

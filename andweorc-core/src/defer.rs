@@ -8,16 +8,24 @@
 //! The thread comes back late from its sleep, and what is late would be lost to the task. It measures by how much it is late
 //! and gets up that much earlier (`Lead`).
 //!
+//! While all workers are busy, nothing gets to run between two polls anyway: then a worker releases what is due at the end of each poll, and the
+//! thread sleeps on. Without that it took a tenth of the processors from a service at its limit, where one wake after the other is held.
+//!
 //! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once.
 
 use crate::clock;
+use crate::fork::forked;
+#[cfg(not(loom))]
 use crate::pause;
-use crate::thread::LEDGER;
-use crate::time::{Nanos, Virtual};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::thread::{self, LEDGER};
+use crate::time::{Nanos, Real, Virtual};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
-use std::thread;
+#[cfg(not(loom))]
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, PoisonError};
 
 /// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest, which is shorter than it would be
 /// late after another wake.
@@ -61,64 +69,168 @@ struct Queue {
     running: bool,
 }
 
+#[cfg(not(loom))]
 static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
     let (sender, receiver) = std::sync::mpsc::channel::<Arc<Queue>>();
-    let spawned = thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
+    let spawned = std::thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
         if let Ok(queue) = receiver.recv() {
             queue.run();
         }
     });
-    let queue = Arc::new(Queue {
-        entries: Mutex::default(),
-        earlier: Condvar::new(),
-        running: spawned.is_ok(),
-    });
+    let queue = Arc::new(Queue::new(spawned.is_ok()));
     // A failed send means that there is no thread, which `running` says already.
     drop(sender.send(Arc::clone(&queue)));
     queue
 });
 
+/// When the thread last released something, real ns.
+static RELEASED: AtomicI64 = AtomicI64::new(i64::MIN);
+
+/// How long a released wake takes on average to get an idle worker going, ns.
+static HANDOFF: AtomicI64 = AtomicI64::new(0);
+
+/// Workers that are idle.
+static IDLE: AtomicUsize = AtomicUsize::new(0);
+
+/// Workers tell when they are idle.
+static HOOKED: AtomicBool = AtomicBool::new(false);
+
+/// How long the thread leaves it to busy workers to release what is due. One that is in a poll for longer could not run it anyway, but a
+/// runtime without hooks may have idle workers that nobody knows of.
+const BUSY: Nanos = Nanos::from_millis(4);
+
+/// When the first of the queue is due, virtual ns; [`Virtual::NEVER`] when it is empty.
+static FIRST: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
+
+/// A worker is idle from now on: the thread releases in time what it may run.
+pub(crate) fn worker_parked() {
+    HOOKED.store(true, SeqCst);
+    IDLE.fetch_add(1, SeqCst);
+    if FIRST.load(SeqCst) != Virtual::NEVER.0 {
+        QUEUE.earlier.notify_one();
+    }
+}
+
+/// Releases what is due. A busy worker calls this between two polls: nobody could run it earlier, and the thread would only take
+/// processor time from who works.
+pub(crate) fn release_due() {
+    // Relaxed: what is pushed at this moment is released at the next poll.
+    let first = Virtual(FIRST.load(Relaxed));
+    if first == Virtual::NEVER || LEDGER.early(first, clock::now()) > Nanos::ZERO {
+        return;
+    }
+    let mut entries = QUEUE.lock();
+    let now = clock::now();
+    let mut due = Vec::new();
+    while entries.peek().is_some_and(|first| LEDGER.early(first.due, now) <= Nanos::ZERO) {
+        due.extend(entries.pop());
+    }
+    Queue::publish_first(&entries);
+    drop(entries);
+    due.into_iter().for_each(Entry::release);
+}
+
+/// A worker that parked at `since` is busy again.
+pub(crate) fn worker_unparked(since: Real, now: Real) {
+    IDLE.fetch_sub(1, SeqCst);
+    let released = RELEASED.load(SeqCst);
+    let took = Nanos(now.0.saturating_sub(released));
+    // Another wake may have got it going: then the mean takes in a time that is somewhat wrong, once.
+    if released > since.0 && took < Lead::MOST {
+        let mean = HANDOFF.load(SeqCst);
+        HANDOFF.store(mean + (took.0 - mean) / 16, SeqCst);
+    }
+}
+
+/// By how much a wake is released early so that its task runs in time.
+fn handoff() -> Nanos {
+    Nanos(if IDLE.load(SeqCst) > 0 { HANDOFF.load(SeqCst) } else { 0 })
+}
+
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref QUEUE: Queue = Queue::new(true);
+}
+
+/// What the thread of the queue does, once: for models, which have a thread of their own.
+#[cfg(loom)]
+pub fn release_one() {
+    QUEUE.release_one(&mut Lead::default());
+}
+
 /// Releases `held` once V has got to `due`.
 pub fn until(due: Virtual, held: Arc<dyn Held>) {
-    let queue = &*QUEUE;
-    if !queue.running {
+    // In a child of fork nobody would pass it on.
+    if forked() || !QUEUE.running {
         held.release();
         return;
     }
-    let mut entries = queue.entries.lock().unwrap_or_else(PoisonError::into_inner);
-    let first = entries.peek().is_none_or(|first| due < first.due);
+    let queue = &*QUEUE;
+    let mut entries = queue.lock();
+    let (empty, first) = (entries.is_empty(), entries.peek().is_none_or(|first| due < first.due));
     entries.push(Entry { due, held });
+    Queue::publish_first(&entries);
     drop(entries);
-    if first {
+    if empty || (first && IDLE.load(SeqCst) > 0) {
         queue.earlier.notify_one();
     }
 }
 
+impl Entry {
+    fn release(self) {
+        thread::deferred_until(self.due, || self.held.release());
+    }
+}
+
 impl Queue {
+    fn new(running: bool) -> Queue {
+        Queue { entries: Mutex::new(BinaryHeap::new()), earlier: Condvar::new(), running }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish_first(entries: &BinaryHeap<Entry>) {
+        FIRST.store(entries.peek().map_or(Virtual::NEVER, |first| first.due).0, SeqCst);
+    }
+
+    #[cfg(not(loom))]
     fn run(&self) -> ! {
         pause::without_slack();
         let mut lead = Lead::default();
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            self.release_one(&mut lead);
+        }
+    }
+
+    /// Sleeps until the first is due, and releases it.
+    fn release_one(&self, lead: &mut Lead) {
+        let mut entries = self.lock();
         loop {
             let now = clock::now();
             let left = entries.peek().map(|first| LEDGER.early(first.due, now));
             entries = match left {
                 None => self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner),
-                Some(left) if left <= lead.nearest() => {
+                Some(left) if left <= lead.nearest() + handoff() => {
                     let entry = entries.pop();
+                    Queue::publish_first(&entries);
                     drop(entries);
+                    RELEASED.store(clock::now().0, SeqCst);
                     if let Some(entry) = entry {
-                        entry.held.release();
+                        entry.release();
                     }
-                    self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+                    return;
                 }
                 Some(left) => {
-                    let sleep = (left - lead.0).max(Nanos(1));
+                    let busy = HOOKED.load(SeqCst) && IDLE.load(SeqCst) == 0;
+                    let in_time = (left - lead.0 - handoff()).max(Nanos(1));
+                    let sleep = if busy { in_time.max(BUSY) } else { in_time };
                     let (guard, timeout) = self
                         .earlier
                         .wait_timeout(entries, sleep.to_duration())
                         .unwrap_or_else(PoisonError::into_inner);
-                    if timeout.timed_out() {
+                    if timeout.timed_out() && !busy {
                         lead.measured(clock::now() - (now + sleep));
                     }
                     guard

@@ -35,16 +35,17 @@
 //! inside the target; `since` serves as a sequence number (`Ledger::taken_inside`). D itself only rises, by `fetch_max`.
 //! All accesses are SeqCst but for those that say otherwise.
 
+use crate::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
+};
+use crate::sync::{Mutex, MutexGuard, const_fn};
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use crossbeam_utils::CachePadded;
 use std::collections::BTreeMap;
-use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
-};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 /// How many threads can have an account at once. A thread beyond that is not delayed, and the run says so.
-pub const ACCOUNTS: usize = 256;
+pub const ACCOUNTS: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// `since` of a thread that is not inside the target.
 const OUTSIDE: i64 = i64::MIN;
@@ -68,6 +69,8 @@ pub struct Ledger {
     experiment: AtomicU32,
     /// When that experiment ended, or [`RUNNING`]; nothing is credited past it.
     ended: AtomicI64,
+    /// Nothing is credited past it. See [`Ledger::known_until`].
+    known: AtomicI64,
     /// D when the running experiment began: nobody owes older debts.
     floor: AtomicI64,
     /// Accounts below this index were open at some time.
@@ -142,21 +145,24 @@ impl Default for Ledger {
 }
 
 impl Ledger {
+    const_fn! {
     /// A ledger on which nobody owes anything.
-    pub const fn new() -> Ledger {
+    pub fn new() -> Ledger {
         Ledger {
             owed: CachePadded::new(AtomicI64::new(0)),
             inside: CachePadded::new(AtomicUsize::new(0)),
             speedup: AtomicU32::new(0),
             experiment: AtomicU32::new(0),
             ended: AtomicI64::new(i64::MIN),
+            known: AtomicI64::new(Real::NEVER.0),
             floor: AtomicI64::new(0),
             opened: AtomicUsize::new(0),
             lines: Mutex::new(BTreeMap::new()),
             top_line: AtomicI64::new(NO_LINE),
             slope: AtomicU32::new(0),
-            accounts: [const { CachePadded::new(Account::closed()) }; ACCOUNTS],
+            accounts: closed_accounts(),
         }
+    }
     }
 
     /// Begins an experiment with this speedup and returns D. What is still owed from earlier ones is forgiven. The one
@@ -171,15 +177,43 @@ impl Ledger {
         owed
     }
 
-    /// Ends the experiment and returns D. What is inside the target is credited up to `now` and no further.
+    /// Ends the experiment and returns D. What is inside the target is credited up to `now` and no further. Nothing happens when it has
+    /// ended already.
     pub fn end(&self, now: Real) -> Nanos {
         let mut lines = self.lines();
-        self.owed.fetch_max(self.owed(now).0, SeqCst);
-        lines.clear();
-        self.publish_top(&lines);
-        self.speedup.store(0, SeqCst);
-        self.ended.store(now.0, SeqCst);
+        if self.ended.load(SeqCst) == RUNNING {
+            self.owed.fetch_max(self.owed(now).0, SeqCst);
+            lines.clear();
+            self.publish_top(&lines);
+            self.speedup.store(0, SeqCst);
+            self.ended.store(self.credited(now).0, SeqCst);
+        }
         self.owed(now)
+    }
+
+    /// Until `limit` the program is known to run. Nothing is credited past that, so that D does not grow while the program is stopped or
+    /// has no processor: whoever knows moves the limit on as long as it runs. At first there is none, [`Real::NEVER`].
+    pub fn known_until(&self, limit: Real) {
+        self.known.store(limit.0, SeqCst);
+    }
+
+    /// The instant up to which time is credited at `now`.
+    fn credited(&self, now: Real) -> Real {
+        Real(now.0.min(self.ended.load(SeqCst)).min(self.known.load(SeqCst)))
+    }
+
+    /// Ends the experiment in a child of fork, where the threads of all accounts but one are gone: nobody is inside the target any
+    /// more, and all debts are forgiven. Takes no lock and allocates nothing.
+    pub fn abandon(&self) {
+        self.speedup.store(0, SeqCst);
+        self.ended.store(i64::MIN, SeqCst);
+        self.top_line.store(NO_LINE, SeqCst);
+        for account in &self.accounts {
+            account.since.store(OUTSIDE, SeqCst);
+            account.runs_as.store(0, Relaxed);
+        }
+        self.inside.store(0, SeqCst);
+        self.floor.store(self.owed.load(SeqCst), SeqCst);
     }
 
     /// The speedup of the running experiment; zero between experiments.
@@ -195,7 +229,7 @@ impl Ledger {
 
     /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows at the moment.
     pub fn owed(&self, now: Real) -> Nanos {
-        let mut owed = self.owed.load(SeqCst);
+        let mut owed = i64::MIN;
         if self.inside.load(SeqCst) > 0 {
             for account in &self.accounts[..self.opened.load(SeqCst)] {
                 if let Some(taken) = self.taken_inside(account, now) {
@@ -206,9 +240,10 @@ impl Ledger {
         let line = self.top_line.load(SeqCst);
         if line != NO_LINE {
             let slope = Speedup::from_ppm(self.slope.load(SeqCst));
-            owed = owed.max(line + slope.of(Nanos(now.0)).0);
+            owed = owed.max(line + slope.of(Nanos(self.credited(now).0)).0);
         }
-        Nanos(owed)
+        // Last: whoever was seen outside has raised it before.
+        Nanos(owed.max(self.owed.load(SeqCst)))
     }
 
     /// V at `now`.
@@ -262,10 +297,11 @@ impl Ledger {
             let grown = grown.min(Speedup::from_ppm(account.speedup.load(SeqCst)).of(ran));
             let taken = account.taken.load(SeqCst) + grown.0;
             let sampled = account.sampled.load(SeqCst);
-            // First out, then up: a reader in between sees an L that is too small, never one that counts twice.
+            // D rises before the account is left, so that readers never see it fall. The account is left before its L rises, so that they
+            // never see one that counts twice.
+            self.owed.fetch_max(taken + sampled, SeqCst);
             account.since.store(OUTSIDE, SeqCst);
             account.taken.store(taken, SeqCst);
-            self.owed.fetch_max(taken + sampled, SeqCst);
         } else {
             account.since.store(OUTSIDE, SeqCst);
         }
@@ -319,7 +355,7 @@ impl Ledger {
         if account.experiment.load(SeqCst) != self.experiment.load(SeqCst) {
             return None;
         }
-        let until = now.0.min(self.ended.load(SeqCst));
+        let until = self.credited(now).0;
         Some(Speedup::from_ppm(account.speedup.load(SeqCst)).of(Nanos((until - since).max(0))))
     }
 
@@ -384,7 +420,7 @@ impl Ledger {
         if wait.experiment != self.experiment.load(SeqCst) {
             return Nanos::ZERO;
         }
-        let until = Real(now.0.min(self.ended.load(SeqCst)));
+        let until = self.credited(now);
         if let Some(count) = lines.get_mut(&wait.line) {
             self.owed.fetch_max(wait.line + wait.speedup.of(Nanos(until.0)).0, SeqCst);
             *count -= 1;
@@ -406,8 +442,19 @@ impl Ledger {
     }
 }
 
+#[cfg(not(loom))]
+const fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
+    [const { CachePadded::new(Account::closed()) }; ACCOUNTS]
+}
+
+#[cfg(loom)]
+fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
+    std::array::from_fn(|_| CachePadded::new(Account::closed()))
+}
+
 impl Account {
-    const fn closed() -> Account {
+    const_fn! {
+    fn closed() -> Account {
         Account {
             open: AtomicBool::new(false),
             taken: AtomicI64::new(0),
@@ -417,6 +464,7 @@ impl Account {
             experiment: AtomicU32::new(0),
             runs_as: AtomicI32::new(0),
         }
+    }
     }
 
     /// L while outside the target; L at the entry while inside.
@@ -431,5 +479,7 @@ impl Account {
     }
 }
 
+#[cfg(all(test, loom))]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,9 @@
 //!   have paused themselves.
 
 use crate::clock;
+use crate::fork::forked;
 use crate::thread::{self, LEDGER};
-use crate::time::Nanos;
+use crate::time::{Nanos, Real};
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::collections::HashMap;
@@ -41,32 +42,37 @@ pub(crate) struct Nudger {
 }
 
 impl Nudger {
-    /// Starts to look, if the signal is to be had.
-    pub(crate) fn start() -> Nudger {
+    /// Starts to look, and to call `also` at each look. Nobody is told if the signal is not to be had.
+    pub(crate) fn start(also: impl Fn(Real) + Send + 'static) -> Nudger {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = installed().then(|| {
-            std::thread::Builder::new().name("andweorc-nudge".into()).spawn(move || look(&stopped))
-        });
-        Nudger { stop, thread: thread.and_then(Result::ok) }
+        let tells = installed();
+        let thread = std::thread::Builder::new()
+            .name("andweorc-nudge".into())
+            .spawn(move || look(&stopped, tells, also));
+        Nudger { stop, thread: thread.ok() }
     }
 }
 
 impl Drop for Nudger {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take().filter(|_| !forked()) {
             // It does not panic; and if it did, there is nothing left to do for it.
             drop(thread.join());
         }
     }
 }
 
-fn look(stop: &AtomicBool) {
+fn look(stop: &AtomicBool, tells: bool, also: impl Fn(Real)) {
     let mut seen = HashMap::new();
     while !stop.load(Ordering::SeqCst) {
         std::thread::sleep(PERIOD);
         let now = clock::now();
+        also(now);
+        if !tells {
+            continue;
+        }
         for tid in LEDGER.lagging(LEAST, now) {
             let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
             let before = seen.insert(tid, cpu);

@@ -39,6 +39,7 @@ fn sleep_until(until: Real) {
 }
 
 /// Lets the calling thread wake up as close to time as the kernel can, for good.
+#[cfg(not(loom))]
 pub(crate) fn without_slack() {
     set_timer_slack(1);
 }

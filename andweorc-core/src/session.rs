@@ -3,6 +3,7 @@
 use crate::binary::Binary;
 use crate::estimate::{Analysis, analyse};
 use crate::experiment::{Experimenter, Runner, Status, Stop};
+use crate::fork::forked;
 use crate::profile::{Header, Run, VERSION, WriteError, Writer};
 use crate::report;
 use crate::settings::{SettingError, Settings};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fmt, io, thread};
+use std::{env, fmt, io, mem, thread};
 
 /// A profiling session, from [`start`](Session::start) to [`finish`](Session::finish). Experiments run on a thread of their own
 /// meanwhile. Dropped, it is stopped and its profile ends in order.
@@ -30,11 +31,15 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// When another session is under way, when the profile can't be written, and when no thread can be started. The program
+    /// When another session is under way, in a child of [fork](mod@crate::fork), when the profile can't be written, and when no thread can be started. The program
     /// goes on unprofiled.
     pub fn start(settings: Settings) -> Result<Session, StartError> {
         let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
+        if forked() {
+            return Err(StartError::Forked);
+        }
         let experimenter = Experimenter::new().ok_or(StartError::AlreadyRunning)?;
+        let experimenter = experimenter.with_max_slowdown(settings.max_slowdown);
         let writer = Writer::create(&path).map_err(StartError::Profile)?;
         let stop = experimenter.stopper();
         let reason = Arc::new(Mutex::new(None));
@@ -82,11 +87,23 @@ impl Session {
     }
 
     fn ask_to_stop(&self, reason: &str) {
+        if forked() {
+            return;
+        }
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
         self.stop.stop();
     }
 
     fn join(&mut self) -> Outcome {
+        if forked() {
+            // There is no such thread here, and the profile is the parent's.
+            mem::forget(self.thread.take());
+            return Outcome {
+                path: self.path.clone(),
+                analysis: analyse(&[]),
+                report: format!("andweorc: {}\n", StartError::Forked),
+            };
+        }
         let joined = self.thread.take().map(JoinHandle::join);
         match joined {
             Some(Ok((run, writer))) => Outcome::new(self.path.clone(), run, &writer),
@@ -156,6 +173,8 @@ impl Outcome {
 pub enum StartError {
     /// Another session of this process is under way.
     AlreadyRunning,
+    /// This process was forked from one in which andweorc was on.
+    Forked,
     /// A setting is malformed or unknown.
     Setting(SettingError),
     /// The profile can't be written.
@@ -170,6 +189,9 @@ impl fmt::Display for StartError {
             StartError::AlreadyRunning => f.write_str(
                 "another profiling session is under way in this process: two would delay for each other; finish that one first",
             ),
+            StartError::Forked => f.write_str(
+                "this process was forked from a profiled one and has none of its threads: start the session after the fork, or exec",
+            ),
             StartError::Setting(error) => error.fmt(f),
             StartError::Profile(error) => error.fmt(f),
             StartError::Thread(error) => write!(f, "the profiler's thread could not be started: {error}"),
@@ -180,7 +202,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            StartError::AlreadyRunning => None,
+            StartError::AlreadyRunning | StartError::Forked => None,
             StartError::Setting(error) => Some(error),
             StartError::Profile(error) => Some(error),
             StartError::Thread(error) => Some(error),

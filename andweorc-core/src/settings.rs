@@ -1,5 +1,6 @@
 //! The settings of a run: from the environment, or set in code.
 
+use crate::experiment::MAX_SLOWDOWN;
 use crate::time::Speedup;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,12 +21,14 @@ pub struct Settings {
     pub points: Vec<String>,
     /// The speedups to test.
     pub speedups: Vec<Speedup>,
+    /// By how much an experiment may slow the program, a factor above 1. One that would slow it more is ended early and not tried again.
+    pub max_slowdown: f64,
     /// Which order of experiments: any number. Runs of a short program that are joined need different ones, or each begins with the same few.
     pub order: u64,
 }
 
 impl Default for Settings {
-    /// 30 s, 25 % and 50 %, and andweorc chooses the rest.
+    /// 30 s, 25 % and 50 %, a slowdown of 2 at most, and andweorc chooses the rest.
     fn default() -> Settings {
         Settings {
             out: None,
@@ -33,6 +36,7 @@ impl Default for Settings {
             targets: Vec::new(),
             points: Vec::new(),
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
+            max_slowdown: MAX_SLOWDOWN,
             order: 0,
         }
     }
@@ -45,8 +49,9 @@ const DURATION: &str = "ANDWEORC_DURATION";
 const TARGETS: &str = "ANDWEORC_TARGETS";
 const POINTS: &str = "ANDWEORC_POINTS";
 const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
+const SLOWDOWN: &str = "ANDWEORC_MAX_SLOWDOWN";
 const ORDER: &str = "ANDWEORC_ORDER";
-const KNOWN: [&str; 7] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, ORDER];
+const KNOWN: [&str; 8] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, ORDER];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -91,6 +96,7 @@ impl Settings {
                 TARGETS => settings.targets = list(&text(TARGETS, value)?),
                 POINTS => settings.points = list(&text(POINTS, value)?),
                 SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
+                SLOWDOWN => settings.max_slowdown = slowdown(&text(SLOWDOWN, value)?)?,
                 ORDER => settings.order = order(&text(ORDER, value)?)?,
                 unknown => return Err(SettingError::Unknown(unknown.to_owned())),
             }
@@ -172,6 +178,12 @@ fn speedups(value: &str) -> Result<Vec<Speedup>, SettingError> {
     speedups.filter(|all| !all.is_empty()).ok_or_else(|| malformed(SPEEDUPS, value, expected))
 }
 
+fn slowdown(value: &str) -> Result<f64, SettingError> {
+    let factor =
+        value.trim().parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 1.0);
+    factor.ok_or_else(|| malformed(SLOWDOWN, value, "a factor above 1, such as `2`"))
+}
+
 fn order(value: &str) -> Result<u64, SettingError> {
     value.trim().parse().map_err(|_| malformed(ORDER, value, "a whole number, such as `0` or `1`"))
 }
@@ -210,6 +222,7 @@ mod tests {
             (TARGETS, "a, b,,"),
             (POINTS, "checkout"),
             (SPEEDUPS, "0.1, 1"),
+            (SLOWDOWN, "1.5"),
             (ORDER, "3"),
         ])
         .unwrap();
@@ -217,6 +230,7 @@ mod tests {
         assert_eq!(settings.duration, Duration::from_secs(90));
         assert_eq!(settings.targets, ["a", "b"]);
         assert_eq!(settings.points, ["checkout"]);
+        assert_eq!(settings.max_slowdown, 1.5);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
         assert_eq!(settings.order, 3);
         assert_eq!(parse(&[]).unwrap(), Settings::default());
@@ -233,6 +247,9 @@ mod tests {
             (SPEEDUPS, ""),
             (SPEEDUPS, "0"),
             (SPEEDUPS, "NaN"),
+            (SLOWDOWN, "1"),
+            (SLOWDOWN, "inf"),
+            (SLOWDOWN, "2x"),
             (ENABLED, "maybe"),
             (ORDER, "-1"),
         ] {

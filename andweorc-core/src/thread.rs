@@ -5,6 +5,8 @@
 //! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
 
 use crate::clock;
+use crate::defer;
+use crate::fork;
 use crate::ledger::{Account, Ledger, Parked};
 use crate::pause;
 use crate::target::Target;
@@ -16,7 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The ledger of this process.
+#[cfg(not(loom))]
 pub static LEDGER: Ledger = Ledger::new();
+
+#[cfg(loom)]
+loom::lazy_static! {
+    /// The ledger of this run of the model.
+    pub static ref LEDGER: Ledger = Ledger::new();
+}
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
@@ -28,6 +37,10 @@ static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A debt below this is left for later: pausing costs about as much.
 const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
+
+/// What a pause may overshoot and have counted. What is later was a stop, or a machine too busy to be measured on, and would be credit for
+/// whole experiments.
+const MOST_OVERSHOOT: Nanos = Nanos::from_millis(20);
 
 /// How often D may have grown again during a pause before the rest is left for later. Bounded, because with a speedup of
 /// 100 % D grows as fast as the pause pays, and the target may be waiting for this very thread.
@@ -41,7 +54,13 @@ pub fn enabled() -> bool {
 }
 
 /// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
+///
+/// Does nothing in a child of [fork](mod@crate::fork).
 pub fn enable() {
+    if fork::forked() {
+        return;
+    }
+    fork::watch();
     if !ENABLED.swap(true, Ordering::SeqCst) {
         // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
         let hooks = mem::take(&mut *hooks());
@@ -61,6 +80,13 @@ pub fn when_enabled(hook: fn()) {
 fn hooks() -> MutexGuard<'static, Vec<fn()>> {
     static HOOKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
     HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
+pub(crate) fn abandon() {
+    ENABLED.store(false, Ordering::SeqCst);
+    TARGET.store(0, Ordering::SeqCst);
+    LEDGER.abandon();
 }
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.
@@ -89,6 +115,8 @@ enum Role {
     Entity,
     /// A worker whose last task just completed: the runtime wakes who joined it, in the task's name.
     Completed,
+    /// The deferral queue, which passes on a wake that was held until this virtual time.
+    Deferral(Virtual),
 }
 
 /// The calling thread's state. Plain cells without a destructor, so that a signal handler may read them.
@@ -107,6 +135,8 @@ struct Thread {
     hooked: Cell<bool>,
     /// When it was last busy, where no hooks tell, or when it parked.
     busy_until: Cell<Option<Real>>,
+    /// When it parked, between the park hooks.
+    parked: Cell<Option<Real>>,
     /// The account is being written: a signal handler must leave it alone.
     writing: Cell<bool>,
     tid: Cell<i32>,
@@ -122,6 +152,9 @@ struct Close;
 impl Drop for Close {
     fn drop(&mut self) {
         with(|thread| {
+            if let Some(since) = thread.parked.take() {
+                defer::worker_unparked(since, clock::now());
+            }
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
             }
@@ -140,6 +173,7 @@ thread_local! {
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
+            parked: Cell::new(None),
             writing: Cell::new(false),
             tid: Cell::new(0),
             ended: Cell::new(None),
@@ -183,7 +217,7 @@ impl Thread {
             }
             let begun = now;
             now = pause::until(begun + debt);
-            LEDGER.took(account, now - begun, now);
+            LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
         }
     }
 
@@ -255,6 +289,7 @@ pub fn virtual_at(now: Real) -> Virtual {
 pub fn entity_at(now: Real) -> Option<Virtual> {
     with(|thread| match thread.role.get() {
         Role::Outside => None,
+        Role::Deferral(due) => Some(due),
         Role::Entity | Role::Completed => {
             thread.account(now).map(|account| LEDGER.virtual_of(account, now))
         }
@@ -348,19 +383,35 @@ pub fn pay() {
     with(Thread::pay);
 }
 
+/// Pays what the calling thread owes, if it is an entity, before it acts on others: what it does sets more going than a wake carries a
+/// virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its time.
+pub fn pay_before_acting() {
+    with(|thread| {
+        if thread.role.get() == Role::Entity {
+            thread.pay();
+        }
+    });
+}
+
 /// For the park hook of a worker: it is idle from now on.
 pub fn parked() {
     with(|thread| {
+        let now = clock::now();
         thread.hooked.set(true);
         thread.set_role(Role::Outside);
-        thread.busy_until.set(Some(clock::now()));
+        thread.busy_until.set(Some(now));
+        thread.parked.set(Some(now));
     });
+    defer::worker_parked();
 }
 
 /// For the unpark hook of a worker: it was idle until now.
 pub fn unparked() {
     with(|thread| {
         let now = clock::now();
+        if let Some(since) = thread.parked.take() {
+            defer::worker_unparked(since, now);
+        }
         if let Some(since) = thread.busy_until.take()
             && let Some(account) = thread.account(now)
         {
@@ -384,6 +435,14 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
         }
     });
     result
+}
+
+/// Runs `f`, which passes on a wake that was held until `due`, in the name of who was held. A profiled task around it was not held for
+/// itself: taken for a wake from outside, this one would be stretched a second time.
+pub(crate) fn deferred_until(due: Virtual, f: impl FnOnce()) {
+    let before = THREAD.with(|thread| thread.role.replace(Role::Deferral(due)));
+    f();
+    THREAD.with(|thread| thread.role.set(before));
 }
 
 /// A poll of a task on the calling thread: while it lives the thread is an entity.
@@ -464,6 +523,7 @@ impl Drop for Poll {
             self.end(true);
         }
         pay();
+        defer::release_due();
         with(|thread| {
             if !thread.hooked.get() && self.before != Role::Entity {
                 thread.busy_until.set(Some(clock::now()));

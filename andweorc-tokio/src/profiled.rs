@@ -161,8 +161,12 @@ impl State {
             future.set(None);
         }
         let waits = result.is_pending() && scope.waits(self.targets.wait);
-        self.parked = scope.end(result.is_ready());
-        self.parked_at = Some(clock::now());
+        let ended = scope.end(result.is_ready());
+        // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
+        if ready != Virtual::NEVER {
+            self.parked = ended;
+            self.parked_at = Some(clock::now());
+        }
         if result.is_pending() {
             cell.set_taken(self.parked.taken, !tokio::task::coop::has_budget_remaining());
             if waits {
@@ -174,8 +178,7 @@ impl State {
 
     /// How the task's wait ended, if a wake did, now that it is polled; counts it.
     fn wait_ended(&mut self, cell: &WakeCell, now: Real) -> Option<Ended> {
-        let parked = self.parked_at.take()?;
-        let (woken, by) = cell.take_woken()?;
+        let (parked, (woken, by)) = (self.parked_at?, cell.take_woken()?);
         let ended = Ended { parked, woken: woken.clamp(parked, now), by };
         self.targets.wait.record_wait(parked, Some(ended), now);
         Some(ended)

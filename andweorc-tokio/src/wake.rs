@@ -5,7 +5,8 @@
 //! A [`WakeCell`] is built once for a task's waker and never changes it: tokio keeps one waker for a task's life, and
 //! `will_wake` stays true across polls. A wake first writes when it makes the task ready, then passes itself on to the waker outside;
 //! the poll takes what was written. Passing on is what orders the two: tokio's state transition releases in the wake and
-//! acquires in the poll. So the cell's own accesses are Relaxed, and a wake that races with the poll that takes its time is seen by the
+//! acquires in the poll. So the cell's own accesses are Relaxed (but for `held`, by which one wake is passed on
+//! for another), and a wake that races with the poll that takes its time is seen by the
 //! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
 //! [deferral](andweorc_core::defer) queue, which never drops one.
 
@@ -14,6 +15,9 @@ use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, thread};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
@@ -85,10 +89,11 @@ impl WakeCell {
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
     pub(crate) fn begin_wait(&self, now: Real) {
         let taken = Nanos(self.taken.load(Ordering::Relaxed));
-        let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
-        *wait = LEDGER.begin_wait(taken, now);
+        let wait = LEDGER.begin_wait(taken, now);
+        let waits = wait.is_some();
+        *self.wait.lock().unwrap_or_else(PoisonError::into_inner) = wait;
         // Relaxed: the lock orders what it stands for; a wake that does not see it yet leaves it to the poll that it causes.
-        self.waits.store(wait.is_some(), Ordering::Relaxed);
+        self.waits.store(waits, Ordering::Relaxed);
     }
 
     /// Ends that wait, if there is one.
@@ -113,7 +118,9 @@ impl WakeCell {
 
     /// Holds the task's wake until V gets to `due`.
     pub(crate) fn hold(self: &Arc<Self>, due: Virtual) {
-        if !self.held.swap(true, Ordering::Relaxed) {
+        // AcqRel: a wake that finds the task held is passed on by the release that follows. What was done before it must be seen by the
+        // poll after that.
+        if !self.held.swap(true, Ordering::AcqRel) {
             defer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
         }
     }
@@ -121,8 +128,8 @@ impl WakeCell {
 
 impl defer::Held for WakeCell {
     fn release(self: Arc<Self>) {
-        // Relaxed: a wake from here on holds the task anew, one from before is covered by this one.
-        self.held.store(false, Ordering::Relaxed);
+        // A wake from here on holds the task anew, one from before is covered by this one. AcqRel: pairs with `hold`.
+        self.held.swap(false, Ordering::AcqRel);
         self.outer.wake_by_ref();
     }
 }
@@ -133,6 +140,7 @@ impl Wake for WakeCell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
+        thread::pay_before_acting();
         let now = clock::now();
         self.end_wait(now);
         if let Some(waker) = thread::entity_at(now) {

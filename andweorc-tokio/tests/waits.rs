@@ -96,12 +96,12 @@ fn a_wait_ends_with_the_task_that_is_in_it() {
     let runtime = runtime();
     let begun = Arc::new(Notify::new());
     let begin = Arc::clone(&begun);
-    let waiter = runtime.block_on(async {
-        task::Builder::new().name("waits: aborted").spawn(async move {
-            begin.notified().await;
-            std::future::pending::<()>().await;
-        })
+    let guard = runtime.enter();
+    let waiter = task::Builder::new().name("waits: aborted").spawn(async move {
+        begin.notified().await;
+        std::future::pending::<()>().await;
     });
+    drop(guard);
     let record = std::thread::scope(|scope| {
         let held = scope.spawn(|| hold(wait_of("waits: aborted"), 0.5));
         std::thread::sleep(Duration::from_millis(60));

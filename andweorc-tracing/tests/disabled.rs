@@ -2,6 +2,7 @@
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::points;
+use andweorc_core::profile::TargetKind;
 use andweorc_core::target::targets;
 use andweorc_tracing::layer;
 use std::io;
@@ -50,5 +51,6 @@ fn it_asks_for_nothing_until_andweorc_is_switched_on() {
     });
     let counts: Vec<_> = points().iter().map(|point| (point.name(), point.count())).collect();
     assert_eq!(counts, [("event", 2), ("work", 2)]);
-    assert_eq!(targets().iter().map(|target| target.name()).collect::<Vec<_>>(), ["work"]);
+    let seen: Vec<_> = targets().iter().map(|target| (target.kind(), target.name())).collect();
+    assert_eq!(seen, [(TargetKind::Span, "work"), (TargetKind::Wait, "work")]);
 }

@@ -1,6 +1,7 @@
 //! A session that nobody waits for: it prints its report when it ends, or when the program does.
 
 use crate::start::signals::{Disposition, Signals};
+use andweorc_core::fork::forked;
 use andweorc_core::session::{Outcome, Session, StartError};
 use andweorc_core::settings::Settings;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{env, fs};
+use std::{env, fs, mem};
 
 /// How often the thread looks whether the session has ended or a signal came.
 const LOOK: Duration = Duration::from_millis(50);
@@ -23,10 +24,10 @@ pub(crate) struct Background {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Tells the thread that `main` has returned.
+/// Tells the thread that `main` has returned, and how.
 #[derive(Debug, Default)]
 struct Returned {
-    returned: Mutex<bool>,
+    returned: Mutex<Option<&'static str>>,
     changed: Condvar,
 }
 
@@ -65,7 +66,13 @@ impl Drop for Background {
     /// Ends the session and prints its report.
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        *self.returned.returned.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        if forked() {
+            // There is no such thread here, and the report is the parent's.
+            mem::forget(thread);
+            return;
+        }
+        let how = if thread::panicking() { "main panicked" } else { "main returned" };
+        *self.returned.returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(how);
         self.returned.changed.notify_all();
         if thread.join().is_err() {
             say("andweorc: the thread that prints the report panicked; the profile is written\n");
@@ -98,8 +105,8 @@ fn watch(session: Session, returned: &Returned, signals: &Signals) {
             print(&session.wait());
             break;
         }
-        if *main {
-            print(&session.finish("main returned"));
+        if let Some(how) = *main {
+            print(&session.finish(how));
             break;
         }
         if let Some(signal) = signals.received() {

@@ -5,6 +5,7 @@
 //! decides itself when it ends. Is ours still the installed one when the signal comes, nobody else handles it, and the program ends by it.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
+use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The last signal received, or 0.
@@ -33,6 +34,11 @@ impl Signals {
                 set(signal, SigHandler::Handler(on_signal));
             }
         }
+        static WATCHED: Once = Once::new();
+        WATCHED.call_once(|| {
+            // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program. Without memory for it the call fails.
+            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        });
         Signals(())
     }
 
@@ -43,11 +49,7 @@ impl Signals {
 
     /// Who handles `signal` now.
     pub(crate) fn disposition(&self, signal: Signal) -> Disposition {
-        let ours = on_signal as extern "C" fn(i32) as libc::sighandler_t;
-        match current(signal) {
-            Some(handler) if handler == ours => Disposition::OursAlone,
-            _ => Disposition::Programs,
-        }
+        if is_ours(signal) { Disposition::OursAlone } else { Disposition::Programs }
     }
 
     /// Ends the program by `signal`, as if it had never been handled.
@@ -59,12 +61,29 @@ impl Signals {
 
     /// Gives the signals back to the default, where nobody has taken them over.
     pub(crate) fn uninstall(&self) {
-        for signal in SIGNALS {
-            if self.disposition(signal) == Disposition::OursAlone {
-                set(signal, SigHandler::SigDfl);
-            }
+        uninstall();
+    }
+}
+
+fn uninstall() {
+    for signal in SIGNALS {
+        if is_ours(signal) {
+            set(signal, SigHandler::SigDfl);
         }
     }
+}
+
+/// In a child of fork nobody looks at what the handler stores: a signal ends the child as it would any program.
+///
+/// # Safety
+///
+/// Runs in the child of a program of many threads: it makes system calls, allocates nothing and takes no lock.
+unsafe extern "C" fn in_child() {
+    uninstall();
+}
+
+fn is_ours(signal: Signal) -> bool {
+    current(signal) == Some(on_signal as extern "C" fn(i32) as libc::sighandler_t)
 }
 
 /// The address of what handles `signal` now.

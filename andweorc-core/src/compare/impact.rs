@@ -198,7 +198,12 @@ impl Side {
             let point = PointSummary::from(same_point(run, point)?);
             let run = std::slice::from_ref(run);
             let found = observations(run, target, &point, Metric::Throughput);
-            (!found.is_empty()).then(|| found.iter().map(|one| one.datum()).collect())
+            // A slope through the origin needs a speedup, and a profile can be written by anyone.
+            let usable = |(speedup, effect): &(f64, f64)| {
+                *speedup > 0.0 && *speedup <= 1.0 && effect.is_finite()
+            };
+            let data: Vec<_> = found.iter().map(|one| one.datum()).filter(usable).collect();
+            (!data.is_empty()).then_some(data)
         });
         Side { data: data.collect() }
     }

@@ -178,14 +178,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_path_is_normalized_once_and_for_all(
+        fn any_path_can_be_normalized(
             parts in vec(prop::sample::select(vec![
                 "", ".", "..", "src", "rustc", "library", "registry", "andweorc", "compare", "a-1.0", "-", "\\", "ä.rs",
             ]), 0..12),
         ) {
-            let once = normalized(&parts.join("/"));
-            prop_assert!(!once.starts_with('/') && !once.contains("//"));
-            prop_assert_eq!(normalized(&once), once.clone());
+            let path = normalized(&parts.join("/"));
+            prop_assert!(!path.starts_with('/') && !path.contains("//") && !path.contains('\\'));
         }
     }
 

@@ -13,13 +13,17 @@
 //! - **Many targets**: which of them have an impact at all is decided by Benjamini & Hochberg (1995) at 5 %.
 //! - **Ranking** is by the lower end of the impact's interval on the throughput of the first point.
 
+mod load;
 pub(crate) mod observe;
 pub(crate) mod summary;
+mod waits;
 
+pub use load::Load;
 pub use observe::{Comparison, comparisons};
 pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
+pub use waits::WaitSummary;
 
-use crate::profile::Run;
+use crate::profile::{Run, TargetKind};
 use crate::stats;
 use observe::{Observation, observations};
 use summary::{impact_of, verdict_of};
@@ -31,6 +35,10 @@ pub struct Analysis {
     pub points: Vec<PointSummary>,
     /// The targets that were experimented on, in the order of the ranking.
     pub targets: Vec<TargetSummary>,
+    /// What tasks and spans waited for, the longest in all first.
+    pub waits: Vec<WaitSummary>,
+    /// How the program is loaded, where it was probed.
+    pub load: Option<Load>,
     /// Experiments held, without baselines.
     pub experiments: usize,
     /// Experiments and baselines left out because they were spoiled.
@@ -69,7 +77,8 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
             }
         }
     }
-    targets.retain(|target| !target.effects.is_empty());
+    targets.retain(|target| !target.effects.is_empty() && target.kind != TargetKind::Probe);
+    let load = points.first().and_then(|point| load::load(runs, point));
     let p_values: Vec<f64> =
         targets.iter().map(|target| target.ranking_impact().map_or(1.0, |i| i.p_value)).collect();
     let found = stats::discoveries(&p_values, FALSE_DISCOVERIES);
@@ -81,6 +90,8 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
     Analysis {
         points,
         targets,
+        waits: waits::waits(runs),
+        load,
         experiments: all().filter(|experiment| experiment.target.is_some()).count(),
         spoiled: all().filter(|experiment| experiment.spoiled.is_some()).count(),
     }

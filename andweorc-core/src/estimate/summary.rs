@@ -286,7 +286,8 @@ fn shares(runs: &[Run], target: &TargetSummary) -> (Option<f64>, Option<f64>) {
         }
     }
     let of = |whole: u64| (whole > 0).then(|| busy as f64 / whole as f64);
-    (of(cpu), of(real))
+    // Who waits uses no CPU.
+    (of(cpu).filter(|_| target.kind != TargetKind::Wait), of(real))
 }
 
 /// The impact that these observations show.

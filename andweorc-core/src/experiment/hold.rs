@@ -1,17 +1,23 @@
 //! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did meanwhile.
 
 use crate::clock;
+use crate::experiment::guard::{Cut, Guard};
 use crate::experiment::noise::{Noise, Watch};
+use crate::fork;
+use crate::ledger::TargetWait;
 use crate::nudge::Nudger;
 use crate::point::{Point, points};
-use crate::profile::{ExperimentRecord, PointCount, PointKind};
+use crate::profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use crate::target::Target;
 use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// By how much an experiment may slow the program when nothing else is said.
+pub const MAX_SLOWDOWN: f64 = 2.0;
 
 /// How long each part of an experiment lasts.
 #[derive(Clone, Copy, Debug)]
@@ -27,43 +33,79 @@ pub struct Lengths {
 /// Tells a sleeping [`Experimenter`] to stop.
 #[derive(Debug, Default)]
 pub struct Stop {
-    stopped: Mutex<bool>,
+    asked: Mutex<Asked>,
     changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    /// To stop for good.
+    stop: bool,
+    /// To end the experiment that is held.
+    cut: bool,
 }
 
 impl Stop {
     /// Stops whoever sleeps, now and from now on.
     pub fn stop(&self) {
-        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.asked().stop = true;
+        self.changed.notify_all();
+    }
+
+    /// Wakes whoever sleeps in the experiment that is held.
+    pub(crate) fn cut(&self) {
+        self.asked().cut = true;
         self.changed.notify_all();
     }
 
     /// Sleeps for `length`, or until stopped. Says whether it was stopped.
     pub(crate) fn sleep(&self, length: Duration) -> bool {
-        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stopped, _) = self
+        self.asked().cut = false;
+        self.sleep_unless_cut(length)
+    }
+
+    /// Sleeps for `length`, or until stopped, or not at all once the experiment was cut. Says whether it was stopped.
+    fn sleep_unless_cut(&self, length: Duration) -> bool {
+        let (asked, _) = self
             .changed
-            .wait_timeout_while(stopped, length, |stopped| !*stopped)
+            .wait_timeout_while(self.asked(), length, |asked| !asked.stop && !asked.cut)
             .unwrap_or_else(PoisonError::into_inner);
-        *stopped
+        asked.stop
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends the experiment also when the runner panics: a program must never be left with a target that delays it.
-struct Running;
+struct Running {
+    guard: Arc<Guard>,
+    /// Of a probe: a wait that nobody is in, so that D grows all the time.
+    probe: Option<TargetWait>,
+}
 
 impl Running {
-    fn begin(target: Option<&Target>, speedup: Speedup) -> Running {
+    fn begin(target: Option<&Target>, speedup: Speedup, guard: Arc<Guard>) -> Running {
         thread::set_target(target);
-        LEDGER.begin(speedup, clock::now());
-        Running
+        let now = clock::now();
+        guard.begin(speedup == Speedup::ZERO, now);
+        let owed = LEDGER.begin(speedup, now);
+        let is_probe = target.is_some_and(|target| target.kind() == TargetKind::Probe);
+        let probe = is_probe.then(|| LEDGER.begin_wait(owed, now)).flatten();
+        Running { guard, probe }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        LEDGER.end(clock::now());
+        let now = clock::now();
+        if let Some(probe) = self.probe.take() {
+            LEDGER.end_wait(probe, now);
+        }
+        LEDGER.end(now);
         thread::set_target(None);
+        self.guard.end(now);
     }
 }
 
@@ -94,26 +136,43 @@ pub struct Experimenter {
     next: u32,
     stop: Arc<Stop>,
     watch: Watch,
-    /// Looks for threads that lag as long as this lives.
+    guard: Arc<Guard>,
+    /// Looks for threads that lag, and at the experiment, as long as this lives.
     _nudger: Nudger,
 }
 
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
 
 impl Experimenter {
-    /// Switches andweorc on. `None` while another one lives: two at once would delay for each other.
+    /// Switches andweorc on. `None` while another one lives: two at once would delay for each other. `None` in a child of
+    /// [fork](mod@crate::fork) too.
     pub fn new() -> Option<Experimenter> {
-        if EXPERIMENTING.swap(true, Ordering::SeqCst) {
+        if fork::forked() || EXPERIMENTING.swap(true, Ordering::SeqCst) {
             return None;
         }
         thread::enable();
+        let stop = Arc::<Stop>::default();
+        let guard = Arc::new(Guard::new(Arc::clone(&stop), MAX_SLOWDOWN));
+        let looks = Arc::clone(&guard);
         Some(Experimenter {
             start: clock::now(),
             next: 0,
-            stop: Arc::default(),
+            stop,
             watch: Watch::default(),
-            _nudger: Nudger::start(),
+            guard,
+            _nudger: Nudger::start(move |now| looks.look(now)),
         })
+    }
+
+    /// Ends experiments that slow the program by more than `factor`; by default [`MAX_SLOWDOWN`].
+    pub fn with_max_slowdown(self, factor: f64) -> Experimenter {
+        self.guard.set_max_slowdown(factor);
+        self
+    }
+
+    /// Why the last experiment was ended early, if it was.
+    pub fn cut(&self) -> Option<Cut> {
+        self.guard.cut()
     }
 
     /// When it was made: the zero of the profile's times.
@@ -132,7 +191,8 @@ impl Experimenter {
     }
 
     /// Holds one experiment, a baseline when there is no target, and says what every point did. Blocks meanwhile. `None` when it was
-    /// stopped before the experiment was measured to its end.
+    /// stopped before the experiment was measured to its end. An experiment that does not do the program good is
+    /// [ended early](Experimenter::cut), and spoiled.
     pub fn hold(
         &mut self,
         target: Option<&Target>,
@@ -141,8 +201,9 @@ impl Experimenter {
     ) -> Option<ExperimentRecord> {
         let seq = self.next;
         self.next += 1;
-        let running = Running::begin(target, speedup);
-        if self.stop.sleep(lengths.settle) {
+        self.stop.asked().cut = false;
+        let running = Running::begin(target, speedup, Arc::clone(&self.guard));
+        if self.stop.sleep_unless_cut(lengths.settle) {
             return None;
         }
         let points = points();
@@ -151,12 +212,13 @@ impl Experimenter {
             point.discard_latencies();
         }
         let before = Snapshot::take(&points);
-        if self.stop.sleep(lengths.measure) {
+        if self.stop.sleep_unless_cut(lengths.measure) {
             return None;
         }
         let after = Snapshot::take(&points);
         let counts = points.iter().filter_map(|point| count(point, &before, &after)).collect();
         drop(running);
+        let cut = self.guard.cut().map(|cut| cut.to_string());
         self.stop.sleep(lengths.recover);
         Some(ExperimentRecord {
             seq,
@@ -166,7 +228,7 @@ impl Experimenter {
             real_ns: to_ns(after.at - before.at),
             delay_ns: to_ns(after.owed - before.owed),
             points: counts,
-            spoiled: self.watch.spoiled(&before.noise, &after.noise),
+            spoiled: cut.or_else(|| self.watch.spoiled(&before.noise, &after.noise)),
         })
     }
 }

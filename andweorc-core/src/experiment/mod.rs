@@ -2,15 +2,17 @@
 //!
 //! An [`Experimenter`] holds one (target, speedup) at a time. A run ([`crate::session`]) watches the program, chooses points and targets,
 //! and holds experiments with a baseline between any two, so that each has a baseline before and after it and drift cancels. The experiment
-//! that narrows the ranking most comes next.
+//! that narrows the ranking most comes next. One that slows the program too much, or stops it, is ended early (`guard`).
 
 mod choose;
+mod guard;
 mod hold;
 mod noise;
 mod plan;
 mod run;
 
 pub(crate) use choose::names;
-pub use hold::{Experimenter, Lengths, Stop};
+pub use guard::Cut;
+pub use hold::{Experimenter, Lengths, MAX_SLOWDOWN, Stop};
 pub(crate) use run::Runner;
 pub use run::Status;

@@ -28,6 +28,10 @@ pub(crate) struct Watch {
 impl Watch {
     /// Why what happened between two readings must not be used, if so.
     pub(crate) fn spoiled(&mut self, before: &Noise, after: &Noise) -> Option<String> {
+        if before.ticks_per_second == 0.0 {
+            // There was nothing to read.
+            return None;
+        }
         let all = after.all.checked_sub(before.all).filter(|&all| all > 0)? as f64;
         let share = |before: u64, after: u64| after.saturating_sub(before) as f64 / all;
         let stolen = share(before.stolen, after.stolen);
@@ -124,6 +128,12 @@ mod tests {
         assert_eq!(Noise::parse("intr 1 2", Nanos(0)), None);
         assert_eq!(Noise::parse("cpu 1 x", Nanos(0)), None);
         assert_eq!(Noise::parse("cpu 1 2 3", Nanos(0)), None);
+    }
+
+    #[test]
+    fn knows_nothing_without_a_first_reading() {
+        let after = reading(200, 60, 100, 50);
+        assert_eq!(Watch::default().spoiled(&Noise::default(), &after), None);
     }
 
     #[test]

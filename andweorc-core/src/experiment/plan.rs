@@ -17,6 +17,13 @@ pub(crate) struct Cell {
     held: u32,
 }
 
+impl Cell {
+    /// A target at a speedup that was not held yet.
+    pub(crate) fn new(target: &'static Target, speedup: Speedup) -> Cell {
+        Cell { target, speedup, held: 0 }
+    }
+}
+
 /// What is known of a target's effect by now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Known {
@@ -69,6 +76,12 @@ impl Plan {
             .map(|(_, cell)| *cell)
     }
 
+    /// Leaves out what can't be tested.
+    pub(crate) fn leave_out(&mut self, out: Cell) {
+        self.cells
+            .retain(|cell| cell.target.id() != out.target.id() || cell.speedup != out.speedup);
+    }
+
     /// Counts an experiment that can be used.
     pub(crate) fn held(&mut self, held: Cell) {
         for cell in &mut self.cells {
@@ -110,6 +123,18 @@ mod tests {
         let mut plan = plan();
         for _ in 0..100 {
             assert!(plan.next(|_| Known::Settled).is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_never_comes_again() {
+        let mut plan = plan();
+        let out = plan.next(|_| Known::Settled).unwrap();
+        plan.leave_out(out);
+        assert_eq!(plan.len(), 3);
+        for _ in 0..100 {
+            let next = plan.next(|_| Known::Settled).unwrap();
+            assert!(next.target.id() != out.target.id() || next.speedup != out.speedup);
         }
     }
 

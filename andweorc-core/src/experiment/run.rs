@@ -4,11 +4,12 @@
 use crate::clock;
 use crate::estimate::{Analysis, Verdict, analyse_ranking};
 use crate::experiment::choose::{Times, choose_points, names};
+use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::point::{Point, points};
 use crate::profile::{
-    EndRecord, ExperimentRecord, Header, NoteRecord, Record, Run, SamplesRecord, Writer,
+    EndRecord, ExperimentRecord, Header, NoteRecord, Record, Run, SamplesRecord, TargetKind, Writer,
 };
 use crate::settings::Settings;
 use crate::target::{Target, targets};
@@ -31,6 +32,12 @@ const LONGEST: Duration = Duration::from_secs(1);
 
 /// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
 const ENOUGH_HITS: f64 = 100.0;
+
+/// How many probes of the load a run begins with.
+const PROBES: usize = 2;
+
+/// By how much a probe delays the program.
+const PROBE: Speedup = Speedup::from_ppm(150_000);
 
 /// Seed of the order of experiments: two runs with the same settings differ by the program and the machine alone.
 const SEED: u64 = 0x616e_6477_656f_7263;
@@ -99,9 +106,17 @@ impl Runner {
         if !self.hold(None, lengths) {
             return "time";
         }
+        let probe = crate::target::target(TargetKind::Probe, "everything", None, None);
+        self.write_target(probe);
+        for _ in 0..PROBES {
+            let probe = Cell::new(probe, PROBE);
+            if !self.hold(Some(probe), lengths) || !self.hold(None, lengths) {
+                return "stopped";
+            }
+        }
         loop {
             let Some(cell) = plan.next(|target| known(analysis.as_ref(), target)) else {
-                return "settled";
+                return if plan.len() == 0 { "nothing left to test" } else { "settled" };
             };
             if self.left() < 2 * (lengths.settle + lengths.measure + lengths.recover) {
                 return "time";
@@ -109,7 +124,9 @@ impl Runner {
             if !self.hold(Some(cell), lengths) {
                 return "stopped";
             }
-            if self.run.experiments.last().is_some_and(|experiment| experiment.spoiled.is_none()) {
+            if let Some(Cut::TooSlow(_)) = self.experimenter.cut() {
+                plan.leave_out(cell);
+            } else if self.run.experiments.last().is_some_and(|it| it.spoiled.is_none()) {
                 plan.held(cell);
             }
             lengths = self.lengthened(lengths, &points);
@@ -233,13 +250,23 @@ impl Runner {
         let what = cell.map_or("baseline".to_owned(), |cell| {
             format!("{} {} faster", cell.target.name(), cell.speedup)
         });
-        self.set_status("experimenting", Some(what));
+        self.set_status("experimenting", Some(what.clone()));
         let speedup = cell.map_or(Speedup::ZERO, |cell| cell.speedup);
         let Some(record) = self.experimenter.hold(cell.map(|cell| cell.target), speedup, lengths)
         else {
             return false;
         };
         self.write_experiment(record);
+        if let Some(cut) = self.experimenter.cut() {
+            let then = match cut {
+                Cut::Stopped(_) => "was it stopped, or had it no processor? It is left out",
+                Cut::TooSlow(_) => {
+                    "it is not tried again; ANDWEORC_MAX_SLOWDOWN sets what is allowed"
+                }
+                Cut::NoProgress(_) => "it is left out; is the load gone, or does the program wait?",
+            };
+            self.note(format!("an experiment ({what}) was ended early, since {cut}: {then}"));
+        }
         true
     }
 

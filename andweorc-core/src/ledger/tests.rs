@@ -150,6 +150,42 @@ fn nothing_is_credited_past_the_end_of_the_experiment() {
 }
 
 #[test]
+fn nothing_is_credited_while_the_program_is_not_known_to_run() {
+    let ledger = ledger();
+    let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
+    ledger.begin(HALF, Real(0));
+    ledger.known_until(Real(100));
+    ledger.enter(a, Real(0));
+    let wait = ledger.begin_wait(Nanos(0), Real(0)).unwrap();
+    assert_eq!(ledger.debt(b, Real(80)), Nanos(40));
+    assert_eq!(ledger.debt(b, Real(5000)), Nanos(50), "it was stopped at 100 at the latest");
+    // Who looks first after the stop ends the experiment, and only then moves the limit on.
+    assert_eq!(ledger.end(Real(5000)), Nanos(50));
+    ledger.known_until(Real(5100));
+    ledger.exit(a, Real(5050), Nanos(5050));
+    assert_eq!(ledger.end_wait(wait, Real(5050)), Nanos(50));
+    assert_eq!(ledger.end(Real(6000)), Nanos(50), "ended once");
+    assert_eq!(ledger.owed(Real(6000)), Nanos(50));
+}
+
+#[test]
+fn a_child_of_fork_owes_nothing_and_leaves_everything() {
+    let ledger = ledger();
+    let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
+    ledger.begin(HALF, Real(0));
+    ledger.enter(a, Real(0));
+    drop(ledger.begin_wait(Nanos(0), Real(0)).unwrap());
+    ledger.enter(b, Real(50));
+    ledger.exit(b, Real(100), Nanos(50));
+    ledger.abandon();
+    assert_eq!(ledger.owed(Real(900)), Nanos(25), "nothing grows");
+    assert_eq!((ledger.debt(a, Real(900)), ledger.debt(b, Real(900))), (Nanos(0), Nanos(0)));
+    ledger.exit(a, Real(900), Nanos(900));
+    ledger.enter(a, Real(900));
+    assert_eq!(ledger.owed(Real(1000)), Nanos(25));
+}
+
+#[test]
 fn a_new_experiment_forgives_and_a_stay_across_experiments_counts_for_neither() {
     let ledger = ledger();
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());

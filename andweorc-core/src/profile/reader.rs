@@ -103,11 +103,13 @@ impl Profile {
     /// As [`Profile::read`], without the path.
     pub fn parse(bytes: &[u8]) -> Result<Profile, ReadErrorKind> {
         let whole = bytes.last().is_none_or(|&byte| byte == b'\n');
-        let lines: Vec<&[u8]> =
-            bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+        let lines = bytes.split(|&byte| byte == b'\n');
+        let lines: Vec<(usize, &[u8])> =
+            (1..).zip(lines).filter(|(_, line)| !line.is_empty()).collect();
+        let end = lines.last().map(|&(number, _)| number);
         let mut runs: Vec<Run> = Vec::new();
-        for (i, line) in lines.iter().enumerate() {
-            let (number, last) = (i + 1, i + 1 == lines.len());
+        for (number, line) in lines {
+            let last = Some(number) == end;
             match (parse_line(line), runs.last_mut()) {
                 (Ok(Record::Header(header)), _) => runs.push(Run::new(header)),
                 (Ok(_), None) => return Err(ReadErrorKind::NotAProfile),
@@ -129,6 +131,9 @@ impl Profile {
                 (Err(ReadErrorKind::Damaged { what, .. }), Some(_)) => {
                     return Err(ReadErrorKind::Damaged { line: number, what });
                 }
+                (Err(ReadErrorKind::Schema { found, .. }), _) => {
+                    return Err(ReadErrorKind::Schema { line: number, found });
+                }
                 (Err(error), _) => return Err(error),
             }
         }
@@ -147,7 +152,7 @@ fn parse_line(line: &[u8]) -> Result<Record, ReadErrorKind> {
         && header.record == "header"
         && header.schema != VERSION
     {
-        return Err(ReadErrorKind::Schema(header.schema));
+        return Err(ReadErrorKind::Schema { line: 0, found: header.schema });
     }
     serde_json::from_slice(line)
         .map_err(|error| ReadErrorKind::Damaged { line: 0, what: error.to_string() })
@@ -169,8 +174,13 @@ pub enum ReadErrorKind {
     Empty,
     /// It does not begin with a header.
     NotAProfile,
-    /// It has another schema version, this one.
-    Schema(u32),
+    /// A run has another schema version.
+    Schema {
+        /// The line of its header, from 1.
+        line: usize,
+        /// The version.
+        found: u32,
+    },
     /// A line is not a record.
     Damaged {
         /// The line, from 1.
@@ -203,9 +213,9 @@ impl fmt::Display for ReadErrorKind {
             ReadErrorKind::NotAProfile => f.write_str(
                 "is not a profile: its first line is no header; profiles are what a run writes to ANDWEORC_OUT",
             ),
-            ReadErrorKind::Schema(found) => write!(
+            ReadErrorKind::Schema { line, found } => write!(
                 f,
-                "has schema version {found}, and this command reads version {VERSION}: use the cargo-andweorc of the \
+                "has schema version {found} (line {line}), and this command reads version {VERSION}: use the cargo-andweorc of the \
                  andweorc that wrote it, or profile again"
             ),
             ReadErrorKind::Damaged { line, what } => write!(

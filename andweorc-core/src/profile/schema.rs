@@ -75,6 +75,8 @@ pub enum TargetKind {
     Line,
     /// A wait: the time in which a task or an open span is not running.
     Wait,
+    /// No part of the program: everything is delayed alike, to see whether the load waits for the program.
+    Probe,
 }
 
 impl fmt::Display for TargetKind {
@@ -85,6 +87,7 @@ impl fmt::Display for TargetKind {
             TargetKind::Function => "function",
             TargetKind::Line => "line",
             TargetKind::Wait => "wait",
+            TargetKind::Probe => "probe",
         })
     }
 }

@@ -1,15 +1,24 @@
 //! Writing a profile as the run goes.
 
 use crate::profile::Record;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::{error, fmt};
+use std::{error, fmt, mem};
 
 /// Appends records to a profile, each flushed: a killed program leaves a profile that is readable up to its last whole line.
+///
+/// On a full disk a line that did not fit is taken back, so that a disk with room again leaves no torn line in the middle. Records that
+/// others refer to (headers, targets, points) are kept and written before the next one.
+///
+/// Two runs never write to one file: while one does, it holds a lock (flock(2)) on it, where the file system has such.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
+    /// Bytes of whole lines in the file.
+    length: u64,
+    /// Lines that did not fit and that others refer to.
+    unwritten: Vec<Vec<u8>>,
     lost: u64,
     first_error: Option<io::Error>,
 }
@@ -19,31 +28,79 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// When the folders or the file can't be made.
+    /// When the folders or the file can't be made, and when another run writes to the file.
     pub fn create(path: &Path) -> Result<Writer, WriteError> {
         let error = |source| WriteError { path: path.to_owned(), source };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(error)?;
         }
-        Ok(Writer { file: File::create(path).map_err(error)?, lost: 0, first_error: None })
+        // Emptied once it is known that nobody else writes to it.
+        let file =
+            File::options().write(true).create(true).truncate(false).open(path).map_err(error)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let source = io::Error::new(io::ErrorKind::ResourceBusy, "another run writes to it");
+            return Err(error(source));
+        }
+        if file.metadata().is_ok_and(|file| file.is_file()) {
+            file.set_len(0).map_err(error)?;
+        }
+        Ok(Writer { file, length: 0, unwritten: Vec::new(), lost: 0, first_error: None })
     }
 
     /// Appends one record. A record that can't be written is counted; the run goes on.
     pub fn write(&mut self, record: &Record) {
-        let written = serde_json::to_vec(record).map_err(io::Error::from).and_then(|mut line| {
-            line.push(b'\n');
+        let line = match serde_json::to_vec(record) {
+            Ok(mut line) => {
+                line.push(b'\n');
+                line
+            }
+            Err(error) => return self.lose(error.into()),
+        };
+        for line in mem::take(&mut self.unwritten) {
+            self.append(line, true);
+        }
+        let described = matches!(record, Record::Header(_) | Record::Target(_) | Record::Point(_));
+        self.append(line, described);
+    }
+
+    /// Appends a line, which is kept when it can't be written and `keep` says so.
+    fn append(&mut self, line: Vec<u8>, keep: bool) {
+        let written = if self.unwritten.is_empty() {
             // One write a line, so that nothing but the last line can be torn; a file has no buffer to flush.
             self.file.write_all(&line)
-        });
-        if let Err(error) = written {
-            self.lost += 1;
-            self.first_error.get_or_insert(error);
+        } else {
+            // No line may come before one that it refers to.
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        match written {
+            Ok(()) => self.length += line.len() as u64,
+            Err(error) => {
+                self.take_back();
+                if keep {
+                    self.first_error.get_or_insert(error);
+                    self.unwritten.push(line);
+                } else {
+                    self.lose(error);
+                }
+            }
         }
+    }
+
+    fn lose(&mut self, error: io::Error) {
+        self.lost += 1;
+        self.first_error.get_or_insert(error);
+    }
+
+    /// Cuts off what was written of the last line. What is no file (a pipe, a device) keeps it: there is nothing else to try, and the loss
+    /// is counted.
+    fn take_back(&mut self) {
+        let cut = self.file.set_len(self.length);
+        drop(cut.and_then(|()| self.file.seek(SeekFrom::Start(self.length))));
     }
 
     /// Records that could not be written.
     pub fn lost_records(&self) -> u64 {
-        self.lost
+        self.lost + self.unwritten.len() as u64
     }
 
     /// Why the first of them could not.

@@ -1,6 +1,6 @@
 //! The report for machines.
 
-use crate::estimate::{Analysis, PointSummary, TargetSummary};
+use crate::estimate::{Analysis, Load, PointSummary, TargetSummary, WaitSummary};
 use crate::profile::VERSION;
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ pub fn json(analysis: &Analysis) -> String {
         report_version: u32,
         points: &'a [PointSummary],
         targets: &'a [TargetSummary],
+        waits: &'a [WaitSummary],
+        load: Option<Load>,
         experiments: usize,
         spoiled: usize,
     }
@@ -27,6 +29,8 @@ pub fn json(analysis: &Analysis) -> String {
         report_version: REPORT_VERSION,
         points: &analysis.points,
         targets: &analysis.targets,
+        waits: &analysis.waits,
+        load: analysis.load,
         experiments: analysis.experiments,
         spoiled: analysis.spoiled,
     };

@@ -2,6 +2,7 @@
 
 mod json;
 mod text;
+mod waits;
 
 pub use json::{REPORT_VERSION, json};
 pub use text::{notes, real_ns, tenths, text, why_nothing};

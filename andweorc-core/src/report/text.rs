@@ -1,7 +1,8 @@
 //! The report for people.
 
-use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
+use crate::estimate::{Analysis, Effect, Load, Metric, TargetSummary, Verdict};
 use crate::profile::Run;
+use crate::report::waits;
 use std::fmt::Write;
 
 /// `write!` to a `String`, which can't fail.
@@ -29,6 +30,12 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let by = |verdict: fn(&Verdict) -> bool| {
         analysis.targets.iter().filter(move |target| verdict(&target.verdict))
     };
+    if analysis.load == Some(Load::Open) {
+        out.push_str(
+            "\nThe load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, and what is said of it\n\
+             below means nothing; read the latencies, or put a load on it that waits for answers.\n",
+        );
+    }
     let point = &point.name;
     let mut ranked = by(|v| matches!(v, Verdict::Matters)).enumerate().peekable();
     if ranked.peek().is_some() {
@@ -73,6 +80,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
             line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
         },
     );
+    waits::write(&mut out, runs, analysis);
     foot(&mut out, runs);
     out
 }
@@ -111,7 +119,7 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     if analysis.spoiled > 0 {
         line!(
             out,
-            "{} of them were spoiled by other work on the machine and are left out.",
+            "{} of them were spoiled (other work on the machine, a stop, or a limit) and are left out.",
             analysis.spoiled
         );
     }
@@ -237,7 +245,7 @@ fn seconds(s: f64) -> String {
 }
 
 /// A name with its control characters escaped: what a program calls its spans must not rule the terminal.
-fn clean(name: &str) -> String {
+pub(super) fn clean(name: &str) -> String {
     let escape =
         |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     name.chars().map(escape).collect()
@@ -269,6 +277,16 @@ mod tests {
         for line in lines {
             assert!(report.contains(line), "{line}\nis not in\n{report}");
         }
+    }
+
+    #[test]
+    fn warns_of_a_load_that_does_not_wait() {
+        let run = measured(2);
+        let mut analysis = analyse(std::slice::from_ref(&run));
+        let warning = "The load comes at its own pace";
+        assert!(!text(std::slice::from_ref(&run), &analysis).contains(warning));
+        analysis.load = Some(Load::Open);
+        assert!(text(&[run], &analysis).contains(warning));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod ring;
 
 pub use perf::PerfError;
 
+use crate::fork::forked;
 use crate::ledger::Account;
 use crate::profile::TargetKind;
 use crate::symbols::{Place, Symbols};
@@ -59,7 +60,10 @@ struct Registered(u64);
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        threads().retain(|(id, _)| *id != self.0);
+        // In a child of fork there are no rings, and the lock may be held for ever.
+        if !forked() {
+            threads().retain(|(id, _)| *id != self.0);
+        }
     }
 }
 
@@ -136,7 +140,7 @@ impl Sampling {
 impl Drop for Sampling {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take().filter(|_| !forked()) {
             // A panic of it was printed; there is nothing else to do for it.
             drop(thread.join());
         }

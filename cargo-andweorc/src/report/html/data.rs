@@ -81,7 +81,7 @@ struct Experiment<'a> {
     real_ms: u64,
     delay_ms: f64,
     spoiled: Option<&'a str>,
-    /// For each point the throughput per s, and mean, p50, p90 and p99 in ms: the order of [`Metric::ALL`].
+    /// For each point the throughput per s, and mean, p50, p90 and p99 in ms.
     values: Vec<[Option<f64>; Metric::ALL.len()]>,
     /// Indices of the baselines that it is compared to.
     baselines: Vec<usize>,

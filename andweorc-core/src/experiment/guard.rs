@@ -1,0 +1,254 @@
+//! Bounds on an experiment: what it may do to the program before it is ended early.
+//!
+//! The thread that looks for lagging threads looks at the experiment too. It ends
+//!
+//! - one that **slows** the program by more than a stated factor F. Nobody pauses for longer than D grows, so that the program is slowed by
+//!   `real / (real - delay)` at most, and that stays below F while `delay / real <= 1 - 1/F`;
+//! - one in which **no point is hit** for much longer than ever in the baselines;
+//! - one, or a baseline, in which the program **did not run**: it was stopped (SIGSTOP, a debugger), or had no processor. Between two looks
+//!   D grows for [`STOPPED`] at most ([`Ledger::known_until`](crate::ledger::Ledger::known_until)), so that nobody ever pays for the stop.
+//!
+//! What was ended early is spoiled: its rates are of no use, and a rate that was only kept when it was good would be a biased one.
+
+use crate::experiment::hold::Stop;
+use crate::point::points;
+use crate::thread::LEDGER;
+use crate::time::{Nanos, Real};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A program in which nobody has looked for this long did not run.
+const STOPPED: Nanos = Nanos::from_millis(100);
+
+/// Delay that any experiment may cost beyond its share: D grows in lumps.
+const SLACK: Nanos = Nanos::from_millis(20);
+
+/// What pauses overshoot, as a share of the time.
+const OVERSHOOT: f64 = 0.02;
+
+/// How often hits are counted.
+const COUNT_EVERY: Nanos = Nanos::from_millis(100);
+
+/// A program may always do nothing for this long.
+const LEAST_PATIENCE: Nanos = Nanos::from_millis(1000);
+
+/// How many times longer than ever in the last baseline nothing may be hit.
+const PATIENCE: i64 = 4;
+
+/// Why an experiment was ended early.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cut {
+    /// The program did not run for so long.
+    Stopped(Nanos),
+    /// It slowed the program by more than this factor, the most that is allowed.
+    TooSlow(f64),
+    /// No point was hit for so long.
+    NoProgress(Nanos),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cut::Stopped(gap) => {
+                write!(f, "the program did not run for {:.1} s", gap.as_secs_f64())
+            }
+            Cut::TooSlow(factor) => {
+                write!(f, "it slowed the program by more than a factor of {factor}")
+            }
+            Cut::NoProgress(gap) => write!(f, "no point was hit for {:.1} s", gap.as_secs_f64()),
+        }
+    }
+}
+
+/// The guard of one [`Experimenter`](crate::experiment::Experimenter).
+#[derive(Debug)]
+pub(crate) struct Guard {
+    stop: Arc<Stop>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    max_slowdown: f64,
+    /// How long nothing may be hit, once a baseline tells.
+    patience: Option<Nanos>,
+    held: Option<Held>,
+    /// Why the last experiment was ended early.
+    cut: Option<Cut>,
+}
+
+/// The experiment that is held.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    baseline: bool,
+    begun: Real,
+    /// D when it began.
+    owed: Nanos,
+    looked: Real,
+    counted: Real,
+    hits: u64,
+    /// When `hits` rose last.
+    hit: Real,
+    /// The longest time without a hit.
+    longest: Nanos,
+}
+
+impl Guard {
+    pub(crate) fn new(stop: Arc<Stop>, max_slowdown: f64) -> Guard {
+        let state = State { max_slowdown, patience: None, held: None, cut: None };
+        Guard { stop, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_max_slowdown(&self, factor: f64) {
+        self.state().max_slowdown = factor;
+    }
+
+    /// An experiment begins.
+    pub(crate) fn begin(&self, baseline: bool, now: Real) {
+        let mut state = self.state();
+        LEDGER.known_until(Real::NEVER);
+        state.cut = None;
+        state.held = Some(Held::new(baseline, now, LEDGER.owed(now), hits()));
+    }
+
+    /// It has ended.
+    pub(crate) fn end(&self, now: Real) {
+        let mut state = self.state();
+        let Some(held) = state.held.take() else { return };
+        LEDGER.known_until(Real::NEVER);
+        if held.baseline && state.cut.is_none() {
+            let longest = held.longest.max(now - held.hit);
+            state.patience = Some(Nanos(longest.0.saturating_mul(PATIENCE)).max(LEAST_PATIENCE));
+        }
+    }
+
+    /// Why the last experiment was ended early, if it was.
+    pub(crate) fn cut(&self) -> Option<Cut> {
+        self.state().cut
+    }
+
+    /// Looks at the experiment that is held, every few ms.
+    pub(crate) fn look(&self, now: Real) {
+        let mut state = self.state();
+        let State { max_slowdown, patience, held: Some(held), cut: None } = &mut *state else {
+            return;
+        };
+        let hits = (now - held.counted >= COUNT_EVERY).then(hits);
+        let cut = held.look(now, LEDGER.owed(now), hits, *max_slowdown, *patience);
+        if cut.is_some() {
+            // First of all the delays stop, then the one who holds it is told.
+            LEDGER.end(now);
+            state.cut = cut;
+            self.stop.cut();
+        } else {
+            LEDGER.known_until(now + STOPPED);
+        }
+    }
+}
+
+/// Hits of all points.
+fn hits() -> u64 {
+    points().iter().map(|point| point.count()).sum()
+}
+
+impl Held {
+    fn new(baseline: bool, now: Real, owed: Nanos, hits: u64) -> Held {
+        let longest = Nanos::ZERO;
+        Held { baseline, begun: now, owed, looked: now, counted: now, hits, hit: now, longest }
+    }
+
+    /// Whether it must be ended, by what is seen now: D, and the hits of all points when they were counted.
+    fn look(
+        &mut self,
+        now: Real,
+        owed: Nanos,
+        hits: Option<u64>,
+        max_slowdown: f64,
+        patience: Option<Nanos>,
+    ) -> Option<Cut> {
+        let since = now - self.looked;
+        self.looked = now;
+        if since > STOPPED {
+            return Some(Cut::Stopped(since));
+        }
+        let (real, delay) = (now - self.begun, owed - self.owed);
+        let share = 1.0 - 1.0 / max_slowdown + OVERSHOOT;
+        if delay.0 as f64 > share * real.0 as f64 + SLACK.0 as f64 {
+            return Some(Cut::TooSlow(max_slowdown));
+        }
+        let hits = hits?;
+        self.counted = now;
+        let idle = now - self.hit;
+        if hits > self.hits {
+            self.longest = self.longest.max(idle);
+            (self.hits, self.hit) = (hits, now);
+        } else if !self.baseline && patience.is_some_and(|patience| idle > patience) {
+            return Some(Cut::NoProgress(idle));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Nanos = Nanos::from_millis(2);
+
+    /// Looks every period for `seconds`, at a D that grows by `share` of the time and at `hits` of each instant.
+    fn look_for(
+        held: &mut Held,
+        seconds: i64,
+        share: f64,
+        patience: Option<Nanos>,
+        hits: impl Fn(i64) -> u64,
+    ) -> Option<(f64, Cut)> {
+        let begun = held.begun;
+        (1..=seconds * 500).find_map(|i| {
+            let now = begun + Nanos(PERIOD.0 * i);
+            let owed = Nanos((share * (now - begun).0 as f64) as i64);
+            let counted = (now - held.counted >= COUNT_EVERY).then(|| hits(now.0 / 1_000_000));
+            let cut = held.look(now, owed, counted, 2.0, patience)?;
+            Some(((now - begun).as_secs_f64(), cut))
+        })
+    }
+
+    fn held(baseline: bool) -> Held {
+        Held::new(baseline, Real(0), Nanos::ZERO, 0)
+    }
+
+    #[test]
+    fn delays_up_to_the_factor_are_allowed_and_no_more() {
+        assert_eq!(look_for(&mut held(false), 20, 0.5, None, |ms| ms as u64), None);
+        let (after, cut) = look_for(&mut held(false), 20, 0.75, None, |ms| ms as u64).unwrap();
+        assert_eq!(cut, Cut::TooSlow(2.0));
+        assert!(after < 0.1, "{after} s");
+    }
+
+    #[test]
+    fn an_experiment_without_progress_is_ended_and_a_baseline_is_not() {
+        let patience = Some(Nanos::from_millis(1500));
+        let until_a_second = |ms: i64| ms.min(1000) as u64;
+        let (after, cut) = look_for(&mut held(false), 20, 0.1, patience, until_a_second).unwrap();
+        assert!(matches!(cut, Cut::NoProgress(_)) && (2.5..2.8).contains(&after), "{after} s");
+        assert_eq!(look_for(&mut held(true), 20, 0.0, patience, until_a_second), None);
+        // Nothing is known of the program before the first baseline.
+        assert_eq!(look_for(&mut held(false), 20, 0.1, None, until_a_second), None);
+        // Slow is not stuck.
+        assert_eq!(look_for(&mut held(false), 20, 0.1, patience, |ms| ms as u64 / 1400), None);
+    }
+
+    #[test]
+    fn a_gap_between_looks_is_a_stop() {
+        let mut held = held(true);
+        assert_eq!(held.look(Real(2_000_000), Nanos::ZERO, None, 2.0, None), None);
+        let later = Real(2_000_000) + Nanos::from_millis(2500);
+        let cut = held.look(later, Nanos::ZERO, None, 2.0, None).unwrap();
+        assert_eq!(cut, Cut::Stopped(Nanos::from_millis(2500)));
+        assert_eq!(cut.to_string(), "the program did not run for 2.5 s");
+    }
+}

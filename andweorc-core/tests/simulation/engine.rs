@@ -1,0 +1,470 @@
+//! The event loop: real time, threads, who runs what, and the ledger that ships.
+//!
+//! Between two events every thread goes on as it is, and D is the greater of a constant and a line whose slope is the speedup. So the next event is
+//! known in closed form, and nothing is stepped through.
+
+use crate::program::{Program, Target};
+use crate::rules::{Credit, Pay, Rules};
+use crate::schedule::BUDGET;
+use crate::task::Task;
+use andweorc_core::ledger::{Account, Ledger};
+use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// More events than any program here has: one that has them makes no progress.
+const MOST_EVENTS: u32 = 500_000;
+
+const NUDGE_PERIOD: Nanos = Nanos::from_micros(500);
+const NUDGE_LEAST: Nanos = Nanos::from_micros(100);
+
+/// What is simulated: a program, with a target faster virtually, or really, or not at all.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) rules: Rules,
+    pub(crate) virtually: Option<(Target, Speedup)>,
+    pub(crate) really: Option<(Target, Speedup)>,
+    pub(crate) seed: u64,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    /// Units of work for each virtual second.
+    pub(crate) rate: f64,
+    /// In virtual ns, sorted.
+    pub(crate) latencies: Vec<i64>,
+}
+
+/// What a thread does until the next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Idle {
+        since: Real,
+    },
+    /// It pauses before a poll.
+    Begin,
+    /// It polls: `work` is CPU time to go.
+    Run,
+    /// It is blocked in the kernel.
+    Blocked {
+        until: Real,
+    },
+    /// It pauses after a poll.
+    End,
+}
+
+pub(crate) struct Thread<'l> {
+    pub(crate) account: &'l Account,
+    /// One of the runtime's workers, rather than one of the blocking pool.
+    pub(crate) worker: bool,
+    pub(crate) act: Act,
+    pub(crate) task: usize,
+    pub(crate) work: i64,
+    /// The ledger was told that it is inside the target.
+    pub(crate) entered: Option<Real>,
+    /// It is inside, whether or not the ledger was told.
+    pub(crate) inside: bool,
+    /// CPU time since the last sample.
+    sampled: i64,
+    pub(crate) nudged: bool,
+    /// What was really made faster when its poll began.
+    pub(crate) faster: Option<(Target, Speedup)>,
+    pub(crate) budget: u32,
+    pub(crate) local: VecDeque<usize>,
+    pub(crate) lifo: Option<usize>,
+    pub(crate) lifo_polls: u32,
+    pub(crate) polls: u32,
+}
+
+/// What happens at a time known in advance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The world outside answers this wait of this task.
+    External {
+        task: usize,
+        wait: u64,
+        part: Option<usize>,
+    },
+    Nudge,
+}
+
+/// What is deferred: a task, or a future that is profiled inside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Held {
+    Task(usize),
+    Part { task: usize, wait: u64, part: usize },
+}
+
+/// D from now on, while nothing happens: the greater of `owed` and `line + speedup (t - now)`.
+struct Shape {
+    owed: i64,
+    line: Option<i64>,
+}
+
+pub(crate) struct Engine<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) rules: Rules,
+    pub(crate) virtually: Option<(Target, Speedup)>,
+    really: Option<(Target, Speedup)>,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) now: Real,
+    pub(crate) threads: Vec<Thread<'a>>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) shared: crate::shared::Shared,
+    events: BinaryHeap<Reverse<(Real, u64, Event)>>,
+    pub(crate) deferred: BinaryHeap<Reverse<(Virtual, u64, Held)>>,
+    pub(crate) order: u64,
+    pub(crate) global: VecDeque<usize>,
+    /// Target waits that are under way.
+    pub(crate) waits: usize,
+    owed: Nanos,
+    count: u32,
+    warm: u32,
+    /// The target is faster from now on, virtually or really.
+    changed: bool,
+    /// When each unit of work that is measured was done.
+    hits: Vec<Virtual>,
+    pub(crate) latencies: Vec<i64>,
+    pub(crate) failed: Option<String>,
+}
+
+impl<'a> Engine<'a> {
+    fn new(setup: &Setup<'a>, ledger: &'a Ledger) -> Engine<'a> {
+        let program = setup.program;
+        let mut engine = Engine {
+            program,
+            rules: setup.rules,
+            virtually: setup.virtually,
+            really: setup.really,
+            ledger,
+            // Not 0, so that an experiment's lines and waits have some past.
+            now: Real(1_000_000),
+            threads: Vec::new(),
+            tasks: Vec::new(),
+            shared: crate::shared::Shared::new(program),
+            events: BinaryHeap::new(),
+            deferred: BinaryHeap::new(),
+            order: 0,
+            global: VecDeque::new(),
+            waits: 0,
+            owed: Nanos::ZERO,
+            count: 0,
+            warm: program.units / 4,
+            changed: false,
+            hits: Vec::new(),
+            latencies: Vec::new(),
+            failed: None,
+        };
+        for _ in 0..program.workers {
+            engine.open_thread(true);
+        }
+        let mut rng = fastrand::Rng::with_seed(setup.seed);
+        for &kind in &program.start {
+            let born = engine.ledger.virtual_now(engine.now);
+            let task = engine.add_task(Task::new(kind, born, rng.fork(), false));
+            engine.push(task, None, false);
+        }
+        if setup.rules.pay == Pay::Nudged {
+            engine.at(engine.now + NUDGE_PERIOD, Event::Nudge);
+        }
+        engine
+    }
+
+    pub(crate) fn open_thread(&mut self, worker: bool) -> usize {
+        let account = self.ledger.open(self.now).expect("a program has fewer than 256 threads");
+        self.threads.push(Thread {
+            account,
+            worker,
+            act: Act::Idle { since: self.now },
+            task: 0,
+            work: 0,
+            entered: None,
+            inside: false,
+            sampled: 0,
+            nudged: false,
+            faster: None,
+            budget: BUDGET,
+            local: VecDeque::new(),
+            lifo: None,
+            lifo_polls: 0,
+            polls: 0,
+        });
+        self.threads.len() - 1
+    }
+
+    pub(crate) fn add_task(&mut self, task: Task) -> usize {
+        self.tasks.push(task);
+        self.tasks.len() - 1
+    }
+
+    pub(crate) fn fail(&mut self, why: &str) {
+        self.failed.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn at(&mut self, when: Real, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((when, self.order, event)));
+    }
+
+    /// The world outside wakes `task` then, if it still waits.
+    pub(crate) fn external(&mut self, when: Real, task: usize, part: Option<usize>) {
+        let wait = self.tasks[task].wait;
+        self.at(when, Event::External { task, wait, part });
+    }
+
+    /// Counts a unit of work: begins the experiment after some, and the measurement after as many again.
+    pub(crate) fn progress(&mut self) {
+        self.count += 1;
+        if self.rules.after_another
+            && let Some((target, _)) = self.virtually
+        {
+            if self.count == self.warm / 4 {
+                let speedup = Speedup::from_ppm(600_000);
+                self.ledger.begin(target.credited(speedup), self.now);
+            } else if self.count == self.warm / 2 {
+                self.ledger.end(self.now);
+            }
+        }
+        if self.count == self.warm {
+            self.changed = true;
+            if let Some((target, speedup)) = self.virtually {
+                self.ledger.begin(target.credited(speedup), self.now);
+            }
+        }
+        if self.count == 2 * self.warm {
+            self.latencies.clear();
+        }
+        if self.count >= 2 * self.warm {
+            self.hits.push(self.ledger.virtual_now(self.now));
+        }
+    }
+
+    /// Whether all was measured.
+    fn over(&self) -> bool {
+        self.hits.len() > self.program.units as usize
+    }
+
+    /// Hits for each virtual second. Each window from a hit in the first quarter to the one so many later counts, so that it does not
+    /// matter where in a burst of them the measurement began.
+    fn rate(&self) -> f64 {
+        let quarter = self.hits.len() / 4;
+        let between = self.hits.len() - quarter;
+        let windows = self.hits.iter().zip(&self.hits[between..]);
+        let time: Nanos = windows.map(|(&first, &last)| last - first).sum();
+        (between * quarter) as f64 / time.as_secs_f64()
+    }
+
+    /// What a change that is made really makes faster by now.
+    pub(crate) fn faster(&self) -> Option<(Target, Speedup)> {
+        self.really.filter(|_| self.changed)
+    }
+
+    fn run(mut self) -> Result<Outcome, String> {
+        for _ in 0..MOST_EVENTS {
+            self.settle_all();
+            if let Some(why) = self.failed.take() {
+                return Err(format!("{}: {why}", self.program.name));
+            }
+            if self.over() {
+                let rate = self.rate();
+                self.latencies.sort_unstable();
+                return Ok(Outcome { rate, latencies: self.latencies });
+            }
+            let Some(next) = self.next_event() else {
+                return Err(format!("{}: deadlock at {:?}", self.program.name, self.now));
+            };
+            self.advance(next);
+        }
+        Err(format!("{}: no progress", self.program.name))
+    }
+
+    fn shape(&self) -> Shape {
+        // Far enough to be on the line, and a multiple of what makes the slope exact.
+        const FAR: Nanos = Nanos(1_000_000_000_000);
+        let owed = self.ledger.owed(self.now).0;
+        let grows = self.waits > 0 || self.threads.iter().any(|thread| thread.entered.is_some());
+        let far = if grows { self.ledger.owed(self.now + FAR).0 } else { owed };
+        let line = (far > owed).then(|| far - self.ledger.speedup().of(FAR).0);
+        Shape { owed, line }
+    }
+
+    /// When V gets to `due`.
+    fn when_virtual(&self, shape: &Shape, due: i64) -> Real {
+        let mut when = due + shape.owed;
+        if let Some(line) = shape.line {
+            let moves = 1_000_000 - i64::from(self.ledger.speedup().ppm());
+            let left = (due + line - self.now.0).max(0);
+            let left = (i128::from(left) * 1_000_000 / i128::from(moves.max(1)) + 1) as i64;
+            when = when.max(self.now.0 + left);
+        }
+        Real(when.max(self.now.0))
+    }
+
+    /// Whether the thread pays whatever it owes while it runs.
+    fn pays(&self, thread: &Thread) -> bool {
+        self.rules.pay == Pay::Continuously && thread.entered.is_none()
+    }
+
+    fn next_event(&self) -> Option<Real> {
+        let shape = self.shape();
+        let mut next = self.events.peek().map(|Reverse((when, ..))| *when);
+        let mut sooner = |when: Real| next = Some(next.map_or(when, |next| next.min(when)));
+        if let Some(Reverse((due, ..))) = self.deferred.peek() {
+            sooner(self.when_virtual(&shape, due.0));
+        }
+        for thread in &self.threads {
+            if matches!(thread.act, Act::Idle { .. }) {
+                continue;
+            }
+            let clock = self.ledger.virtual_of(thread.account, self.now).0;
+            match thread.act {
+                Act::Idle { .. } => {}
+                Act::Blocked { until } => sooner(until),
+                Act::Begin | Act::End => sooner(self.when_virtual(&shape, clock)),
+                Act::Run if thread.nudged => sooner(self.when_virtual(&shape, clock)),
+                Act::Run => {
+                    let work = match self.rules.credit {
+                        Credit::Timed => thread.work,
+                        Credit::Sampled(period) => thread.work.min(period.0 - thread.sampled),
+                    };
+                    let done = self.now + Nanos(work);
+                    sooner(if self.pays(thread) {
+                        done.max(self.when_virtual(&shape, clock + work))
+                    } else {
+                        done
+                    });
+                }
+            }
+        }
+        next.map(|next| next.max(self.now + Nanos(1)))
+    }
+
+    /// Lets real time pass, in which nothing happens but what goes on already.
+    fn advance(&mut self, next: Real) {
+        let passed = next - self.now;
+        self.now = next;
+        let owed = self.ledger.owed(next);
+        for i in 0..self.threads.len() {
+            let pays = self.pays(&self.threads[i]);
+            let thread = &mut self.threads[i];
+            let debt = owed - self.ledger.taken(thread.account, next);
+            let pause = debt.max(Nanos::ZERO).min(passed);
+            let paused = match thread.act {
+                Act::Idle { .. } | Act::Blocked { .. } => continue,
+                Act::Begin | Act::End => pause,
+                Act::Run if pays || thread.nudged => pause,
+                Act::Run => Nanos::ZERO,
+            };
+            if paused > Nanos::ZERO {
+                self.ledger.took(thread.account, paused, next);
+            }
+            if thread.act == Act::Run {
+                let ran = (passed - paused).0.min(thread.work);
+                thread.work -= ran;
+                thread.nudged &= debt > paused;
+                thread.sampled += ran;
+                if let Credit::Sampled(period) = self.rules.credit
+                    && thread.sampled >= period.0
+                {
+                    thread.sampled -= period.0;
+                    if thread.inside {
+                        self.ledger.credit(thread.account, period);
+                    }
+                }
+            }
+        }
+        let owed = self.ledger.owed(next);
+        if owed < self.owed {
+            self.fail("D went back");
+        }
+        self.owed = owed;
+    }
+
+    /// Does all that is due now.
+    fn settle_all(&mut self) {
+        while let Some(&Reverse((when, _, event))) = self.events.peek()
+            && when <= self.now
+        {
+            self.events.pop();
+            match event {
+                Event::External { task, wait, part } => self.answered(task, wait, part),
+                Event::Nudge => self.nudge(),
+            }
+        }
+        while let Some(&Reverse((due, _, held))) = self.deferred.peek()
+            && self.ledger.early(due, self.now) <= Nanos::ZERO
+        {
+            self.deferred.pop();
+            match held {
+                Held::Task(task) => {
+                    self.tasks[task].held = false;
+                    self.push(task, None, false);
+                }
+                Held::Part { task, wait, part } => self.released(task, wait, part, due),
+            }
+        }
+        loop {
+            let mut moved = false;
+            for i in 0..self.threads.len() {
+                moved |= self.proceed(i);
+            }
+            if !moved || self.failed.is_some() || self.over() {
+                break;
+            }
+        }
+    }
+
+    fn nudge(&mut self) {
+        for thread in &mut self.threads {
+            thread.nudged |= thread.act == Act::Run
+                && thread.entered.is_none()
+                && self.ledger.debt(thread.account, self.now) > NUDGE_LEAST;
+        }
+        self.at(self.now + NUDGE_PERIOD, Event::Nudge);
+    }
+
+    /// Moves a thread on as far as it gets without real time; says whether it moved.
+    fn proceed(&mut self, i: usize) -> bool {
+        let mut moved = false;
+        loop {
+            if self.failed.is_some() || self.over() {
+                return moved;
+            }
+            let thread = &self.threads[i];
+            let act = thread.act;
+            let due = match act {
+                Act::Idle { .. } => true,
+                Act::Begin | Act::End => self.ledger.debt(thread.account, self.now) <= Nanos::ZERO,
+                Act::Run => thread.work == 0 && !thread.nudged,
+                Act::Blocked { until } => until <= self.now,
+            };
+            if !due {
+                return moved;
+            }
+            match act {
+                Act::Idle { .. } if !self.work(i) => return moved,
+                Act::Idle { .. } => {}
+                Act::Begin => self.begin_poll(i),
+                Act::Run => self.execute(i),
+                Act::Blocked { .. } => self.threads[i].act = Act::Run,
+                Act::End => {
+                    self.end_poll(i);
+                    self.threads[i].act = Act::Idle { since: self.now };
+                }
+            }
+            moved = true;
+        }
+    }
+}
+
+/// Simulates.
+///
+/// # Errors
+///
+/// When the program, or the simulation of it, is wrong: a deadlock, an endless loop, a D that goes back.
+pub(crate) fn simulate(setup: &Setup) -> Result<Outcome, String> {
+    let ledger = Box::new(Ledger::new());
+    Engine::new(setup, &ledger).run()
+}

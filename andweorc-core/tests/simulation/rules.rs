@@ -1,0 +1,102 @@
+//! The rules that a simulation runs by: those that ship, and what is left of them in each ablation.
+
+use andweorc_core::defer;
+use andweorc_core::time::Nanos;
+
+/// When an entity that owes delay pays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pay {
+    /// At once, whatever it does: the ideal that a nudge comes near.
+    Continuously,
+    /// Before and after a poll, and when the nudge finds that it lags: every 500 us, from 100 us on.
+    Nudged,
+    /// Before and after a poll only.
+    AtPolls,
+}
+
+/// What a wake does to the clock of who is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wakes {
+    /// By the ledger's rules.
+    Shipped,
+    /// Who wakes whom is not known: every wake comes from outside.
+    EdgeUnknown,
+    /// Whoever is woken from outside is forgiven what D grew meanwhile.
+    NotStretched,
+    /// Tasks have no clock. A worker that another one wakes skips all delays.
+    Coz,
+}
+
+/// How time inside the target is credited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credit {
+    Timed,
+    /// One lump of this length for every sample, which each thread takes so often in its CPU time.
+    Sampled(Nanos),
+}
+
+/// A set of rules.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) name: &'static str,
+    pub(crate) pay: Pay,
+    pub(crate) wakes: Wakes,
+    pub(crate) credit: Credit,
+    /// What is less than this ahead of V is paid by the worker rather than deferred. `None`: everything is.
+    pub(crate) defer_from: Option<Nanos>,
+    pub(crate) parts: Parts,
+    /// Another experiment was held before, and left its debts.
+    pub(crate) after_another: bool,
+}
+
+/// How futures that are profiled inside a profiled task keep their clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// A poll that no wake of its own caused, and that ends pending, leaves the clock as it was. Otherwise it parks anew.
+    pub(crate) keep_clock: bool,
+    /// What was deferred wakes the task around it at its own virtual time. Otherwise as the world outside.
+    pub(crate) wake_as_entity: bool,
+}
+
+/// The rules that ship, with payment as it ideally is.
+pub(crate) const SHIPPED: Rules = Rules {
+    name: "shipped rules",
+    pay: Pay::Continuously,
+    wakes: Wakes::Shipped,
+    credit: Credit::Timed,
+    defer_from: Some(defer::LEAST),
+    parts: Parts { keep_clock: true, wake_as_entity: true },
+    after_another: false,
+};
+
+/// The ledger's rules alone: no task runs before it is due, by however little.
+pub(crate) const EVERYTHING_DEFERRED: Rules =
+    Rules { name: "everything deferred, however short", defer_from: Some(Nanos::ZERO), ..SHIPPED };
+
+/// The rules that ship, when something is still owed from an experiment before.
+pub(crate) const AFTER_ANOTHER: Rules =
+    Rules { name: "after another experiment", after_another: true, ..SHIPPED };
+
+/// The rules that ship, with payment as it can be had.
+pub(crate) const PAYMENTS: [Rules; 2] = [
+    Rules { name: "paid at polls, and nudged every 500 us", pay: Pay::Nudged, ..SHIPPED },
+    Rules { name: "paid at polls only", pay: Pay::AtPolls, ..SHIPPED },
+];
+
+/// What each rule is needed for: the rules without it.
+pub(crate) const ABLATIONS: [Rules; 6] = [
+    Rules { name: "wake edge off", wakes: Wakes::EdgeUnknown, ..SHIPPED },
+    Rules { name: "external waits not stretched", wakes: Wakes::NotStretched, ..SHIPPED },
+    Rules { name: "worker blocked instead of task deferred", defer_from: None, ..SHIPPED },
+    Rules {
+        name: "one credit per 1 ms sample",
+        credit: Credit::Sampled(Nanos::from_millis(1)),
+        ..SHIPPED
+    },
+    Rules {
+        name: "one credit per 100 us sample",
+        credit: Credit::Sampled(Nanos::from_micros(100)),
+        ..SHIPPED
+    },
+    Rules { name: "Coz's rule: the woken skip all delays", wakes: Wakes::Coz, ..SHIPPED },
+];

@@ -1,0 +1,135 @@
+//! Who runs what: tokio's queues, the blocking pool, and what is deferred.
+
+use crate::engine::{Act, Engine, Held, Thread};
+use crate::program::Queues;
+use crate::rules::Wakes;
+use crate::task::State;
+use andweorc_core::time::{Nanos, Virtual};
+use std::cmp::Reverse;
+
+/// How many operations a poll may do, in tokio.
+pub(crate) const BUDGET: u32 = 128;
+
+/// How many polls in a row come from the LIFO slot at most, in tokio.
+const LIFO_POLLS: u32 = 3;
+
+/// After so many polls a worker looks at the global queue first, in tokio.
+const GLOBAL_INTERVAL: u32 = 61;
+
+impl Engine<'_> {
+    /// An idle thread takes up a task, if there is one.
+    pub(crate) fn work(&mut self, i: usize) -> bool {
+        let Some(task) = self.next_task(i) else { return false };
+        let Act::Idle { since } = self.threads[i].act else { return false };
+        let account = self.threads[i].account;
+        let idle = match self.rules.wakes {
+            Wakes::Coz if self.tasks[task].woken_by_entity && since < self.now => {
+                Nanos(i64::MAX / 4)
+            }
+            Wakes::Coz => Nanos::ZERO,
+            _ => self.now - since,
+        };
+        self.ledger.idle(account, idle, self.now);
+        if self.start_poll(i, task) {
+            self.threads[i].act = Act::Begin;
+        } else {
+            self.threads[i].act = Act::Idle { since: self.now };
+        }
+        true
+    }
+
+    fn next_task(&mut self, i: usize) -> Option<usize> {
+        if !self.threads[i].worker {
+            return self.threads[i].local.pop_front();
+        }
+        let thread = &mut self.threads[i];
+        thread.polls = thread.polls.wrapping_add(1);
+        if thread.lifo_polls < LIFO_POLLS
+            && let Some(task) = thread.lifo.take()
+        {
+            thread.lifo_polls += 1;
+            // What the LIFO slot runs shares the budget of what it follows.
+            if thread.budget > 0 {
+                return Some(task);
+            }
+            thread.local.push_back(task);
+        }
+        thread.budget = BUDGET;
+        thread.lifo_polls = 0;
+        if thread.polls.is_multiple_of(GLOBAL_INTERVAL)
+            && let Some(task) = self.global.pop_front()
+        {
+            return Some(task);
+        }
+        let own = thread.local.pop_front().or_else(|| thread.lifo.take());
+        own.or_else(|| self.global.pop_front()).or_else(|| self.steal(i))
+    }
+
+    /// Takes half of what waits at another worker.
+    fn steal(&mut self, i: usize) -> Option<usize> {
+        if self.program.queues != (Queues::Local { lifo_slot: true, stealing: true })
+            && self.program.queues != (Queues::Local { lifo_slot: false, stealing: true })
+        {
+            return None;
+        }
+        let workers = self.program.workers;
+        let from = (1..workers)
+            .map(|offset| (i + offset) % workers)
+            .find(|&other| !self.threads[other].local.is_empty())?;
+        let half = self.threads[from].local.len().div_ceil(2);
+        let stolen: Vec<usize> = self.threads[from].local.drain(..half).collect();
+        self.threads[i].local.extend(stolen);
+        self.threads[i].local.pop_front()
+    }
+
+    /// A ready task gets into a queue. `by` is the thread whose task woke it.
+    pub(crate) fn push(&mut self, task: usize, by: Option<usize>, entity: bool) {
+        let queued = &mut self.tasks[task];
+        queued.woken_by_entity = entity;
+        let blocking = queued.blocking;
+        match queued.state {
+            State::Running => queued.state = State::Notified,
+            State::Queued | State::Notified | State::Done => {}
+            State::Idle if blocking => {
+                queued.state = State::Queued;
+                let idle = |thread: &Thread| {
+                    !thread.worker
+                        && matches!(thread.act, Act::Idle { .. })
+                        && thread.local.is_empty()
+                };
+                let free = self.threads.iter().position(idle);
+                let free = match free {
+                    Some(free) => free,
+                    None => self.open_thread(false),
+                };
+                self.threads[free].local.push_back(task);
+            }
+            State::Idle => {
+                queued.state = State::Queued;
+                let by = by.filter(|&by| self.threads[by].worker);
+                match (self.program.queues, by) {
+                    (Queues::Local { lifo_slot: true, .. }, Some(by)) => {
+                        let worker = &mut self.threads[by];
+                        if let Some(before) = worker.lifo.replace(task) {
+                            worker.local.push_back(before);
+                        }
+                    }
+                    (Queues::Local { .. }, Some(by)) => self.threads[by].local.push_back(task),
+                    _ => self.global.push_back(task),
+                }
+            }
+        }
+    }
+
+    /// Holds a task until V gets to `due`.
+    pub(crate) fn hold(&mut self, task: usize, due: Virtual) {
+        if !std::mem::replace(&mut self.tasks[task].held, true) {
+            self.defer(Held::Task(task), due);
+        }
+    }
+
+    pub(crate) fn defer(&mut self, held: Held, due: Virtual) {
+        self.order += 1;
+        self.deferred.push(Reverse((due, self.order, held)));
+    }
+}

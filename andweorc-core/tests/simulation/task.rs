@@ -1,0 +1,280 @@
+//! A task and its clock: the protocol of a profiled future and its waker, as `andweorc-tokio` and `andweorc_core::thread` have it.
+
+use crate::engine::{Act, Engine};
+use crate::part::Part;
+use crate::program::Target;
+use crate::rules::{Credit, Wakes};
+use andweorc_core::ledger::{Parked, TargetWait};
+use andweorc_core::time::{Nanos, Real, Virtual};
+use std::collections::VecDeque;
+
+/// What the runtime knows of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Idle,
+    Queued,
+    Running,
+    /// Woken while it runs: it will be queued again.
+    Notified,
+    Done,
+}
+
+pub(crate) struct Task {
+    pub(crate) kind: usize,
+    pub(crate) pc: usize,
+    pub(crate) loops: Vec<u32>,
+    pub(crate) rng: fastrand::Rng,
+    pub(crate) state: State,
+    pub(crate) blocking: bool,
+    pub(crate) woken_by_entity: bool,
+
+    // What the profiled future and its waker keep.
+    born: Option<Virtual>,
+    parked: Parked,
+    ready: Virtual,
+    by_entity: Virtual,
+    by_outside: Real,
+    taken: Nanos,
+    yielded: bool,
+    pub(crate) held: bool,
+    target_wait: Option<TargetWait>,
+
+    // The operation that is under way.
+    pub(crate) phase: u8,
+    /// Number of the external wait; what belongs to an older one is void.
+    pub(crate) wait: u64,
+    pub(crate) waits_for: &'static str,
+    pub(crate) deadlines: Vec<Real>,
+    /// When the interval fired last.
+    pub(crate) tick: Real,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) granted: bool,
+    pub(crate) notified: bool,
+    /// It used up its budget and wakes itself.
+    pub(crate) yields: bool,
+
+    /// Who sent the message that it works on, and waits for an answer.
+    pub(crate) message: Option<usize>,
+    pub(crate) replied: bool,
+    pub(crate) children: VecDeque<usize>,
+    pub(crate) joiner: Option<usize>,
+    pub(crate) intervals: Vec<Virtual>,
+}
+
+impl Task {
+    pub(crate) fn new(kind: usize, born: Virtual, rng: fastrand::Rng, blocking: bool) -> Task {
+        Task {
+            kind,
+            pc: 0,
+            loops: Vec::new(),
+            rng,
+            state: State::Idle,
+            blocking,
+            woken_by_entity: false,
+            born: Some(born),
+            parked: Parked { at: born, taken: Nanos::ZERO },
+            ready: born,
+            by_entity: Virtual::NEVER,
+            by_outside: Real::NEVER,
+            taken: Nanos::ZERO,
+            yielded: false,
+            held: false,
+            target_wait: None,
+            phase: 0,
+            wait: 0,
+            waits_for: "",
+            deadlines: Vec::new(),
+            tick: Real(0),
+            parts: Vec::new(),
+            granted: false,
+            notified: false,
+            yields: false,
+            message: None,
+            replied: false,
+            children: VecDeque::new(),
+            joiner: None,
+            intervals: Vec::new(),
+        }
+    }
+
+    /// `WakeCell::take_ready`.
+    fn take_ready(&mut self, floor: Nanos) -> Virtual {
+        let by_entity = std::mem::replace(&mut self.by_entity, Virtual::NEVER);
+        let by_outside = std::mem::replace(&mut self.by_outside, Real::NEVER);
+        let mut ready = Virtual::NEVER;
+        if by_entity != Virtual::NEVER {
+            ready = self.parked.woken_by(by_entity);
+        }
+        if by_outside != Real::NEVER {
+            ready = ready.min(self.parked.woken_outside(by_outside, floor));
+        }
+        ready
+    }
+}
+
+impl Engine<'_> {
+    /// The virtual time of who runs on a thread.
+    pub(crate) fn clock(&self, thread: usize) -> Virtual {
+        self.ledger.virtual_of(self.threads[thread].account, self.now)
+    }
+
+    /// `WakeCell::wake`. `by` is the thread whose task wakes; `None` is the world outside.
+    pub(crate) fn wake(&mut self, task: usize, by: Option<usize>) {
+        let entity = by.map(|thread| self.clock(thread));
+        self.wake_at(task, by, entity);
+    }
+
+    /// The same at this virtual time.
+    pub(crate) fn wake_at(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>) {
+        let mut entity = entity;
+        match self.rules.wakes {
+            Wakes::Shipped => {}
+            Wakes::EdgeUnknown => entity = None,
+            Wakes::NotStretched => {
+                entity = entity.or_else(|| Some(self.ledger.virtual_now(self.now)));
+            }
+            Wakes::Coz => return self.push(task, by, by.is_some()),
+        }
+        let (now, floor) = (self.now, self.ledger.floor());
+        let woken = &mut self.tasks[task];
+        if let Some(waker) = entity {
+            woken.by_entity = woken.by_entity.min(waker);
+        } else if woken.yielded {
+            woken.by_entity = Virtual(i64::MIN);
+        } else {
+            woken.by_outside = woken.by_outside.min(now);
+            let due = now.less(woken.taken.max(floor));
+            if let Some(least) = self.rules.defer_from
+                && self.ledger.early(due, now) > least
+            {
+                return self.hold(task, due);
+            }
+        }
+        self.push(task, by, by.is_some());
+    }
+
+    /// The world outside answers a wait.
+    pub(crate) fn answered(&mut self, task: usize, wait: u64, part: Option<usize>) {
+        if self.tasks[task].wait != wait {
+            return;
+        }
+        if let Some(part) = part
+            && self.part_answered(task, part)
+        {
+            return;
+        }
+        if let Some(target_wait) = self.tasks[task].target_wait.take() {
+            self.waits -= 1;
+            let grown = self.ledger.end_wait(target_wait, self.now);
+            self.tasks[task].taken += grown;
+            self.tasks[task].parked.taken += grown;
+        }
+        self.wake(task, None);
+    }
+
+    /// `Profiled::poll` up to where the thread pays, or `false` if the task is deferred.
+    pub(crate) fn start_poll(&mut self, i: usize, id: usize) -> bool {
+        let (now, floor) = (self.now, self.ledger.floor());
+        let task = &mut self.tasks[id];
+        if let Some(born) = task.born.take() {
+            task.parked = Parked { at: born, taken: born.delay_at(now) };
+        }
+        let ready = task.ready.min(task.take_ready(floor));
+        if self.rules.wakes != Wakes::Coz {
+            if let Some(least) = self.rules.defer_from
+                && !task.blocking
+                && ready != Virtual::NEVER
+                && self.ledger.early(ready, now) > least
+            {
+                task.ready = ready;
+                task.state = State::Idle;
+                self.hold(id, ready);
+                return false;
+            }
+            let from = if ready == Virtual::NEVER { task.parked.at } else { ready };
+            self.ledger.join(self.threads[i].account, from, now);
+        }
+        let task = &mut self.tasks[id];
+        task.ready = Virtual::NEVER;
+        task.state = State::Running;
+        self.threads[i].task = id;
+        true
+    }
+
+    /// `thread::Poll::begin` after the thread has paid.
+    pub(crate) fn begin_poll(&mut self, i: usize) {
+        let id = self.threads[i].task;
+        let kind = self.program.kinds[self.tasks[id].kind].name;
+        self.threads[i].act = Act::Run;
+        self.threads[i].work = 0;
+        self.threads[i].faster = self.faster();
+        let task = &mut self.tasks[id];
+        task.taken = self.ledger.taken(self.threads[i].account, self.now);
+        task.yielded = false;
+        if self.virtually.is_some_and(|(target, _)| target == Target::Task(kind)) {
+            self.enter(i);
+        }
+    }
+
+    /// `thread::Poll::end`: the task's clock as it parks or completes.
+    pub(crate) fn end_of_poll(&mut self, i: usize, completed: bool) {
+        self.exit(i);
+        let (now, at) = (self.now, self.clock(i));
+        let thread = &mut self.threads[i];
+        thread.act = Act::End;
+        thread.nudged = false;
+        let yielded = self.program.coop && thread.budget == 0;
+        let task = &mut self.tasks[thread.task];
+        task.parked = Parked { at, taken: at.delay_at(now) };
+        task.taken = task.parked.taken;
+        task.yielded = yielded;
+        if completed {
+            task.state = State::Done;
+        } else if let Some((Target::Wait(tag), _)) = self.virtually
+            && tag == task.waits_for
+        {
+            task.target_wait = self.ledger.begin_wait(task.taken, now);
+            self.waits += usize::from(task.target_wait.is_some());
+        }
+    }
+
+    /// What the runtime does after a poll, once the thread has paid.
+    pub(crate) fn end_poll(&mut self, i: usize) {
+        let id = self.threads[i].task;
+        match self.tasks[id].state {
+            State::Done => {
+                if let Some(joiner) = self.tasks[id].joiner {
+                    self.wake(joiner, Some(i));
+                }
+            }
+            state => {
+                self.tasks[id].state = State::Idle;
+                if state == State::Notified {
+                    self.push(id, Some(i), true);
+                }
+                if std::mem::take(&mut self.tasks[id].yields) {
+                    self.wake(id, None);
+                }
+            }
+        }
+    }
+
+    /// The thread enters the target.
+    pub(crate) fn enter(&mut self, i: usize) {
+        let thread = &mut self.threads[i];
+        thread.inside = true;
+        if self.rules.credit == Credit::Timed && thread.entered.is_none() {
+            self.ledger.enter(thread.account, self.now);
+            thread.entered = Some(self.now);
+        }
+    }
+
+    /// The thread leaves the target, if it is inside.
+    pub(crate) fn exit(&mut self, i: usize) {
+        let thread = &mut self.threads[i];
+        thread.inside = false;
+        if let Some(since) = thread.entered.take() {
+            self.ledger.exit(thread.account, self.now, self.now - since);
+        }
+    }
+}

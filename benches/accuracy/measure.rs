@@ -1,0 +1,257 @@
+//! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
+
+use crate::disturbed::Watch;
+use crate::outside::Outside;
+use crate::program::{POINT, Part, Program, Runtime, Stage};
+use crate::report::{Report, Row};
+use crate::work::Pace;
+use andweorc::runtime::BuilderExt;
+use andweorc_core::estimate::{Verdict, analyse_ranking};
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::point::points;
+use andweorc_core::profile::{ExperimentRecord, Header, Run, VERSION};
+use andweorc_core::target::{Target, targets};
+use andweorc_core::time::Speedup;
+use std::error::Error;
+use std::io;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// How long the program runs before it is measured.
+const WARM_UP: Duration = Duration::from_millis(700);
+
+/// The library's own, and the measured stretch of a short run.
+const LENGTHS: Lengths = Lengths {
+    settle: Duration::from_millis(50),
+    measure: Duration::from_millis(300),
+    recover: Duration::from_millis(30),
+};
+
+/// A case has at least so many rounds, whatever the budget: two give no interval worth the name.
+const LEAST_ROUNDS: u32 = 3;
+
+/// How often a disturbed stretch is repeated before it is left out.
+const MOST_REPEATS: u32 = 5;
+
+/// How to take turns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    pub(crate) pace: Pace,
+    pub(crate) budget: Duration,
+    /// Only the least and the greatest speedup of each target.
+    pub(crate) quick: bool,
+}
+
+/// A target at a speedup.
+struct Case {
+    target: &'static Target,
+    speedup: Speedup,
+    part: Part,
+}
+
+/// Runs `program` in this process and says what came out. Blocks meanwhile.
+pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Box<dyn Error>> {
+    let experimenter = Experimenter::new().ok_or("another experimenter lives in this process")?;
+    let mut outside = Outside::start()?;
+    let watch = Watch::new(outside.pid())?;
+    tracing_subscriber::registry().with(andweorc::layer()).init();
+    let stage = Stage::new(program, turns.pace, outside.name().to_owned());
+    start(program, &stage, &mut outside)?;
+    sleep(WARM_UP);
+    let cases = cases(program, &stage, turns.quick)?;
+    let mut turner = Turner {
+        experimenter,
+        watch,
+        predicted: empty_run(program),
+        truth: empty_run(program),
+        repeated: 0,
+        spent: Duration::ZERO,
+        settle: None,
+    };
+    let began = Instant::now();
+    let rounds = turner.turn(&cases, turns.budget)?;
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    for Case { target, speedup, .. } in &cases {
+        match Row::new(target, *speedup, &turner.predicted, &turner.truth) {
+            Some(row) => rows.push(row),
+            None => missing.push(format!("{} {speedup}", target.name())),
+        }
+    }
+    Ok(Report {
+        program: program.name.to_owned(),
+        rows,
+        missing,
+        rate: turner.base_rate(),
+        rounds,
+        repeated: turner.repeated,
+        settle_s: turner.settle.map(|settle| settle.as_secs_f64()),
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Starts the program on its runtime.
+fn start(program: &Program, stage: &Stage, outside: &mut Outside) -> io::Result<()> {
+    let mut builder = match program.runtime {
+        Runtime::None => return (program.start)(stage),
+        Runtime::Workers => tokio::runtime::Builder::new_multi_thread(),
+        Runtime::CurrentThread => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = builder.worker_threads(2).enable_all().andweorc().build()?;
+    let context = runtime.enter();
+    (program.start)(stage)?;
+    drop(context);
+    if let Some(load) = stage.load() {
+        outside.send_clients(&load)?;
+    }
+    // Drives the current-thread runtime; the workers need no one. Ends with the process.
+    thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    Ok(())
+}
+
+fn cases(program: &Program, stage: &Stage, quick: bool) -> Result<Vec<Case>, String> {
+    if !points().iter().any(|point| point.name() == POINT && point.count() > 0) {
+        return Err(format!("`{}` got nothing done while it warmed up", program.name));
+    }
+    let mut cases = Vec::new();
+    for aim in program.targets {
+        let target = targets()
+            .into_iter()
+            .find(|it| it.kind() == aim.kind && it.name() == aim.name && it.count() > 0)
+            .ok_or_else(|| format!("the {:?} `{}` did not run", aim.kind, aim.name))?;
+        let last = aim.speedups.len() - 1;
+        for (number, &speedup) in aim.speedups.iter().enumerate() {
+            if quick && number != 0 && number != last {
+                continue;
+            }
+            let speedup = Speedup::new(speedup).ok_or("a speedup is a fraction from 0 to 1")?;
+            cases.push(Case { target, speedup, part: stage.part(aim.name) });
+        }
+    }
+    Ok(cases)
+}
+
+/// Takes the turns, and keeps what came out. The two runs share the baselines.
+struct Turner {
+    experimenter: Experimenter,
+    watch: Watch,
+    predicted: Run,
+    truth: Run,
+    repeated: u32,
+    /// Time spent on experiments, with a baseline each.
+    spent: Duration,
+    /// What was spent by when the first target was settled.
+    settle: Option<Duration>,
+}
+
+impl Turner {
+    /// Returns how many rounds the budget allowed.
+    fn turn(&mut self, cases: &[Case], budget: Duration) -> Result<u32, &'static str> {
+        let began = Instant::now();
+        self.baseline()?;
+        let mut rounds = 0;
+        while rounds < LEAST_ROUNDS || began.elapsed() * (rounds + 1) / rounds <= budget {
+            for (number, case) in cases.iter().enumerate() {
+                // Every other one begins with the truth: a steady drift cancels.
+                let truth_first = (rounds as usize + number) % 2 == 1;
+                for truth in [truth_first, !truth_first] {
+                    if truth { self.truth(case)? } else { self.predict(case)? }
+                }
+            }
+            rounds += 1;
+        }
+        Ok(rounds)
+    }
+
+    fn predict(&mut self, case: &Case) -> Result<(), &'static str> {
+        let began = Instant::now();
+        let record = self.hold(Some(case.target), case.speedup)?;
+        self.predicted.experiments.push(record);
+        self.baseline()?;
+        self.spent += began.elapsed();
+        if self.settle.is_none() {
+            let analysis = analyse_ranking(std::slice::from_ref(&self.predicted));
+            let settled = |verdict| !matches!(verdict, Verdict::Inconclusive { .. });
+            if analysis.targets.iter().any(|target| settled(target.verdict)) {
+                self.settle = Some(self.spent);
+            }
+        }
+        Ok(())
+    }
+
+    fn truth(&mut self, case: &Case) -> Result<(), &'static str> {
+        case.part.cost().reduce(case.speedup.fraction());
+        let record = self.hold(None, Speedup::ZERO);
+        case.part.cost().reduce(0.0);
+        // To the estimates it is an experiment on the target, in which no delay was owed.
+        let (target, speedup) = (Some(case.target.id()), case.speedup.fraction());
+        self.truth.experiments.push(ExperimentRecord { target, speedup, ..record? });
+        self.baseline()
+    }
+
+    fn baseline(&mut self) -> Result<(), &'static str> {
+        let record = self.hold(None, Speedup::ZERO)?;
+        self.predicted.experiments.push(record.clone());
+        self.truth.experiments.push(record);
+        Ok(())
+    }
+
+    /// Holds one stretch, again when the machine was disturbed.
+    fn hold(
+        &mut self,
+        target: Option<&Target>,
+        speedup: Speedup,
+    ) -> Result<ExperimentRecord, &'static str> {
+        for repeats in 0.. {
+            let before = self.watch.used();
+            let mut record = self
+                .experimenter
+                .hold(target, speedup, LENGTHS)
+                .ok_or("the experiments were stopped")?;
+            record.spoiled = record.spoiled.or_else(|| self.watch.disturbed_since(before));
+            if record.spoiled.is_none() || repeats == MOST_REPEATS {
+                return Ok(record);
+            }
+            self.repeated += 1;
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    /// Units of work a second, without any speedup.
+    fn base_rate(&self) -> f64 {
+        let baselines = || self.truth.experiments.iter().filter(|one| one.target.is_none());
+        let ids = || self.truth.points.iter().map(|point| point.id);
+        let done = |one: &ExperimentRecord| {
+            one.points
+                .iter()
+                .filter(|it| ids().any(|id| id == it.point))
+                .map(|it| it.count)
+                .sum::<u64>()
+        };
+        baselines().map(done).sum::<u64>() as f64 * 1e9
+            / baselines().map(|one| one.real_ns).sum::<u64>() as f64
+    }
+}
+
+/// A run of `program` that has no experiment yet: what the estimates ask for beside experiments.
+fn empty_run(program: &Program) -> Run {
+    let mut run = Run::new(Header {
+        schema: VERSION,
+        program: program.name.to_owned(),
+        build_id: None,
+        host: String::new(),
+        cores: 2,
+        andweorc: env!("CARGO_PKG_VERSION").to_owned(),
+        tokio: None,
+        duration_ns: 0,
+        speedups: Vec::new(),
+        targets: Vec::new(),
+        points: Vec::new(),
+        start_unix_ms: 0,
+    });
+    run.targets = targets().iter().map(|target| target.to_record()).collect();
+    let point = points().into_iter().find(|point| point.name() == POINT);
+    run.points = point.map(|point| point.to_record(0)).into_iter().collect();
+    run
+}

@@ -1,0 +1,111 @@
+//! The command line.
+
+use crate::measure::Turns;
+use crate::outside;
+use crate::program::Program;
+use crate::programs;
+use crate::work::Pace;
+use lexopt::prelude::*;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const HELP: &str = "\
+How far andweorc's predictions are from the truth, on real programs.
+
+cargo bench --bench accuracy [-- OPTIONS]
+
+  --quick            every third program, each target at its least and its greatest speedup: less than five minutes
+  --only NAME        only the programs whose name contains NAME (may be repeated)
+  --budget SECONDS   for each program (default 60; with --quick 18); each has at least three rounds
+  --json FILE        write all rows to FILE
+  --list             list the programs
+
+Nothing else should run meanwhile: two cores are all that the programs ask for, and they ask for them whole.";
+
+/// The argument that makes this program run one of its programs and print the report as JSON.
+pub(crate) const ONE: &str = "--one";
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Mode {
+    /// Be the world outside, on the socket of this name.
+    Outside(String),
+    /// Run one program in this process.
+    One(&'static Program, Turns),
+    /// Name the programs.
+    List,
+    /// Run them one after the other, each in a process of its own.
+    Bench(Options),
+}
+
+/// What the user asked for.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) programs: Vec<&'static Program>,
+    pub(crate) budget: Duration,
+    pub(crate) quick: bool,
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Options {
+    /// Reads the command line. With `--help` it prints the help and ends the program.
+    pub(crate) fn read() -> Result<Mode, lexopt::Error> {
+        let mut args = lexopt::Parser::from_env();
+        let (mut quick, mut list, mut only) = (false, false, Vec::new());
+        let (mut budget, mut json, mut pace, mut one) = (None, None, None, None);
+        while let Some(arg) = args.next()? {
+            match arg {
+                Long("quick") => quick = true,
+                Long("list") => list = true,
+                Long("only") => only.push(args.value()?.string()?),
+                Long("budget") => budget = Some(args.value()?.parse_with(seconds)?),
+                Long("json") => json = Some(args.value()?.into()),
+                // `cargo bench` says so.
+                Long("bench") => {}
+                Long("outside-world") => return Ok(Mode::Outside(args.value()?.string()?)),
+                Long("one") => one = Some(args.value()?.parse_with(program)?),
+                Long("pace") => pace = Some(Pace::new(args.value()?.parse()?)),
+                Short('h') | Long("help") => {
+                    println!("{HELP}");
+                    std::process::exit(0);
+                }
+                _ => return Err(arg.unexpected()),
+            }
+        }
+        if list {
+            return Ok(Mode::List);
+        }
+        let budget = budget.unwrap_or(Duration::from_secs(if quick { 18 } else { 60 }));
+        if let Some(program) = one {
+            let pace = pace.unwrap_or_else(Pace::measure);
+            return Ok(Mode::One(program, Turns { pace, budget, quick }));
+        }
+        let programs: Vec<_> = programs::all()
+            .enumerate()
+            .filter(|(number, _)| !quick || number % 3 == 0)
+            .map(|(_, program)| program)
+            .filter(|it| only.is_empty() || only.iter().any(|name| it.name.contains(name)))
+            .collect();
+        if programs.is_empty() {
+            return Err("no program is left to run: `--list` names them".into());
+        }
+        Ok(Mode::Bench(Options { programs, budget, quick, json }))
+    }
+}
+
+fn program(name: &str) -> Result<&'static Program, String> {
+    programs::all()
+        .find(|program| program.name == name)
+        .ok_or_else(|| format!("there is no program `{name}`: `--list` names them"))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds)),
+        _ => Err(format!("`{text}` is no whole number of seconds above zero")),
+    }
+}
+
+// The two arguments are also read above, by their names.
+const _: () = assert!(matches!(outside::ARGUMENT.as_bytes(), b"--outside-world"));
+const _: () = assert!(matches!(ONE.as_bytes(), b"--one"));

@@ -1,0 +1,213 @@
+//! What a program of the bench is, and what it finds on its stage: parts with dials, a line to the world outside, and a point to hit.
+
+use crate::load::Load;
+use crate::outside::Line;
+use crate::work::{Cost, Pace, hash};
+use andweorc_core::point::{Point, point};
+use andweorc_core::profile::{PointKind, TargetKind};
+use andweorc_core::target::{Target, target};
+use andweorc_core::time::Virtual;
+use andweorc_core::{clock, thread};
+use std::cell::OnceCell;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// The name of the point that every program hits.
+pub(crate) const POINT: &str = "done";
+
+/// The speedups that most targets are tested at.
+pub(crate) const SPEEDUPS: &[f64] = &[0.25, 0.5, 0.75];
+
+/// A program whose parts can be made faster, virtually and really.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    /// What it does, and which of its parts should matter.
+    pub(crate) about: &'static str,
+    pub(crate) runtime: Runtime,
+    /// Its parts: name, and microseconds of work.
+    pub(crate) parts: &'static [(&'static str, u32)],
+    pub(crate) targets: &'static [Aim],
+    /// Whether its units of work are timed, or only counted.
+    pub(crate) point: PointKind,
+    /// Starts it: spawns its tasks or threads, which run until the process ends. Called inside the runtime's context.
+    pub(crate) start: fn(&Stage) -> io::Result<()>,
+}
+
+/// What a program runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    /// Tokio's multi-thread runtime with two workers.
+    Workers,
+    /// Tokio's current-thread runtime.
+    CurrentThread,
+    /// None: plain threads.
+    None,
+}
+
+/// A target to test, and the part whose dial is its truth. They cover the same code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim {
+    pub(crate) kind: TargetKind,
+    /// The name of both.
+    pub(crate) name: &'static str,
+    pub(crate) speedups: &'static [f64],
+}
+
+impl Aim {
+    /// The span of a part.
+    pub(crate) const fn span(name: &'static str) -> Aim {
+        Aim { kind: TargetKind::Span, name, speedups: SPEEDUPS }
+    }
+
+    /// The task that does nothing but a part. Its polls hold a channel operation beside it, so the part should be long against that.
+    pub(crate) const fn task(name: &'static str) -> Aim {
+        Aim { kind: TargetKind::Task, name, speedups: SPEEDUPS }
+    }
+
+    /// At other speedups than [`SPEEDUPS`].
+    pub(crate) const fn at(self, speedups: &'static [f64]) -> Aim {
+        Aim { speedups, ..self }
+    }
+}
+
+/// A part of a program: work of a known size under a target of kind span.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    name: &'static str,
+    cost: Arc<Cost>,
+    target: &'static Target,
+}
+
+impl Part {
+    /// Does the work.
+    pub(crate) fn run(&self) {
+        self.run_times(1);
+    }
+
+    /// Does the work `times` times, in one visit of the target.
+    pub(crate) fn run_times(&self, times: u32) {
+        let entered = thread::enter(self.target, clock::now());
+        hash(self.cost.now() * times);
+        let stay = thread::exit(entered, clock::now());
+        self.target.record(stay.busy, stay.own);
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The dial alone, for a program that has spans of its own.
+    pub(crate) fn cost(&self) -> Arc<Cost> {
+        Arc::clone(&self.cost)
+    }
+}
+
+/// What a program finds when it starts.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    parts: Vec<Part>,
+    done: Done,
+    outside: String,
+    load: OnceCell<Load>,
+}
+
+impl Stage {
+    /// The stage of a program whose world outside listens on the abstract socket `outside`.
+    pub(crate) fn new(program: &Program, pace: Pace, outside: String) -> Stage {
+        let part = |&(name, us): &(&'static str, u32)| Part {
+            name,
+            cost: Arc::new(Cost::work(us, pace)),
+            target: target(TargetKind::Span, name, None, None),
+        };
+        Stage {
+            parts: program.parts.iter().map(part).collect(),
+            done: Done(point(program.point, POINT, None, None, true)),
+            outside,
+            load: OnceCell::new(),
+        }
+    }
+
+    /// A part by its name.
+    ///
+    /// # Panics
+    ///
+    /// When the program has none of this name.
+    pub(crate) fn part(&self, name: &str) -> Part {
+        let part = self.parts.iter().find(|part| part.name == name);
+        part.unwrap_or_else(|| panic!("the program has no part `{name}`")).clone()
+    }
+
+    /// All parts, in the program's order.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The point to hit.
+    pub(crate) fn done(&self) -> Done {
+        self.done
+    }
+
+    /// A line to the world outside.
+    pub(crate) fn line(&self) -> io::Result<Line> {
+        Line::open(&self.outside)
+    }
+
+    /// Asks for HTTP clients, once the program has started.
+    ///
+    /// # Panics
+    ///
+    /// When asked twice.
+    pub(crate) fn ask_for(&self, load: Load) {
+        self.load.set(load).expect("a program is one service");
+    }
+
+    /// The HTTP clients that the program asked for.
+    pub(crate) fn load(&self) -> Option<Load> {
+        self.load.get().copied()
+    }
+}
+
+/// Spawns a task as a target of this name.
+pub(crate) fn spawn<F>(name: &'static str, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    andweorc::task::Builder::new().name(name).spawn(future)
+}
+
+/// Where a program says that a unit of work is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done(&'static Point);
+
+impl Done {
+    /// One more is done, as by `andweorc::progress!`.
+    pub(crate) fn hit(self) {
+        self.0.hit();
+        thread::pay();
+    }
+
+    /// One more begins. For programs whose point is of kind latency.
+    pub(crate) fn begin(self) -> Visit {
+        Visit { point: self.0, begin: thread::virtual_at(clock::now()) }
+    }
+}
+
+/// A unit of work under way.
+#[derive(Debug)]
+#[must_use = "a visit counts when it ends"]
+pub(crate) struct Visit {
+    point: &'static Point,
+    begin: Virtual,
+}
+
+impl Visit {
+    /// It is done.
+    pub(crate) fn end(self) {
+        self.point.hit_interval(self.begin, thread::virtual_at(clock::now()));
+    }
+}

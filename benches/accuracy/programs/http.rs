@@ -1,0 +1,119 @@
+//! Real HTTP services (axum) under load from another process. Their parts are `tracing` spans, as in a service of a user.
+
+use crate::load::Load;
+use crate::outside::Line;
+use crate::program::{Aim, Program, Runtime, Stage};
+use crate::work::{Cost, hash};
+use andweorc::Profile;
+use andweorc_core::profile::PointKind::Latency;
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tracing::info_span;
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    Program {
+        name: "http_spawned",
+        about: "an axum service whose connections are tasks of its own: work, a query outside, work; four clients",
+        runtime: Runtime::Workers,
+        parts: &[("parse", 150), ("render", 400)],
+        targets: &[Aim::span("parse"), Aim::span("render")],
+        point: Latency,
+        start: spawned,
+    },
+    Program {
+        name: "http_axum_serve",
+        about: "the same behind `axum::serve`, which spawns by itself: only the requests are profiled",
+        runtime: Runtime::Workers,
+        parts: &[("parse", 150), ("render", 400)],
+        targets: &[Aim::span("parse"), Aim::span("render")],
+        point: Latency,
+        start: axum_serve,
+    },
+];
+
+/// How long the query takes outside, us.
+const QUERY: u32 = 1500;
+
+/// What all requests share.
+#[derive(Clone)]
+struct Service {
+    parse: Arc<Cost>,
+    render: Arc<Cost>,
+    /// Lines to the database that no request uses just now; as many as there are clients.
+    lines: Arc<Mutex<Vec<Line>>>,
+    done: crate::program::Done,
+}
+
+/// Few enough that they, the query and the service have room on two cores: clients that must wait for a core are part of the truth, and no
+/// profiler of the service can know it.
+const CLIENTS: usize = 4;
+
+fn router(stage: &Stage) -> io::Result<Router> {
+    let lines = (0..CLIENTS).map(|_| stage.line()).collect::<io::Result<_>>()?;
+    let service = Service {
+        parse: stage.part("parse").cost(),
+        render: stage.part("render").cost(),
+        lines: Arc::new(Mutex::new(lines)),
+        done: stage.done(),
+    };
+    Ok(Router::new().route("/item/{number}", get(item)).with_state(service))
+}
+
+async fn item(State(service): State<Service>, Path(number): Path<u32>) -> String {
+    let request = service.done.begin();
+    info_span!("parse").in_scope(|| hash(service.parse.now()));
+    let line = service.lines.lock().expect("no one panics with the lines").pop();
+    let mut line = line.expect("there are as many lines as clients");
+    line.ask(QUERY).await;
+    service.lines.lock().expect("no one panics with the lines").push(line);
+    info_span!("render").in_scope(|| hash(service.render.now()));
+    request.end();
+    format!("item {number}\n")
+}
+
+/// Listens, and asks for the clients.
+fn listen(stage: &Stage) -> io::Result<TcpListener> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    stage.ask_for(Load {
+        service: listener.local_addr()?,
+        clients: CLIENTS,
+        think: Duration::from_micros(500),
+    });
+    TcpListener::from_std(listener)
+}
+
+fn spawned(stage: &Stage) -> io::Result<()> {
+    let (router, listener) = (router(stage)?, listen(stage)?);
+    andweorc::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.expect("the listener is open");
+            stream.set_nodelay(true).expect("the stream is open");
+            let service = TowerToHyperService::new(router.clone());
+            andweorc::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    Ok(())
+}
+
+fn axum_serve(stage: &Stage) -> io::Result<()> {
+    let (router, listener) = (router(stage)?, listen(stage)?);
+    let router = router.layer(from_fn(profiled));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(())
+}
+
+async fn profiled(request: Request, next: Next) -> Response {
+    next.run(request).profiled("request").await
+}

@@ -1,0 +1,208 @@
+//! What happens to a profiled program when something goes wrong; docs/safety.md is the same in words.
+//!
+//! The programs are this test binary, run again: [`child`] is what they do.
+
+#[path = "faults/child.rs"]
+mod child;
+#[path = "switch/parent.rs"]
+#[allow(dead_code, reason = "shared with the tests of the switch, which use all of it")]
+mod parent;
+
+use child::{DONE, STOP};
+use nix::sys::signal::Signal;
+use parent::{Ended, Program, reason};
+use std::os::unix::process::ExitStatusExt;
+use std::thread::sleep;
+use std::time::Instant;
+
+/// A budget that a program does not live to see, and that still leaves short experiments.
+const LONGER: &str = "6s";
+
+/// The programs. Its own exit code tells that it came to its end.
+#[test]
+#[ignore = "the program that the other tests run"]
+fn child() {
+    child::main();
+}
+
+/// Asserts that the program came to its end with all its checks passed.
+fn assert_done(ended: &Ended) {
+    assert_eq!(ended.status.code(), Some(DONE), "{ended:?}");
+}
+
+/// The number that the program printed under this name.
+fn printed(ended: &Ended, name: &str) -> f64 {
+    let line = ended.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name}: {ended:?}"))
+}
+
+#[test]
+fn after_the_panic_of_a_target_nothing_delays_any_more() {
+    let ended = Program::new("target panics").run();
+    assert_done(&ended);
+    assert!(printed(&ended, "saved_ms") > 1.0, "it panicked inside the target: {ended:?}");
+    assert_eq!(printed(&ended, "growth_ns"), 0.0, "{ended:?}");
+}
+
+#[test]
+fn a_panic_of_main_still_ends_the_profile_in_order() {
+    let program = Program::new("main panics").enabled().var("ANDWEORC_DURATION", LONGER);
+    let ended = program.run();
+    // The exit code of a panic.
+    assert_eq!(ended.status.code(), Some(101), "{ended:?}");
+    assert!(ended.stderr.contains("as meant") && ended.stderr.contains("profile: "), "{ended:?}");
+    let run = program.profile();
+    assert_eq!(reason(&run), "main panicked");
+    assert!(!run.experiments.is_empty() && !run.torn, "{run:?}");
+}
+
+#[test]
+fn an_aborted_program_leaves_what_was_written() {
+    let program = Program::new("aborts").enabled().var("ANDWEORC_DURATION", LONGER);
+    let ended = program.run();
+    assert_eq!(ended.status.signal(), Some(Signal::SIGABRT as i32), "{ended:?}");
+    let run = program.profile();
+    assert!(run.end.is_none() && !run.experiments.is_empty(), "{run:?}");
+}
+
+#[test]
+fn on_a_full_disk_the_program_goes_on_and_the_loss_is_told() {
+    let program = Program::new("works").enabled().var("ANDWEORC_OUT", "/dev/full");
+    let ended = program.run();
+    assert_done(&ended);
+    assert!(
+        ended.stderr.contains("records could not be written to /dev/full: No space left on device"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_disk_that_was_full_for_a_while_leaves_a_readable_profile() {
+    let ended = Program::new("small disk").run();
+    assert_done(&ended);
+}
+
+#[test]
+fn a_profile_that_cannot_be_written_leaves_the_program_alone() {
+    let plain = Program::new("works").run();
+    for out in ["/", "/proc/version/x", "/sys/kernel/x.jsonl"] {
+        let ended = Program::new("works").enabled().var("ANDWEORC_OUT", out).run();
+        ended.assert_same_as(&plain);
+        assert!(ended.stderr.starts_with("andweorc: not profiling: "), "{ended:?}");
+        assert!(ended.stderr.contains(out), "{ended:?}");
+    }
+}
+
+#[test]
+fn without_file_descriptors_lines_are_lost_and_nothing_else() {
+    let ended = Program::new("no descriptors").run();
+    assert_done(&ended);
+    if let Some(skipped) = ended.stdout.lines().find(|line| line.starts_with("skipped")) {
+        println!("{skipped}");
+    }
+}
+
+#[test]
+fn a_stop_for_seconds_spoils_the_experiment_and_is_not_paid_for() {
+    let mut process = Program::new("is stopped").start();
+    process.await_stderr("ready");
+    process.signal(Signal::SIGSTOP);
+    let began = Instant::now();
+    sleep(STOP);
+    process.signal(Signal::SIGCONT);
+    let stopped = began.elapsed().as_secs_f64() * 1e3;
+    let ended = process.wait();
+    assert_done(&ended);
+    assert!(ended.stdout.contains("spoiled=the program did not run for 2."), "{ended:?}");
+    // Half of the stop would be a debt of a second.
+    assert!(printed(&ended, "longest_gap_ms") < stopped + 400.0, "{stopped} ms: {ended:?}");
+    assert!(printed(&ended, "saved_ms") < 600.0, "{stopped} ms: {ended:?}");
+}
+
+#[test]
+fn an_experiment_without_progress_is_ended_early() {
+    assert_done(&Program::new("gets stuck").run());
+}
+
+#[test]
+fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() {
+    let program = Program::new("saturates")
+        .enabled()
+        .var("ANDWEORC_SPEEDUPS", "0.9")
+        .var("ANDWEORC_TARGETS", "target")
+        // Far below what it does, also where the target does not always get a processor.
+        .var("ANDWEORC_MAX_SLOWDOWN", "1.01")
+        .var("ANDWEORC_DURATION", LONGER);
+    assert_done(&program.run());
+    let run = program.profile();
+    let tried: Vec<_> = run.experiments.iter().filter(|it| it.target.is_some()).collect();
+    assert_eq!(
+        tried.last().unwrap().spoiled.as_deref(),
+        Some("it slowed the program by more than a factor of 1.01"),
+        "{run:?}"
+    );
+    assert!(run.notes.iter().any(|it| it.text.contains("ANDWEORC_MAX_SLOWDOWN")), "{run:?}");
+    assert_eq!(reason(&run), "nothing left to test");
+
+    let program = program.var("ANDWEORC_MAX_SLOWDOWN", "1000");
+    assert_done(&program.run());
+    let run = program.profile();
+    assert!(run.experiments.iter().any(|it| it.target.is_some()), "{run:?}");
+    assert!(!run.notes.iter().any(|it| it.text.contains("ANDWEORC_MAX_SLOWDOWN")), "{run:?}");
+}
+
+#[test]
+fn a_child_of_fork_is_neither_delayed_nor_profiled() {
+    let program = Program::new("forks").enabled();
+    let ended = program.run();
+    assert_done(&ended);
+    let run = program.profile();
+    assert!(run.end.is_some() && !run.experiments.is_empty(), "{run:?}");
+}
+
+#[test]
+fn a_child_of_fork_that_returns_from_main_ends() {
+    let program = Program::new("forks and returns").enabled().var("ANDWEORC_DURATION", LONGER);
+    let ended = program.run();
+    assert_done(&ended);
+    assert_eq!(ended.stderr.matches("profile: ").count(), 1, "{ended:?}");
+    assert_eq!(reason(&program.profile()), "main returned");
+}
+
+#[test]
+fn exec_leaves_what_was_written() {
+    let program = Program::new("execs").enabled().var("ANDWEORC_DURATION", LONGER);
+    let ended = program.run();
+    assert_done(&ended);
+    let run = program.profile();
+    assert!(run.end.is_none() && !run.experiments.is_empty(), "{run:?}");
+}
+
+#[test]
+fn two_programs_never_write_one_profile() {
+    let program = Program::new("starts another").enabled();
+    let ended = program.run();
+    assert_done(&ended);
+    let run = program.profile();
+    assert!(run.end.is_some() && !run.experiments.is_empty() && !run.torn, "{run:?}");
+}
+
+#[test]
+fn a_second_session_is_refused_and_the_first_goes_on() {
+    assert_done(&Program::new("two sessions").run());
+}
+
+#[test]
+fn a_session_outlives_a_runtime_and_goes_on_in_the_next() {
+    assert_done(&Program::new("two runtimes, one session").run());
+}
+
+#[test]
+fn the_second_runtime_of_main_is_not_delayed() {
+    let program = Program::new("two runtimes").enabled().var("ANDWEORC_DURATION", "30s");
+    let ended = program.run();
+    assert_done(&ended);
+    assert_eq!(printed(&ended, "growth_ns"), 0.0, "{ended:?}");
+    assert_eq!(ended.stderr.matches("profile: ").count(), 1, "{ended:?}");
+    assert_eq!(reason(&program.profile()), "main returned");
+}

@@ -1,0 +1,457 @@
+//! The programs that the tests run, and the faults that they meet.
+
+use andweorc::__private::rt::runtime::Builder;
+use andweorc::runtime::BuilderExt;
+use andweorc::{Profile as _, Session, Settings, Speedup, StartError};
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::profile::{
+    ExperimentRecord, Header, NoteRecord, Profile, Record, TargetKind, TargetRecord, VERSION,
+    Writer,
+};
+use andweorc_core::target::target;
+use andweorc_core::thread::LEDGER;
+use andweorc_core::time::Nanos;
+use andweorc_core::{clock, enabled, sampler};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use std::hint::spin_loop;
+use std::os::unix::process::CommandExt;
+use std::panic;
+use std::path::Path;
+use std::process::{Command, abort, exit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// Names the program to be.
+pub(crate) const PROGRAM: &str = "SWITCH_TEST_PROGRAM";
+
+/// Exit code of a program that came to its end.
+pub(crate) const DONE: i32 = 7;
+
+/// Exit code of a child of fork that found all in order.
+const CHILD_DONE: i32 = 8;
+
+/// How long a program is stopped.
+pub(crate) const STOP: Duration = Duration::from_secs(2);
+
+/// Longer than the profiler watches before it begins to experiment.
+const UNTIL_EXPERIMENTS: Duration = Duration::from_millis(1800);
+
+/// Is the program that the environment names, if it names one.
+pub(crate) fn main() {
+    let Ok(program) = std::env::var(PROGRAM) else { return };
+    match program.as_str() {
+        "target panics" => target_panics(),
+        "main panics" => in_main(async {
+            work_for(UNTIL_EXPERIMENTS).await;
+            panic!("as meant");
+        }),
+        "aborts" => in_main(async {
+            work_for(UNTIL_EXPERIMENTS).await;
+            abort();
+        }),
+        "works" => in_main(work_for(UNTIL_EXPERIMENTS)),
+        "small disk" => small_disk(),
+        "no descriptors" => no_descriptors(),
+        "is stopped" => is_stopped(),
+        "gets stuck" => gets_stuck(),
+        "saturates" => in_main(saturates()),
+        "forks" => in_main(forks()),
+        "forks and returns" => forks_and_returns(),
+        "execs" => in_main(async {
+            work_for(UNTIL_EXPERIMENTS).await;
+            let error = again("works").env_remove("ANDWEORC_ENABLED").exec();
+            panic!("{error}");
+        }),
+        "starts another" => in_main(starts_another()),
+        "two sessions" => two_sessions(),
+        "two runtimes, one session" => two_runtimes_one_session(),
+        "two runtimes" => two_runtimes(),
+        unknown => panic!("no program {unknown}"),
+    }
+    // The test harness has nothing more to say.
+    exit(DONE);
+}
+
+/// As `#[andweorc::main(worker_threads = 2)]` does.
+fn in_main(root: impl Future<Output = ()>) {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(root);
+}
+
+/// This program, to be run as another one.
+fn again(program: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child", "--ignored", "--nocapture", "--quiet"]).env(PROGRAM, program);
+    command
+}
+
+fn spin(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        spin_loop();
+    }
+}
+
+/// Tasks of kind `target` beside others, until the time is up.
+async fn work_for(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        let target = andweorc::task::Builder::new().name("target").spawn(async {
+            for _ in 0..5 {
+                spin(Duration::from_micros(200));
+                tokio::task::yield_now().await;
+            }
+        });
+        let other = andweorc::spawn(async {
+            spin(Duration::from_micros(300));
+            andweorc::progress!("unit");
+        });
+        target.await.unwrap();
+        other.await.unwrap();
+    }
+}
+
+/// Holds one experiment on `target`, 50 % faster, on a thread of its own; returns when it has begun.
+fn experiment(measure: Duration) -> JoinHandle<Option<ExperimentRecord>> {
+    let held = thread::spawn(move || {
+        let (settle, recover) = (Duration::from_millis(1), Duration::from_millis(1));
+        let target = target(TargetKind::Task, "target", None, None);
+        let lengths = Lengths { settle, measure, recover };
+        let mut experimenter = Experimenter::new().expect("the only one in this process");
+        experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths)
+    });
+    while LEDGER.speedup() == Speedup::ZERO {
+        thread::yield_now();
+    }
+    held
+}
+
+fn owed() -> Nanos {
+    LEDGER.owed(clock::now())
+}
+
+/// By how much D grows in the next 100 ms.
+fn growth() -> Nanos {
+    let before = owed();
+    sleep(Duration::from_millis(100));
+    owed() - before
+}
+
+fn tokio_runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .andweorc()
+        .build()
+        .unwrap()
+}
+
+fn target_panics() {
+    let held = experiment(Duration::from_secs(2));
+    let runtime = tokio_runtime();
+    runtime.block_on(async {
+        let task = andweorc::task::Builder::new().name("target").spawn(async {
+            spin(Duration::from_millis(10));
+            panic!("as meant");
+        });
+        assert!(task.await.unwrap_err().is_panic());
+    });
+    println!("saved_ms={}", owed().0 as f64 / 1e6);
+    println!("growth_ns={}", growth().0);
+    assert!(LEDGER.speedup() > Speedup::ZERO, "still in mid-experiment");
+    assert!(held.join().unwrap().is_some());
+}
+
+fn note(text: &str) -> Record {
+    Record::Note(NoteRecord { at_ns: 0, text: text.to_owned() })
+}
+
+/// The limit on file sizes is a disk that is full in the middle of a line, and not any more.
+fn small_disk() {
+    // SAFETY: the disposition has no handler.
+    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.unwrap();
+    let (_, most) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
+    let path = Path::new("small.jsonl");
+    let mut writer = Writer::create(path).unwrap();
+    writer.write(&Record::Header(header()));
+    let room = |bytes: u64| {
+        let length = path.metadata().unwrap().len();
+        setrlimit(Resource::RLIMIT_FSIZE, length + bytes, most).unwrap();
+    };
+    room(40);
+    writer.write(&note(&"x".repeat(200)));
+    writer.write(&Record::Target(TargetRecord {
+        id: 3,
+        kind: TargetKind::Task,
+        name: "described while the disk was full".to_owned(),
+        file: None,
+        line: None,
+    }));
+    assert_eq!(writer.lost_records(), 2);
+    room(100_000);
+    writer.write(&Record::Experiment(ExperimentRecord {
+        seq: 0,
+        target: Some(3),
+        speedup: 0.5,
+        start_ns: 0,
+        real_ns: 1,
+        delay_ns: 0,
+        points: vec![],
+        spoiled: None,
+    }));
+    assert_eq!(writer.lost_records(), 1, "the note");
+    let profile = Profile::read(path).unwrap_or_else(|error| panic!("{error}"));
+    let run = &profile.runs[0];
+    assert!(!run.torn && run.notes.is_empty());
+    assert_eq!((run.targets.len(), run.experiments.len()), (1, 1));
+}
+
+fn header() -> Header {
+    Header {
+        schema: VERSION,
+        program: "faults".to_owned(),
+        build_id: None,
+        host: "here".to_owned(),
+        cores: 2,
+        andweorc: "0".to_owned(),
+        tokio: None,
+        duration_ns: 1,
+        speedups: vec![0.5],
+        targets: vec![],
+        points: vec![],
+        start_unix_ms: 0,
+    }
+}
+
+/// A thread that can't have a perf event is an entity all the same.
+fn no_descriptors() {
+    let refused = thread::spawn(sampler::register).join().unwrap();
+    if let Err(error) = refused {
+        println!("skipped: {error}");
+        return;
+    }
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, 3, most).unwrap();
+    let error = thread::spawn(sampler::register).join().unwrap().unwrap_err().to_string();
+    assert!(error.contains("ulimit -n") && error.contains("tasks and spans"), "{error}");
+    // Experiments go on without what /proc tells of the machine.
+    let held = experiment(Duration::from_millis(100));
+    assert_eq!(held.join().unwrap().unwrap().spoiled, None);
+}
+
+fn is_stopped() {
+    let held = experiment(Duration::from_secs(5));
+    let runtime = tokio_runtime();
+    let longest = Arc::new(AtomicU64::new(0));
+    let gaps = Arc::clone(&longest);
+    runtime.block_on(async move {
+        andweorc::task::Builder::new().name("target").spawn(async {
+            loop {
+                spin(Duration::from_millis(20));
+                tokio::task::yield_now().await;
+            }
+        });
+        andweorc::spawn(async move {
+            let mut last = Instant::now();
+            loop {
+                spin(Duration::from_micros(100));
+                // Who slept for a debt when the program was stopped must not bring the stop into the target.
+                async { spin(Duration::from_micros(10)) }.profiled("target").await;
+                let gap = last.elapsed().as_micros() as u64;
+                last = Instant::now();
+                gaps.fetch_max(gap, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+            }
+        });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        eprintln!("ready");
+        tokio::task::spawn_blocking(move || {
+            let record = held.join().unwrap().unwrap();
+            println!("spoiled={}", record.spoiled.unwrap_or_default());
+        })
+        .await
+        .unwrap();
+        // What would be paid late is paid by now.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    });
+    println!("saved_ms={}", owed().0 as f64 / 1e6);
+    println!("longest_gap_ms={}", longest.load(Ordering::SeqCst) as f64 / 1e3);
+    exit(DONE);
+}
+
+/// Points are hit for a while, and then never again.
+fn gets_stuck() {
+    let until = Arc::new(AtomicU64::new(u64::MAX));
+    let hits = Arc::clone(&until);
+    let began = Instant::now();
+    thread::spawn(move || {
+        loop {
+            if began.elapsed().as_millis() < hits.load(Ordering::SeqCst).into() {
+                andweorc::progress!("unit");
+            }
+            sleep(Duration::from_millis(1));
+        }
+    });
+    let target = target(TargetKind::Task, "target", None, None);
+    let lengths = |measure| Lengths { settle: Duration::ZERO, measure, recover: Duration::ZERO };
+    let short = lengths(Duration::from_millis(400));
+    let mut experimenter = Experimenter::new().unwrap();
+    assert_eq!(experimenter.hold(None, Speedup::ZERO, short).unwrap().spoiled, None);
+    assert_eq!(experimenter.cut(), None);
+    until.store(began.elapsed().as_millis() as u64 + 300, Ordering::SeqCst);
+    let half = Speedup::new(0.5).unwrap();
+    let began = Instant::now();
+    let record = experimenter.hold(Some(target), half, lengths(Duration::from_secs(50))).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    let spoiled = record.spoiled.expect("ended early");
+    assert!(spoiled.starts_with("no point was hit for "), "{spoiled}");
+    assert_eq!(growth(), Nanos::ZERO);
+    // The next one is as any other.
+    until.store(u64::MAX, Ordering::SeqCst);
+    assert!(experimenter.hold(Some(target), half, short).unwrap().points[0].count > 0);
+    assert_eq!(experimenter.cut(), None);
+}
+
+/// The target runs all the time, beside the work that counts.
+async fn saturates() {
+    let target = andweorc::task::Builder::new().name("target").spawn(async {
+        loop {
+            spin(Duration::from_micros(200));
+            tokio::task::yield_now().await;
+        }
+    });
+    let other = andweorc::spawn(async {
+        loop {
+            spin(Duration::from_micros(100));
+            andweorc::progress!("unit");
+            tokio::task::yield_now().await;
+        }
+    });
+    tokio::time::sleep(3 * UNTIL_EXPERIMENTS).await;
+    target.abort();
+    other.abort();
+}
+
+/// What a child of fork must find: nothing grows, nothing is owed, nothing is on.
+fn check_child() {
+    assert!(!enabled(), "off");
+    assert_eq!(growth(), Nanos::ZERO);
+    let began = Instant::now();
+    for _ in 0..1000 {
+        andweorc_core::thread::pay();
+    }
+    assert!(began.elapsed() < Duration::from_millis(500), "paid for {:?}", began.elapsed());
+    let refused = Session::start(Settings::default()).unwrap_err();
+    assert!(matches!(refused, StartError::Forked), "{refused}");
+}
+
+/// Forks. The child runs `child`, and exits with [`CHILD_DONE`] when that does not panic.
+fn fork_child(child: fn()) -> nix::unistd::Pid {
+    // SAFETY: the child uses memory and threads as glibc lets it after a fork: its allocator is whole.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            let code = if panic::catch_unwind(child).is_ok() { CHILD_DONE } else { 1 };
+            // SAFETY: ends the process without running anything of it.
+            unsafe { libc::_exit(code) }
+        }
+    }
+}
+
+async fn forks() {
+    let work = andweorc::spawn(work_for(2 * UNTIL_EXPERIMENTS));
+    tokio::time::sleep(UNTIL_EXPERIMENTS).await;
+    for _ in 0..3 {
+        let child = fork_child(check_child);
+        let ended = tokio::task::spawn_blocking(move || waitpid(child, None).unwrap()).await;
+        assert_eq!(ended.unwrap(), WaitStatus::Exited(child, CHILD_DONE));
+    }
+    // A child ends by the signals that andweorc handles in the parent.
+    let child = fork_child(|| sleep(Duration::from_secs(30)));
+    kill(child, Signal::SIGTERM).unwrap();
+    let ended = tokio::task::spawn_blocking(move || waitpid(child, None).unwrap()).await;
+    assert_eq!(ended.unwrap(), WaitStatus::Signaled(child, Signal::SIGTERM, false));
+    work.await.unwrap();
+}
+
+fn forks_and_returns() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let forked = runtime.block_on(async {
+        work_for(UNTIL_EXPERIMENTS).await;
+        // SAFETY: as in `fork_child`.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Parent { child } => Some(child),
+            ForkResult::Child => None,
+        }
+    });
+    match forked {
+        None => exit(CHILD_DONE),
+        Some(child) => {
+            assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, CHILD_DONE));
+        }
+    }
+}
+
+/// A program that was started by a profiled one inherits its settings, and with them the place of its profile.
+async fn starts_another() {
+    let work = andweorc::spawn(work_for(2 * UNTIL_EXPERIMENTS));
+    tokio::time::sleep(UNTIL_EXPERIMENTS).await;
+    let other = tokio::task::spawn_blocking(|| again("works").output().unwrap()).await.unwrap();
+    let told = String::from_utf8(other.stderr).unwrap();
+    assert_eq!(other.status.code(), Some(DONE), "{told}");
+    assert!(told.contains("not profiling") && told.contains("another run writes to it"), "{told}");
+    work.await.unwrap();
+}
+
+fn settings(out: &str, duration: Duration) -> Settings {
+    let mut settings = Settings::default();
+    settings.out = Some(out.into());
+    settings.duration = duration;
+    settings
+}
+
+fn two_sessions() {
+    let first = Session::start(settings("first.jsonl", Duration::from_secs(2))).unwrap();
+    for _ in 0..2 {
+        let second = Session::start(settings("second.jsonl", Duration::from_secs(2))).unwrap_err();
+        assert!(matches!(second, StartError::AlreadyRunning), "{second}");
+    }
+    assert!(!Path::new("second.jsonl").exists());
+    tokio_runtime().block_on(work_for(UNTIL_EXPERIMENTS).profiled("main"));
+    drop(first.wait());
+    assert!(!Profile::read(Path::new("first.jsonl")).unwrap().runs[0].experiments.is_empty());
+    // After it there may be another.
+    drop(Session::start(settings("second.jsonl", Duration::from_secs(2))).unwrap());
+    assert!(Path::new("second.jsonl").exists());
+}
+
+fn two_runtimes_one_session() {
+    let session = Session::start(settings("profile.jsonl", Duration::from_secs(60))).unwrap();
+    let first = tokio_runtime();
+    let observed_and_two_held = Duration::from_millis(3500);
+    first.block_on(work_for(observed_and_two_held).profiled("main"));
+    first.spawn(work_for(Duration::MAX).profiled("never ends"));
+    drop(first);
+    let held = session.status().held;
+    assert!(held > 0);
+    let second = tokio_runtime();
+    second.block_on(work_for(observed_and_two_held).profiled("main"));
+    assert!(session.status().held > held, "experiments go on");
+    drop(session.finish("enough"));
+    let run = Profile::read(Path::new("profile.jsonl")).unwrap().runs.remove(0);
+    assert_eq!(run.end.unwrap().reason, "enough");
+    assert!(run.experiments.last().unwrap().points.iter().any(|point| point.count > 0));
+}
+
+fn two_runtimes() {
+    in_main(work_for(UNTIL_EXPERIMENTS));
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(async {
+        let work = andweorc::spawn(work_for(Duration::from_secs(1)));
+        println!("growth_ns={}", growth().0);
+        work.await.unwrap();
+    });
+}
