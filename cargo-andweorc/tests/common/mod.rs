@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 /// The command, with no settings from the environment of the tests.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-andweorc"));
-    for name in ["ENABLED", "OUT", "DURATION", "TARGETS", "POINTS", "SPEEDUPS", "ORDER"] {
+    for name in ["ENABLED", "OUT", "DURATION", "TARGETS", "POINTS", "SPEEDUPS", "SLOWDOWN", "ORDER"]
+    {
         command.env_remove(format!("ANDWEORC_{name}"));
     }
     command

@@ -2,8 +2,9 @@
 
 use crate::Project;
 use crate::common::{stderr, stdout};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -50,22 +51,26 @@ fn a_program_that_fails_in_the_middle_is_reported_as_far_as_it_came() {
 
 #[test]
 fn signals_end_load_and_program_and_what_was_measured_is_reported() {
-    let project = Project::new();
-    let load = "echo $$ >load; sleep 60";
-    let child = project
-        .command(&["--load", load, "--", "serve"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    while project.read("target/andweorc/shop.jsonl").lines().count() < 15 {
-        std::thread::sleep(Duration::from_millis(20));
+    // SIGTERM reaches the command alone, Ctrl-C all that the terminal knows of: not the load, which has a group of its own.
+    for (signal, to_all) in [(Signal::SIGTERM, false), (Signal::SIGINT, true)] {
+        let project = Project::new();
+        let child = project
+            .command(&["--load", "echo $$ >load; sleep 60", "--", "serve"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        while project.read("target/andweorc/shop.jsonl").lines().count() < 15 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let pid = Pid::from_raw(child.id().cast_signed());
+        if to_all { killpg(pid, signal) } else { kill(pid, signal) }.unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(128 + signal as i32), "{}", stderr(&output));
+        assert!(!project.runs("load") && !project.runs("pid"), "{signal}");
+        assert!(stdout(&output).contains("span stock"), "{}", stdout(&output));
     }
-    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(128 + Signal::SIGTERM as i32), "{}", stderr(&output));
-    assert!(!project.runs("load") && !project.runs("pid"));
-    assert!(stdout(&output).contains("span stock"), "{}", stdout(&output));
 }
 
 #[test]
