@@ -22,6 +22,8 @@ use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, thread};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+#[cfg(loom)]
+use loom::thread_local;
 use std::cell::Cell;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
@@ -30,7 +32,7 @@ use std::task::{Wake, Waker};
 
 thread_local! {
     /// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
-    static PASSING: Cell<Option<(Virtual, Cause)>> = const { Cell::new(None) };
+    static PASSING: Cell<Option<(Virtual, Cause)>> = Cell::new(None);
 }
 
 /// Whether a task must be held that is ready at `ready`.
@@ -156,9 +158,9 @@ impl WakeCell {
 
     /// Passes on a wake that is in nobody's name, which makes the task ready at `ready`.
     fn pass_on(&self, ready: Virtual, by: Cause) {
-        let before = PASSING.replace(Some((ready, by)));
+        let before = PASSING.with(|passing| passing.replace(Some((ready, by))));
         self.outer.wake_by_ref();
-        PASSING.set(before);
+        PASSING.with(|passing| passing.set(before));
     }
 
     /// A wake with no entity on the waking thread.
@@ -211,7 +213,7 @@ impl Wake for WakeCell {
         thread::pay_before_acting();
         let now = clock::now();
         self.end_wait(now);
-        if let Some((ready, by)) = PASSING.get() {
+        if let Some((ready, by)) = PASSING.with(Cell::get) {
             self.set_woken(now, by);
             self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
             self.outer.wake_by_ref();
