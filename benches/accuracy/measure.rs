@@ -44,6 +44,9 @@ pub(crate) struct Turns {
     pub(crate) quick: bool,
 }
 
+/// At 75 % a target that is always busy slows its program fourfold.
+const MOST_SLOWDOWN: f64 = 8.0;
+
 /// A target at a speedup.
 struct Case {
     target: &'static Target,
@@ -53,7 +56,9 @@ struct Case {
 
 /// Runs `program` in this process and says what came out. Blocks meanwhile.
 pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Box<dyn Error>> {
-    let experimenter = Experimenter::new().ok_or("another experimenter lives in this process")?;
+    let experimenter = Experimenter::new()
+        .ok_or("another experimenter lives in this process")?
+        .with_max_slowdown(MOST_SLOWDOWN);
     let mut outside = Outside::start()?;
     let watch = Watch::new(outside.pid())?;
     tracing_subscriber::registry().with(andweorc::layer()).init();
