@@ -5,11 +5,15 @@
 //! decides itself when it ends. Is ours still the installed one when the signal comes, nobody else handles it, and the program ends by it.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
+use nix::unistd::getpid;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The last signal received, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// The process that installed the handlers.
+static INSTALLED_BY: AtomicI32 = AtomicI32::new(0);
 
 const SIGNALS: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
 
@@ -29,6 +33,7 @@ pub(crate) enum Disposition {
 impl Signals {
     /// Installs the handler for the signals whose disposition is still the default.
     pub(crate) fn install() -> Signals {
+        INSTALLED_BY.store(getpid().as_raw(), Ordering::SeqCst);
         for signal in SIGNALS {
             if current(signal) == Some(libc::SIG_DFL) {
                 set(signal, SigHandler::Handler(on_signal));
@@ -101,7 +106,14 @@ fn set(signal: Signal, handler: SigHandler) {
     unsafe { sigaction(signal, &action) }.expect("SIGINT and SIGTERM can be handled");
 }
 
-/// Async-signal-safe: one atomic store.
+/// Async-signal-safe: atomics and system calls.
 extern "C" fn on_signal(signal: i32) {
-    RECEIVED.store(signal, Ordering::SeqCst);
+    if getpid().as_raw() == INSTALLED_BY.load(Ordering::SeqCst) {
+        RECEIVED.store(signal, Ordering::SeqCst);
+    } else {
+        // A child of fork that got the signal before `in_child` gave it back. It is blocked in here, and ends the child on return.
+        uninstall();
+        // SAFETY: takes a plain number; raise(3) is async-signal-safe.
+        unsafe { libc::raise(signal) };
+    }
 }
