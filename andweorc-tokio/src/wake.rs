@@ -32,7 +32,8 @@ use std::task::{Wake, Waker};
 
 thread_local! {
     /// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
-    static PASSING: Cell<Option<(Virtual, Cause)>> = const { Cell::new(None) };
+    #[allow(clippy::missing_const_for_thread_local, reason = "that of loom takes no const")]
+    static PASSING: Cell<Option<(Virtual, Cause)>> = Cell::new(None);
 }
 
 /// Whether a task must be held that is ready at `ready`.
