@@ -111,14 +111,16 @@ pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
     for target in &outcome.analysis().targets {
         let effect = target.effects_on("checkout", Metric::Throughput).next_back();
         let (Some(effect), Some(share)) = (effect, target.share) else { continue };
-        let (Some(low), Some(high)) = (effect.ci_low, effect.ci_high) else { continue };
+        // The slope rests on the experiments at all speedups, the effect on few.
+        let Some(impact) = target.ranking_impact() else { continue };
+        let (Some(low), Some(high)) = (impact.ci_low, impact.ci_high) else { continue };
+        let [change, low, high] = [impact.slope, low, high].map(|slope| slope * effect.speedup);
         if share >= HUNGRY && low > -LITTLE && high < LITTLE {
             println!(
-                "`{}` burns {:.0} % of the CPU, and making it {:.0} % faster would change next to nothing: {:+.1} % [{low:+.1}, {high:+.1}].",
+                "`{}` burns {:.0} % of the CPU, and making it {:.0} % faster would change next to nothing: {change:+.1} % [{low:+.1}, {high:+.1}].",
                 target.name,
                 share * 100.0,
-                effect.speedup * 100.0,
-                effect.effect_pct
+                effect.speedup * 100.0
             );
         }
     }
