@@ -34,7 +34,7 @@ Check an answer:  cargo run --release --example checkout -- --truth stock=25
 
   --truth PART=PERCENT   measures, without any experiment, what happens when a part really costs that much less;
                          the parts are parse, fraud, stock, journal, payment, render
-  --duration SECONDS     how long to measure (default 45s)
+  --duration SECONDS     how long to measure (default 60s profiled, 45s for the truth)
   --pace ROUNDS          hash rounds per millisecond, as printed by another run (default: measured)
 
 The settings of andweorc hold too, as ANDWEORC_OUT, ANDWEORC_TARGETS, ANDWEORC_SPEEDUPS.";

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long the experiments last when neither the command line nor the environment says so.
-const DURATION: Duration = Duration::from_secs(45);
+const DURATION: Duration = Duration::from_secs(60);
 
 /// The share of the CPU time from which a part is worth a word although it changes nothing.
 const HUNGRY: f64 = 0.1;
@@ -111,10 +111,18 @@ pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
     for target in &outcome.analysis().targets {
         let effect = target.effects_on("checkout", Metric::Throughput).next_back();
         let (Some(effect), Some(share)) = (effect, target.share) else { continue };
-        // The slope rests on the experiments at all speedups, the effect on few.
         let Some(impact) = target.ranking_impact() else { continue };
-        let (Some(low), Some(high)) = (impact.ci_low, impact.ci_high) else { continue };
-        let [change, low, high] = [impact.slope, low, high].map(|slope| slope * effect.speedup);
+        // By the slope over all speedups, or by this one, whichever is known better.
+        let by_slope = (impact.slope, impact.ci_low, impact.ci_high, effect.speedup);
+        let by_effect = (effect.effect_pct, effect.ci_low, effect.ci_high, 1.0);
+        let known = [by_slope, by_effect].into_iter().filter_map(|(change, low, high, times)| {
+            Some([change, low?, high?].map(|slope| slope * times))
+        });
+        let Some([change, low, high]) =
+            known.min_by(|a, b| (a[2] - a[1]).total_cmp(&(b[2] - b[1])))
+        else {
+            continue;
+        };
         if share >= HUNGRY && low > -LITTLE && high < LITTLE {
             println!(
                 "`{}` burns {:.0} % of the CPU, and making it {:.0} % faster would change next to nothing: {change:+.1} % [{low:+.1}, {high:+.1}].",
