@@ -120,16 +120,21 @@ pub(crate) fn release_due() {
         return;
     }
     let mut entries = QUEUE.lock();
-    let now = clock::now();
-    let mut due = Vec::new();
-    while entries.peek().is_some_and(|first| LEDGER.early(first.due, now) <= Nanos::ZERO) {
-        due.extend(entries.pop());
-    }
+    let due = take_due(&mut entries, LEDGER.virtual_now(clock::now()));
     Queue::publish_first(&entries);
     drop(entries);
     for Entry { held, .. } in due {
         held.release();
     }
+}
+
+/// Takes out what is due when the virtual clock is at `now`, in order.
+fn take_due(entries: &mut BinaryHeap<Entry>, now: Virtual) -> Vec<Entry> {
+    let mut due = Vec::new();
+    while entries.peek().is_some_and(|first| first.due <= now) {
+        due.extend(entries.pop());
+    }
+    due
 }
 
 /// A worker that parked at `since` is busy again.
@@ -283,6 +288,17 @@ mod tests {
         for (ms, at) in released {
             assert!(at - start > Nanos::from_millis(ms) - Lead::MOST);
         }
+    }
+
+    #[test]
+    fn a_busy_worker_takes_what_is_due_and_leaves_the_rest() {
+        let (sender, _receiver) = mpsc::channel();
+        let mut entries: BinaryHeap<Entry> = [30, 10, 20, 21]
+            .map(|at| Entry { due: Virtual(at), held: Arc::new(Tell(sender.clone(), at)) })
+            .into();
+        let taken: Vec<_> = take_due(&mut entries, Virtual(20)).iter().map(|it| it.due.0).collect();
+        assert_eq!(taken, [10, 20]);
+        assert_eq!(entries.peek().map(|first| first.due), Some(Virtual(21)));
     }
 
     #[test]

@@ -69,5 +69,6 @@ mod tests {
     fn a_probe_is_no_target() {
         let analysis = analyse(&[probed(1_000)]);
         assert!(analysis.targets.is_empty());
+        assert_eq!(analysis.experiments, 0);
     }
 }

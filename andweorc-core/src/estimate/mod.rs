@@ -39,8 +39,10 @@ pub struct Analysis {
     pub waits: Vec<WaitSummary>,
     /// How the program is loaded, where it was probed.
     pub load: Option<Load>,
-    /// Experiments held, without baselines.
+    /// Experiments held on targets, without baselines and probes.
     pub experiments: usize,
+    /// Baselines held.
+    pub baselines: usize,
     /// Experiments and baselines left out because they were spoiled.
     pub spoiled: usize,
 }
@@ -92,7 +94,8 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
         targets,
         waits: waits::waits(runs),
         load,
-        experiments: all().filter(|experiment| experiment.target.is_some()).count(),
+        baselines: all().filter(|experiment| experiment.target.is_none()).count(),
+        experiments: runs.iter().map(summary::experiments_on_targets).sum(),
         spoiled: all().filter(|experiment| experiment.spoiled.is_some()).count(),
     }
 }

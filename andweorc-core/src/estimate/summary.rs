@@ -237,6 +237,12 @@ impl TargetSummary {
 /// What no effect means: within so many points.
 pub(crate) const NOTHING: f64 = 1.0;
 
+/// How many experiments a run held on targets: baselines and probes have none.
+pub(crate) fn experiments_on_targets(run: &Run) -> usize {
+    let is_target = |id| run.targets.iter().any(|it| it.id == id && it.kind != TargetKind::Probe);
+    run.experiments.iter().filter(|experiment| experiment.target.is_some_and(is_target)).count()
+}
+
 /// The points of all runs, by rank.
 pub(crate) fn points(runs: &[Run]) -> Vec<PointSummary> {
     let mut all: Vec<PointSummary> = Vec::new();

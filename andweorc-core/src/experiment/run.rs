@@ -33,8 +33,8 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
 const ENOUGH_HITS: f64 = 100.0;
 
-/// How many probes of the load a run begins with.
-const PROBES: usize = 2;
+/// How many probes of the load a run begins with, if they take no more than a fifth of its time.
+const PROBES: u32 = 2;
 
 /// By how much a probe delays the program.
 const PROBE: Speedup = Speedup::from_ppm(150_000);
@@ -108,7 +108,10 @@ impl Runner {
         }
         let probe = crate::target::target(TargetKind::Probe, "everything", None, None);
         self.write_target(probe);
-        for _ in 0..PROBES {
+        // A short run has no time for them: its targets come first.
+        let each = lengths.settle + lengths.measure + lengths.recover;
+        let probes = if 2 * PROBES * each <= self.left() / 5 { PROBES } else { 0 };
+        for _ in 0..probes {
             let probe = Cell::new(probe, PROBE);
             if !self.hold(Some(probe), lengths) || !self.hold(None, lengths) {
                 return "stopped";

@@ -101,7 +101,6 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
         return;
     };
     let real: u64 = runs.iter().map(real_ns).sum();
-    let held: usize = runs.iter().map(|run| run.experiments.len()).sum();
     put!(
         out,
         "andweorc: {} on {} ({} cores), {} experiments and {} baselines in {}",
@@ -109,7 +108,7 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
         clean(&run.header.host),
         run.header.cores,
         analysis.experiments,
-        held - analysis.experiments,
+        analysis.baselines,
         seconds(real as f64 / 1e9)
     );
     if runs.len() > 1 {

@@ -11,12 +11,11 @@ pub(super) fn markdown(runs: &[Run]) -> String {
     let mut out = String::new();
     if let Some(run) = runs.first() {
         let seconds = runs.iter().map(real_ns).sum::<u64>() as f64 / 1e9;
-        let held: usize = runs.iter().map(|run| run.experiments.len()).sum();
         out += &format!(
             "## andweorc: {}\n\n{} experiments and {} baselines in {seconds:.0} s on {} ({} cores).",
             code(&run.header.program),
             analysis.experiments,
-            held - analysis.experiments,
+            analysis.baselines,
             code(&run.header.host),
             run.header.cores
         );
