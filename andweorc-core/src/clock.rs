@@ -5,8 +5,27 @@ use libc::{
     CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec,
 };
 
-/// Real time now. About 25 ns: the kernel answers from shared memory.
+#[cfg(target_arch = "x86_64")]
+mod ticks;
+
+/// Makes [`now`] as fast as it can be on this machine.
+pub(crate) fn start() {
+    #[cfg(target_arch = "x86_64")]
+    ticks::start();
+}
+
+/// Real time now. About 10 ns where the processor's counter can be read directly, or else 25 ns: the kernel answers from shared
+/// memory.
+#[inline]
 pub fn now() -> Real {
+    #[cfg(target_arch = "x86_64")]
+    return ticks::now();
+    #[cfg(not(target_arch = "x86_64"))]
+    return monotonic();
+}
+
+/// Real time now, from the kernel.
+fn monotonic() -> Real {
     Real(read(CLOCK_MONOTONIC))
 }
 

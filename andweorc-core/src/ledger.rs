@@ -285,7 +285,11 @@ impl Ledger {
             .taken_inside(account, now)
             .unwrap_or_else(|| Nanos(account.taken.load(SeqCst) + sampled))
             .max(self.floor());
-        account.taken.store(new(base).0 - sampled, SeqCst);
+        let taken = new(base).0 - sampled;
+        // A SeqCst store waits until all stores before it are out, and most often nothing changes.
+        if taken != account.taken.load(SeqCst) {
+            account.taken.store(taken, SeqCst);
+        }
     }
 
     /// A sample found the thread inside the target: it is credited with `ran` there, the sampling period. From the sampler's thread.
@@ -331,6 +335,17 @@ impl Ledger {
     /// What the thread owes, `D - L`: it pauses for as long before it acts on others. Negative: credit.
     pub fn debt(&self, account: &Account, now: Real) -> Nanos {
         self.owed(now) - self.taken(account, now)
+    }
+
+    /// What the thread owes, if that does not change with time: nothing grows, and the thread is outside the target. As
+    /// [`debt`](Ledger::debt), without a clock.
+    #[inline]
+    pub fn debt_at_rest(&self, account: &Account) -> Option<Nanos> {
+        // D last: what left the target before it was seen to be empty has raised D.
+        let at_rest = self.inside.load(SeqCst) == 0
+            && self.top_line.load(SeqCst) == NO_LINE
+            && account.since.load(SeqCst) == OUTSIDE;
+        at_rest.then(|| Nanos(self.owed.load(SeqCst)) - account.base().max(self.floor()))
     }
 
     /// The names of the owners that run outside the target and owe more than `least`.

@@ -43,6 +43,7 @@ pub fn enabled() -> bool {
 /// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
 pub fn enable() {
     if !ENABLED.swap(true, Ordering::SeqCst) {
+        clock::start();
         // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
         let hooks = mem::take(&mut *hooks());
         hooks.into_iter().for_each(|hook| hook());
@@ -150,17 +151,24 @@ thread_local! {
 }
 
 impl Thread {
+    #[inline]
     fn account(&self, now: Real) -> Option<&'static Account> {
-        if !self.asked.replace(true) {
-            // A thread that is being torn down gets no account: nobody would close it.
-            let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
-            self.account.set(open());
-            self.tid.set(nix::unistd::gettid().as_raw());
-            if self.account.get().is_none() {
-                WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
-            }
+        if !self.asked.get() {
+            self.ask(now);
         }
         self.account.get()
+    }
+
+    #[cold]
+    fn ask(&self, now: Real) {
+        self.asked.set(true);
+        // A thread that is being torn down gets no account: nobody would close it.
+        let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
+        self.account.set(open());
+        self.tid.set(nix::unistd::gettid().as_raw());
+        if self.account.get().is_none() {
+            WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     fn set_role(&self, role: Role) {
@@ -170,12 +178,27 @@ impl Thread {
         }
     }
 
-    fn pay(&self) {
-        if self.depth.get() > 0 {
-            return;
-        }
+    /// Whether the thread owes nothing to speak of. Most often that is known without a clock.
+    #[inline]
+    fn owes_nothing(&self) -> bool {
+        self.depth.get() > 0
+            || self
+                .account
+                .get()
+                .and_then(|account| LEDGER.debt_at_rest(account))
+                .is_some_and(|debt| debt < LEAST_PAUSE)
+    }
+
+    /// Pays what the thread owes. Returns when it was done, no earlier than `now`, a moment ago.
+    #[inline]
+    fn pay(&self, now: Real) -> Real {
+        if self.owes_nothing() { now } else { self.pay_debt() }
+    }
+
+    #[inline(never)]
+    fn pay_debt(&self) -> Real {
         let mut now = clock::now();
-        let Some(account) = self.account(now) else { return };
+        let Some(account) = self.account(now) else { return now };
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -185,9 +208,40 @@ impl Thread {
             now = pause::until(begun + debt);
             LEDGER.took(account, now - begun, now);
         }
+        now
     }
 
-    fn enter(&self, now: Real) {
+    /// The virtual time of whoever acts on this thread.
+    #[inline]
+    fn entity_at(&self, now: Real) -> Option<Virtual> {
+        match self.role.get() {
+            Role::Outside => None,
+            Role::Entity | Role::Completed => {
+                self.account(now).map(|account| LEDGER.virtual_of(account, now))
+            }
+        }
+    }
+
+    #[inline]
+    fn enter(&self, target: &Target, now: Real) -> Entered {
+        let credited = is_target(target);
+        if credited {
+            self.enter_credited(now);
+        }
+        Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO) }
+    }
+
+    #[inline]
+    fn exit(&self, entered: Entered, now: Real) -> Stay {
+        if entered.credited {
+            self.exit_credited(now);
+        }
+        let busy = now - entered.at;
+        let own = busy - self.inner.replace(entered.inner + busy);
+        Stay { busy, own }
+    }
+
+    fn enter_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth + 1);
         if depth == 0
@@ -198,7 +252,7 @@ impl Thread {
         }
     }
 
-    fn exit(&self, now: Real) {
+    fn exit_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth.saturating_sub(1));
         if depth == 1
@@ -210,6 +264,7 @@ impl Thread {
 }
 
 /// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
+#[inline]
 fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(|thread| {
         let before = thread.writing.replace(true);
@@ -229,7 +284,9 @@ pub(crate) fn pay_in_signal_handler() {
             && thread.account.get().is_some()
             && !thread.writing.replace(true)
         {
-            thread.pay();
+            if !thread.owes_nothing() {
+                thread.pay_debt();
+            }
             thread.writing.set(false);
         }
     });
@@ -253,44 +310,26 @@ pub fn virtual_at(now: Real) -> Virtual {
 /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world
 /// outside: a timer or a socket.
 pub fn entity_at(now: Real) -> Option<Virtual> {
-    with(|thread| match thread.role.get() {
-        Role::Outside => None,
-        Role::Entity | Role::Completed => {
-            thread.account(now).map(|account| LEDGER.virtual_of(account, now))
-        }
-    })
+    with(|thread| thread.entity_at(now))
 }
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
 /// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
 #[must_use = "hand the answer to `exit`"]
 pub fn enter(target: &Target, now: Real) -> Entered {
-    let credited = is_target(target);
-    with(|thread| {
-        if credited {
-            thread.enter(now);
-        }
-        Entered { credited, at: now, inner: thread.inner.replace(Nanos::ZERO) }
-    })
+    with(|thread| thread.enter(target, now))
 }
 
 /// The calling thread leaves what it entered.
 pub fn exit(entered: Entered, now: Real) -> Stay {
-    with(|thread| {
-        if entered.credited {
-            thread.exit(now);
-        }
-        let busy = now - entered.at;
-        let own = busy - thread.inner.replace(entered.inner + busy);
-        Stay { busy, own }
-    })
+    with(|thread| thread.exit(entered, now))
 }
 
 /// The calling thread leaves what it entered before `above`, the next stay that goes on.
 pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
     with(|thread| {
         if entered.credited {
-            thread.exit(now);
+            thread.exit_credited(now);
         }
     });
     let alone = above.at - entered.at;
@@ -344,8 +383,13 @@ pub fn wait_ends(wait: &Target) -> Option<Ended> {
 }
 
 /// Pauses for as long as the calling thread owes delay. Does nothing inside the target or when the thread has no account.
+#[inline]
 pub fn pay() {
-    with(Thread::pay);
+    with(|thread| {
+        if !thread.owes_nothing() {
+            thread.pay_debt();
+        }
+    });
 }
 
 /// For the park hook of a worker: it is idle from now on.
@@ -392,8 +436,9 @@ pub struct Poll {
     before: Role,
     entered: Entered,
     target: &'static Target,
-    began: Real,
     open: bool,
+    /// When it ended.
+    ended_at: Real,
     /// Of the poll around this one.
     outer_ended: Option<Ended>,
     outer_waits: bool,
@@ -401,33 +446,38 @@ pub struct Poll {
 
 impl Poll {
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
-    /// wait ended as `ended` says.
-    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>) -> Poll {
+    /// wait ended as `ended` says. `now` is a moment ago.
+    #[inline]
+    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
         with(|thread| {
-            let now = clock::now();
-            let Some(account) = thread.account(now) else { return };
-            // Without hooks nobody says what a worker did since its last poll; most often it was idle.
-            if let Some(since) = thread.busy_until.take() {
-                LEDGER.idle(account, now - since, now);
+            if let Some(account) = thread.account(now) {
+                // Without hooks nobody says what a worker did since its last poll; most often it was idle.
+                if let Some(since) = thread.busy_until.take() {
+                    LEDGER.idle(account, now - since, now);
+                }
+                if thread.depth.get() == 0 {
+                    LEDGER.join(account, ready, now);
+                }
             }
-            if thread.depth.get() == 0 {
-                LEDGER.join(account, ready, now);
-            }
-        });
-        pay();
-        let (before, outer_ended, outer_waits) = with(|thread| {
+            let began = thread.pay(now);
             let before = thread.role.get();
             thread.set_role(Role::Entity);
-            (before, thread.ended.replace(ended), thread.waits.replace(false))
-        });
-        let began = clock::now();
-        let entered = enter(target, began);
-        Poll { before, entered, target, began, open: true, outer_ended, outer_waits }
+            Poll {
+                before,
+                entered: thread.enter(target, began),
+                target,
+                open: true,
+                ended_at: began,
+                outer_ended: thread.ended.replace(ended),
+                outer_waits: thread.waits.replace(false),
+            }
+        })
     }
 
-    /// The delay that the task has taken as it runs now.
+    /// The delay that the task had taken as the poll began.
     pub fn taken(&self) -> Nanos {
-        virtual_at(self.began).delay_at(self.began)
+        let began = self.entered.at;
+        virtual_at(began).delay_at(began)
     }
 
     /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
@@ -436,14 +486,15 @@ impl Poll {
         is_target(wait) || with(|thread| thread.waits.get())
     }
 
-    /// Ends the poll, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
-    pub fn end(&mut self, completed: bool) -> Parked {
+    /// Ends the poll at `now`, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
+    #[inline]
+    pub fn end(&mut self, completed: bool, now: Real) -> Parked {
         self.open = false;
-        let now = clock::now();
-        let Stay { busy, own } = exit(self.entered, now);
-        self.target.record(busy, own);
-        let at = virtual_at(now);
+        self.ended_at = now;
         with(|thread| {
+            let Stay { busy, own } = thread.exit(self.entered, now);
+            self.target.record(busy, own);
+            let at = thread.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now));
             thread.ended.set(self.outer_ended);
             // What waits in the poll inside waits in that around it too.
             thread.waits.set(self.outer_waits || thread.waits.get());
@@ -452,21 +503,22 @@ impl Poll {
                 _ if completed => Role::Completed,
                 _ => Role::Outside,
             });
-        });
-        Parked { at, taken: at.delay_at(now) }
+            Parked { at, taken: at.delay_at(now) }
+        })
     }
 }
 
 impl Drop for Poll {
     /// Ends the poll if it was not (a panic), and pays what the thread owes by then.
+    #[inline]
     fn drop(&mut self) {
         if self.open {
-            self.end(true);
+            self.end(true, clock::now());
         }
-        pay();
         with(|thread| {
+            let now = thread.pay(self.ended_at);
             if !thread.hooked.get() && self.before != Role::Entity {
-                thread.busy_until.set(Some(clock::now()));
+                thread.busy_until.set(Some(now));
             }
         });
     }
@@ -518,16 +570,16 @@ mod tests {
         let [task, span] = ["wait told", "wait told inside"]
             .map(|name| target(TargetKind::Wait, name, None, None));
         let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
-        let mut outer = Poll::begin(task, Virtual(0), ended);
+        let mut outer = Poll::begin(task, Virtual(0), ended, clock::now());
         assert_eq!(wait_ends(span), ended);
-        let mut inner = Poll::begin(task, Virtual(0), None);
+        let mut inner = Poll::begin(task, Virtual(0), None, clock::now());
         assert_eq!(wait_ends(span), None);
         wait_begins(span);
         // Neither is the target of an experiment.
         assert!(!inner.waits(span) && !outer.waits(task));
-        inner.end(false);
+        inner.end(false, clock::now());
         assert_eq!(wait_ends(span), ended);
-        outer.end(false);
+        outer.end(false, clock::now());
         assert_eq!(wait_ends(span), None);
     }
 
@@ -536,12 +588,12 @@ mod tests {
         let task = target(TargetKind::Task, "role", None, None);
         std::thread::spawn(move || {
             assert_eq!(entity_at(clock::now()), None);
-            let mut poll = Poll::begin(task, Virtual(0), None);
+            let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
             assert!(entity_at(clock::now()).is_some());
-            poll.end(false);
+            poll.end(false, clock::now());
             drop(poll);
             assert_eq!(entity_at(clock::now()), None);
-            Poll::begin(task, Virtual(0), None).end(true);
+            Poll::begin(task, Virtual(0), None, clock::now()).end(true, clock::now());
             assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
             parked();
             assert_eq!(entity_at(clock::now()), None);

@@ -5,7 +5,7 @@ use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, defer, enabled};
 use pin_project_lite::pin_project;
@@ -38,11 +38,13 @@ pin_project! {
             let mut this = this.project();
             // What a dropped task wakes (a sender's receiver, say) it wakes in its own name.
             if let (Some(state), Some(_)) = (this.state.as_ref(), this.future.as_ref().get_ref()) {
-                let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
+                let (task, ready) = (state.targets.task, state.parked.at);
+                let mut scope = PollScope::begin(task, ready, None, clock::now());
                 this.future.set(None);
-                scope.end(false);
+                let now = clock::now();
+                scope.end(false, now);
                 if let Some((cell, _)) = &state.waker {
-                    cell.end_wait(clock::now());
+                    cell.end_wait(now);
                 }
             }
         }
@@ -119,67 +121,70 @@ impl State {
         }
     }
 
-    /// The cell and the waker that pass on to `outer`: always the same ones, unless the future moved to another task.
-    fn waker(&mut self, outer: &Waker) -> &(Arc<WakeCell>, Waker) {
-        let taken = self.parked.taken;
-        if !self.waker.as_ref().is_some_and(|(cell, _)| cell.passes_on_to(outer)) {
-            let cell = WakeCell::new(outer.clone(), taken);
-            let waker = Waker::from(Arc::clone(&cell));
-            self.waker = Some((cell, waker));
-        }
-        self.waker.as_ref().expect("was set above")
-    }
-
     /// Polls `future`, or defers it.
     fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut Option<F>>,
         outer: &Waker,
     ) -> Poll<F::Output> {
-        let (parked, deferred) = (self.parked, self.ready);
-        let (cell, waker) = self.waker(outer);
+        let State { targets, parked, parked_at, ready: deferred, waker } = self;
+        let (cell, waker) = passes_on_to(outer, waker, parked.taken);
         let now = clock::now();
         cell.end_wait(now);
-        let ready = deferred.min(cell.take_ready(parked));
+        let ready = (*deferred).min(cell.take_ready(*parked));
         if ready != Virtual::NEVER && LEDGER.early(ready, now) > defer::LEAST {
             cell.hold(ready);
-            self.ready = ready;
+            *deferred = ready;
             return Poll::Pending;
         }
-        let (cell, waker) = (Arc::clone(cell), waker.clone());
-        self.ready = Virtual::NEVER;
+        *deferred = Virtual::NEVER;
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
         let from = if ready == Virtual::NEVER { parked.at } else { ready };
 
-        let ended = self.wait_ended(&cell, now);
-        let mut scope = PollScope::begin(self.targets.task, from, ended);
+        let ended = parked_at.take().and_then(|parked| wait_ended(targets.wait, parked, cell, now));
+        let mut scope = PollScope::begin(targets.task, from, ended, now);
         cell.set_taken(scope.taken(), false);
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
-        let result = inner.poll(&mut Context::from_waker(&waker));
+        let result = inner.poll(&mut Context::from_waker(waker));
         if result.is_ready() {
             future.set(None);
         }
-        let waits = result.is_pending() && scope.waits(self.targets.wait);
-        self.parked = scope.end(result.is_ready());
-        self.parked_at = Some(clock::now());
+        let waits = result.is_pending() && scope.waits(targets.wait);
+        let now = clock::now();
+        *parked = scope.end(result.is_ready(), now);
+        *parked_at = Some(now);
         if result.is_pending() {
-            cell.set_taken(self.parked.taken, !tokio::task::coop::has_budget_remaining());
+            cell.set_taken(parked.taken, !tokio::task::coop::has_budget_remaining());
             if waits {
-                cell.begin_wait(clock::now());
+                cell.begin_wait(now);
             }
         }
         result
     }
+}
 
-    /// How the task's wait ended, if a wake did, now that it is polled; counts it.
-    fn wait_ended(&mut self, cell: &WakeCell, now: Real) -> Option<Ended> {
-        let parked = self.parked_at.take()?;
-        let (woken, by) = cell.take_woken()?;
-        let ended = Ended { parked, woken: woken.clamp(parked, now), by };
-        self.targets.wait.record_wait(parked, Some(ended), now);
-        Some(ended)
+/// The cell and the waker that pass on to `outer`: always the same ones, unless the future moved to another task.
+fn passes_on_to<'a>(
+    outer: &Waker,
+    waker: &'a mut Option<(Arc<WakeCell>, Waker)>,
+    taken: Nanos,
+) -> (&'a Arc<WakeCell>, &'a Waker) {
+    if !waker.as_ref().is_some_and(|(cell, _)| cell.passes_on_to(outer)) {
+        let cell = WakeCell::new(outer.clone(), taken);
+        let new = Waker::from(Arc::clone(&cell));
+        *waker = Some((cell, new));
     }
+    let (cell, waker) = waker.as_ref().expect("was set above");
+    (cell, waker)
+}
+
+/// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.
+fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
+    let (woken, by) = cell.take_woken()?;
+    let ended = Ended { parked, woken: woken.clamp(parked, now), by };
+    wait.record_wait(parked, Some(ended), now);
+    Some(ended)
 }
 
 impl<F: Future> Future for Profiled<F> {

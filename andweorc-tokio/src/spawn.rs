@@ -70,9 +70,9 @@ where
     let born = enabled().then(|| thread::virtual_at(clock::now()));
     move || {
         let Some(born) = born else { return f() };
-        let mut scope = Poll::begin(kind.targets().task, born, None);
+        let mut scope = Poll::begin(kind.targets().task, born, None, clock::now());
         let result = f();
-        scope.end(true);
+        scope.end(true, clock::now());
         result
     }
 }

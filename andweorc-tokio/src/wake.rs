@@ -18,6 +18,24 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
+/// Nothing was written since it was last taken: [`Virtual::NEVER`] and [`Real::NEVER`].
+const NOTHING: i64 = i64::MAX;
+
+/// Takes what wakes wrote. Only polls take, one at a time: where nothing was written there is nothing to swap.
+fn take(written: &AtomicI64) -> i64 {
+    if written.load(Ordering::Relaxed) == NOTHING {
+        return NOTHING;
+    }
+    written.swap(NOTHING, Ordering::Relaxed)
+}
+
+/// Writes `time` unless an earlier one is there.
+fn lower(written: &AtomicI64, time: i64) {
+    if time < written.load(Ordering::Relaxed) {
+        written.fetch_min(time, Ordering::Relaxed);
+    }
+}
+
 /// What wakes write and polls take.
 #[derive(Debug)]
 pub(crate) struct WakeCell {
@@ -61,8 +79,8 @@ impl WakeCell {
 
     /// When the wakes since the last call make a task ready that parked as `parked` says. [`Virtual::NEVER`] without any.
     pub(crate) fn take_ready(&self, parked: Parked) -> Virtual {
-        let by_entity = Virtual(self.by_entity.swap(Virtual::NEVER.0, Ordering::Relaxed));
-        let by_outside = Real(self.by_outside.swap(Real::NEVER.0, Ordering::Relaxed));
+        let by_entity = Virtual(take(&self.by_entity));
+        let by_outside = Real(take(&self.by_outside));
         let mut ready = Virtual::NEVER;
         if by_entity != Virtual::NEVER {
             ready = parked.woken_by(by_entity);
@@ -77,7 +95,7 @@ impl WakeCell {
 
     /// When and by whom the task was first woken since the last call.
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
-        let woken = self.woken.swap(Real::NEVER.0, Ordering::Relaxed);
+        let woken = take(&self.woken);
         let by = if woken & 1 == 1 { Cause::Outside } else { Cause::Task };
         (woken != Real::NEVER.0).then_some((Real(woken >> 1), by))
     }
@@ -136,14 +154,14 @@ impl Wake for WakeCell {
         let now = clock::now();
         self.end_wait(now);
         if let Some(waker) = thread::entity_at(now) {
-            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
-            self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
+            lower(&self.woken, now.0 << 1);
+            lower(&self.by_entity, waker.0);
         } else if self.yielded.load(Ordering::Relaxed) {
-            self.woken.fetch_min(now.0 << 1, Ordering::Relaxed);
-            self.by_entity.fetch_min(i64::MIN, Ordering::Relaxed);
+            lower(&self.woken, now.0 << 1);
+            lower(&self.by_entity, i64::MIN);
         } else {
-            self.woken.fetch_min((now.0 << 1) | 1, Ordering::Relaxed);
-            self.by_outside.fetch_min(now.0, Ordering::Relaxed);
+            lower(&self.woken, (now.0 << 1) | 1);
+            lower(&self.by_outside, now.0);
             let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor());
             let due = now.less(taken);
             if LEDGER.early(due, now) > defer::LEAST {
