@@ -121,7 +121,8 @@ impl State {
         }
     }
 
-    /// Polls `future`, or defers it.
+    /// Polls `future`, or defers it. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off, too.
+    #[inline(never)]
     fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut Option<F>>,

@@ -9,9 +9,14 @@ use std::hint::black_box;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tracing::{Dispatch, Span, dispatcher, info_span};
 use tracing_subscriber::layer::SubscriberExt;
+
+/// How long the runtime is parked before anything is measured.
+const PARKED: Duration = Duration::from_millis(20);
 
 const POLLS: u32 = 20_000;
 const SPANS: u32 = 10_000;
@@ -41,10 +46,14 @@ impl Polls {
 }
 
 fn runtime() -> Runtime {
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .andweorc()
         .build()
-        .expect("a runtime without drivers needs nothing from the system")
+        .expect("a runtime without drivers needs nothing from the system");
+    // It parks meanwhile: from then on its hooks tell when it is idle, as those of any worker that was ever idle.
+    let slept = runtime.block_on(tokio::task::spawn_blocking(|| thread::sleep(PARKED)));
+    slept.expect("a sleep does not panic");
+    runtime
 }
 
 /// Waits for ever, and wakes itself as often as it is told.
