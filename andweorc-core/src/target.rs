@@ -24,6 +24,7 @@ pub struct Target {
 
 impl Target {
     /// Id, unique in the process and never 0.
+    #[inline]
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -39,6 +40,7 @@ impl Target {
     }
 
     /// Counts one visit of `busy` ns, of which `own` were not spent in other targets inside it.
+    #[inline]
     pub fn record(&self, busy: Nanos, own: Nanos) {
         let ns = |time: Nanos| u64::try_from(time.0).unwrap_or(0);
         self.visits.add([ns(busy), ns(own), 1]);
@@ -46,6 +48,7 @@ impl Target {
 
     /// Counts one wait from `since` to `until`, for targets of kind wait. `ended` says how the task's wait ended, where that is known:
     /// when the task had parked before `since`, it ran from then on, and there was no wait.
+    #[inline]
     pub fn record_wait(&self, since: Real, ended: Option<Ended>, until: Real) {
         if ended.is_some_and(|ended| ended.parked < since) {
             return;

@@ -171,6 +171,7 @@ impl Thread {
         }
     }
 
+    #[inline]
     fn set_role(&self, role: Role) {
         self.role.set(role);
         if let Some(account) = self.account.get() {
@@ -303,12 +304,14 @@ pub fn register() -> Option<&'static Account> {
 }
 
 /// The virtual time of whoever runs on the calling thread; V when nobody does.
+#[inline]
 pub fn virtual_at(now: Real) -> Virtual {
     entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
 }
 
 /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world
 /// outside: a timer or a socket.
+#[inline]
 pub fn entity_at(now: Real) -> Option<Virtual> {
     with(|thread| thread.entity_at(now))
 }
@@ -316,11 +319,13 @@ pub fn entity_at(now: Real) -> Option<Virtual> {
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
 /// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
 #[must_use = "hand the answer to `exit`"]
+#[inline]
 pub fn enter(target: &Target, now: Real) -> Entered {
     with(|thread| thread.enter(target, now))
 }
 
 /// The calling thread leaves what it entered.
+#[inline]
 pub fn exit(entered: Entered, now: Real) -> Stay {
     with(|thread| thread.exit(entered, now))
 }
@@ -365,6 +370,7 @@ pub struct Stay {
 }
 
 /// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it waits there.
+#[inline]
 pub fn wait_begins(wait: &Target) {
     if is_target(wait) {
         with(|thread| thread.waits.set(true));
@@ -373,6 +379,7 @@ pub fn wait_begins(wait: &Target) {
 
 /// The task is back in what `wait` is the wait of, or has closed it. Returns how the task's wait ended with this poll, where that
 /// is known.
+#[inline]
 pub fn wait_ends(wait: &Target) -> Option<Ended> {
     with(|thread| {
         if is_target(wait) {
@@ -475,6 +482,7 @@ impl Poll {
     }
 
     /// The delay that the task had taken as the poll began.
+    #[inline]
     pub fn taken(&self) -> Nanos {
         let began = self.entered.at;
         virtual_at(began).delay_at(began)
@@ -482,6 +490,7 @@ impl Poll {
 
     /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
     /// the task itself.
+    #[inline]
     pub fn waits(&self, wait: &Target) -> bool {
         is_target(wait) || with(|thread| thread.waits.get())
     }

@@ -166,6 +166,7 @@ impl State {
 }
 
 /// The cell and the waker that pass on to `outer`: always the same ones, unless the future moved to another task.
+#[inline]
 fn passes_on_to<'a>(
     outer: &Waker,
     waker: &'a mut Option<(Arc<WakeCell>, Waker)>,
@@ -181,6 +182,7 @@ fn passes_on_to<'a>(
 }
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.
+#[inline]
 fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
     let (woken, by) = cell.take_woken()?;
     let ended = Ended { parked, woken: woken.clamp(parked, now), by };

@@ -22,6 +22,7 @@ use std::task::{Wake, Waker};
 const NOTHING: i64 = i64::MAX;
 
 /// Takes what wakes wrote. Only polls take, one at a time: where nothing was written there is nothing to swap.
+#[inline]
 fn take(written: &AtomicI64) -> i64 {
     if written.load(Ordering::Relaxed) == NOTHING {
         return NOTHING;
@@ -30,6 +31,7 @@ fn take(written: &AtomicI64) -> i64 {
 }
 
 /// Writes `time` unless an earlier one is there.
+#[inline]
 fn lower(written: &AtomicI64, time: i64) {
     if time < written.load(Ordering::Relaxed) {
         written.fetch_min(time, Ordering::Relaxed);
@@ -73,11 +75,13 @@ impl WakeCell {
     }
 
     /// Whether this cell passes its wakes on to `outer`.
+    #[inline]
     pub(crate) fn passes_on_to(&self, outer: &Waker) -> bool {
         self.outer.will_wake(outer)
     }
 
     /// When the wakes since the last call make a task ready that parked as `parked` says. [`Virtual::NEVER`] without any.
+    #[inline]
     pub(crate) fn take_ready(&self, parked: Parked) -> Virtual {
         let by_entity = Virtual(take(&self.by_entity));
         let by_outside = Real(take(&self.by_outside));
@@ -94,6 +98,7 @@ impl WakeCell {
     }
 
     /// When and by whom the task was first woken since the last call.
+    #[inline]
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
         let woken = take(&self.woken);
         let by = if woken & 1 == 1 { Cause::Outside } else { Cause::Task };
@@ -110,6 +115,7 @@ impl WakeCell {
     }
 
     /// Ends that wait, if there is one.
+    #[inline]
     pub(crate) fn end_wait(&self, now: Real) {
         if !self.waits.load(Ordering::Relaxed) || !self.waits.swap(false, Ordering::Relaxed) {
             return;
@@ -124,6 +130,7 @@ impl WakeCell {
     }
 
     /// The task runs, or parks, having taken this delay.
+    #[inline]
     pub(crate) fn set_taken(&self, taken: Nanos, yielded: bool) {
         self.taken.store(taken.0, Ordering::Relaxed);
         self.yielded.store(yielded, Ordering::Relaxed);

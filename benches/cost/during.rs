@@ -13,7 +13,7 @@ use andweorc_core::point::point;
 use andweorc_core::profile::{ExperimentRecord, PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::{clock, thread as core_thread};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, thread};
@@ -58,7 +58,10 @@ pub(crate) fn measure() -> Result<Vec<f64>> {
     PROGRAMS
         .iter()
         .map(|(name, _)| {
-            let child = Command::new(env::current_exe()?).args([PROGRAM, name]).output()?;
+            let child = Command::new(env::current_exe()?)
+                .args([PROGRAM, name])
+                .stderr(Stdio::inherit())
+                .output()?;
             let said = String::from_utf8(child.stdout)?;
             let numbers = said
                 .split_whitespace()
@@ -140,7 +143,7 @@ fn on_one_worker(main: impl Future<Output = ()> + Send + 'static) {
         .andweorc()
         .build()
         .expect("the system gives another thread and a timer");
-    let done = runtime.block_on(andweorc::spawn(main));
+    let done = runtime.block_on(async { andweorc::spawn(main).await });
     done.expect("no program panics");
 }
 

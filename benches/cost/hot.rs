@@ -1,17 +1,21 @@
 //! What andweorc adds to a poll, a wake, a span and a progress point, in this process and in ns.
 
-use crate::rounds::{Difference, compare};
+use crate::rounds::{Difference, compare, compare_timed};
 use andweorc::runtime::BuilderExt;
 use andweorc::{Profile, progress};
+use andweorc_core::clock;
+use andweorc_core::time::Nanos;
 use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use tracing::{Dispatch, Span, dispatcher, info_span};
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -25,23 +29,28 @@ const POINTS: u32 = 100_000;
 /// What a profiled task adds.
 #[derive(Debug)]
 pub(crate) struct Polls {
-    /// To a poll that nobody woke it for.
+    /// To a poll, of a task that another one woke.
     pub(crate) poll: Difference,
-    /// To a wake by a task and the poll that follows, through tokio.
-    pub(crate) woken: Difference,
-    /// To a wake by nobody that andweorc knows, and the poll that follows.
+    /// To the wake.
+    pub(crate) wake: Difference,
+    /// To both, when a task wakes itself.
+    pub(crate) own: Difference,
+    /// To both, when nobody that andweorc knows wakes it, as the driver does.
     pub(crate) outside: Difference,
 }
 
 impl Polls {
     pub(crate) fn measure() -> Polls {
-        let runtime = runtime();
-        Polls { poll: poll(&runtime), woken: woken(&runtime), outside: outside() }
-    }
-
-    /// What a wake adds, with all that it makes the next poll do.
-    pub(crate) fn wake(&self) -> f64 {
-        self.woken.median - self.poll.median
+        let runtime = &runtime();
+        let of = |part: fn([f64; 2]) -> f64| {
+            compare_timed(|| part(wake_many(runtime, false)), || part(wake_many(runtime, true)))
+        };
+        Polls {
+            poll: of(|[poll, _]| poll),
+            wake: of(|[_, wake]| wake),
+            own: own(runtime),
+            outside: outside(),
+        }
     }
 }
 
@@ -51,12 +60,12 @@ fn runtime() -> Runtime {
         .build()
         .expect("a runtime without drivers needs nothing from the system");
     // It parks meanwhile: from then on its hooks tell when it is idle, as those of any worker that was ever idle.
-    let slept = runtime.block_on(tokio::task::spawn_blocking(|| thread::sleep(PARKED)));
-    slept.expect("a sleep does not panic");
+    let sleep = async { tokio::task::spawn_blocking(|| thread::sleep(PARKED)).await };
+    runtime.block_on(sleep).expect("a sleep does not panic");
     runtime
 }
 
-/// Waits for ever, and wakes itself as often as it is told.
+/// Wakes itself as often as it is told.
 struct Waits {
     wakes: u32,
 }
@@ -65,9 +74,6 @@ impl Future for Waits {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if black_box(&mut self).wakes == 0 {
-            return Poll::Pending;
-        }
         self.wakes -= 1;
         if self.wakes == 0 {
             return Poll::Ready(());
@@ -77,24 +83,56 @@ impl Future for Waits {
     }
 }
 
-fn poll(runtime: &Runtime) -> Difference {
-    fn polls(runtime: &Runtime, future: impl Future) {
-        let mut future = pin!(future);
-        runtime.block_on(poll_fn(|cx| {
-            for _ in 0..POLLS {
-                assert!(future.as_mut().poll(cx).is_pending());
-            }
-            Poll::Ready(())
-        }));
+/// How many tasks one wakes, before any of them is polled.
+const MANY: u32 = 64;
+
+/// How often it does.
+const TIMES: u32 = 400;
+
+/// A task wakes many others at once, then they are polled. Returns ns for each poll, and for each wake.
+fn wake_many(runtime: &Runtime, profiled: bool) -> [f64; 2] {
+    fn spawn(
+        profiled: bool,
+        future: impl Future<Output = Nanos> + Send + 'static,
+    ) -> JoinHandle<Nanos> {
+        if profiled { andweorc::spawn(future) } else { tokio::spawn(future) }
     }
-    compare(
-        POLLS,
-        || polls(runtime, Waits { wakes: 0 }),
-        || polls(runtime, Waits { wakes: 0 }.profiled("poll")),
-    )
+    runtime.block_on(async {
+        let wakers = Arc::new(Mutex::new(Vec::new()));
+        let waits = |_| {
+            let (wakers, mut polled) = (Arc::clone(&wakers), false);
+            let wait = poll_fn(move |cx| {
+                if !black_box(polled) {
+                    polled = true;
+                    wakers.lock().expect("nobody panics").push(cx.waker().clone());
+                }
+                Poll::Pending
+            });
+            spawn(profiled, wait)
+        };
+        let tasks: Vec<_> = (0..MANY).map(waits).collect();
+        tokio::task::yield_now().await;
+        let (wakers, mut left, mut waking) = (Arc::clone(&wakers), TIMES, Nanos::ZERO);
+        let begin = clock::thread_cpu();
+        let wakes = poll_fn(move |cx| {
+            let begin = clock::thread_cpu();
+            wakers.lock().expect("nobody panics").iter().for_each(Waker::wake_by_ref);
+            waking += clock::thread_cpu() - begin;
+            left -= 1;
+            if left == 0 {
+                return Poll::Ready(waking);
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        });
+        let waking = spawn(profiled, wakes).await.expect("nobody panics");
+        let all = clock::thread_cpu() - begin;
+        tasks.iter().for_each(JoinHandle::abort);
+        [all - waking, waking].map(|time| time.0 as f64 / f64::from(TIMES * MANY))
+    })
 }
 
-fn woken(runtime: &Runtime) -> Difference {
+fn own(runtime: &Runtime) -> Difference {
     let wakes = POLLS;
     compare(
         POLLS,

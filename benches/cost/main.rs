@@ -58,17 +58,14 @@ fn hot() -> Result<String> {
     println!("  enabled       span, entered again   {}", hot::span_visit());
     Ok(format!(
         "off_poll_ns={:.1} on_poll_ns={:.1} wake_ns={:.1} span_close_ns={:.1} progress_ns={:.1}",
-        off.poll.median,
-        on.poll.median,
-        on.wake(),
-        span.median,
-        progress.median,
+        off.poll.median, on.poll.median, on.wake.median, span.median, progress.median,
     ))
 }
 
 fn print_polls(mode: &str, polls: &Polls) {
     println!("  {mode}   poll                  {}", polls.poll);
-    println!("  {mode}   wake by a task + poll {}", polls.woken);
+    println!("  {mode}   wake                  {}", polls.wake);
+    println!("  {mode}   own wake + poll       {}", polls.own);
     println!("  {mode}   wake outside + poll   {}", polls.outside);
 }
 

@@ -23,9 +23,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// First argument of a process that is a service.
 pub(crate) const SERVE: &str = "serve";
 
-const GENERATIONS: usize = 4;
+const GENERATIONS: usize = 10;
 /// How often each service of a generation is loaded, and for how long.
-const TURNS: usize = 40;
+const TURNS: usize = 25;
 const TURN: Duration = Duration::from_millis(60);
 
 const CONNECTIONS: usize = 8;
@@ -202,8 +202,8 @@ impl Ratio {
         let n = each.len() as f64;
         let mean = each.iter().sum::<f64>() / n;
         let variance = each.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        // Student's 97.5 % point for three degrees of freedom.
-        let margin = 3.18 * (variance / n).sqrt();
+        // Student's 97.5 % point for nine degrees of freedom.
+        let margin = 2.26 * (variance / n).sqrt();
         Ratio { mean: mean.exp(), margin }
     }
 }
