@@ -56,7 +56,8 @@ pub(crate) struct WakeCell {
     woken: AtomicI64,
     /// It is in a wait that is the target: `wait` has it.
     waits: AtomicBool,
-    wait: Mutex<Option<TargetWait>>,
+    /// Boxed: few tasks wait in the target, and each has a cell.
+    wait: Mutex<Option<Box<TargetWait>>>,
 }
 
 impl WakeCell {
@@ -109,7 +110,7 @@ impl WakeCell {
     pub(crate) fn begin_wait(&self, now: Real) {
         let taken = Nanos(self.taken.load(Ordering::Relaxed));
         let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
-        *wait = LEDGER.begin_wait(taken, now);
+        *wait = LEDGER.begin_wait(taken, now).map(Box::new);
         // Relaxed: the lock orders what it stands for; a wake that does not see it yet leaves it to the poll that it causes.
         self.waits.store(wait.is_some(), Ordering::Relaxed);
     }
@@ -123,7 +124,7 @@ impl WakeCell {
         let wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(wait) = wait {
             let floor = LEDGER.floor();
-            let grown = LEDGER.end_wait(wait, now);
+            let grown = LEDGER.end_wait(*wait, now);
             let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(floor);
             self.taken.store((taken + grown).0, Ordering::Relaxed);
         }

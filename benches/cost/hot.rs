@@ -4,6 +4,8 @@ use crate::rounds::{Difference, compare, compare_timed};
 use andweorc::runtime::BuilderExt;
 use andweorc::{Profile, progress};
 use andweorc_core::clock;
+use andweorc_core::point::{Point, points};
+use andweorc_core::profile::PointKind;
 use andweorc_core::time::Nanos;
 use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
@@ -169,11 +171,14 @@ fn outside() -> Difference {
 
 /// What the layer adds to the life of a span, entered once, beyond tracing's registry.
 pub(crate) fn span_life() -> Difference {
-    compare_spans(|| {
+    let before = timed_spans();
+    let life = compare_spans(|| {
         for _ in 0..SPANS {
             info_span!("life").in_scope(|| black_box(()));
         }
-    })
+    });
+    assert_eq!(timed_spans() > before, andweorc_core::enabled(), "the layer times spans while on");
+    life
 }
 
 /// What the layer adds when an open span is entered and left once more.
@@ -184,6 +189,11 @@ pub(crate) fn span_visit() -> Difference {
         }
     };
     compare_spans(|| visit(&info_span!("visit")))
+}
+
+fn timed_spans() -> u64 {
+    let spans = points().into_iter().filter(|point| point.kind() == PointKind::Latency);
+    spans.map(Point::count).sum()
 }
 
 fn compare_spans(f: impl Fn()) -> Difference {
