@@ -28,16 +28,14 @@ pin_project! {
         // `None` once completed, so that the future is dropped inside its own last poll.
         #[pin]
         future: Option<F>,
-        kind: Kind,
-        born: Option<Virtual>,
-        state: Option<State>,
+        stage: Stage,
     }
 
     impl<F> PinnedDrop for Profiled<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             // What a dropped task wakes (a sender's receiver, say) it wakes in its own name.
-            if let (Some(state), Some(_)) = (this.state.as_ref(), this.future.as_ref().get_ref()) {
+            if let (Stage::Polled(state), Some(_)) = (&*this.stage, this.future.as_ref().get_ref()) {
                 let (task, ready) = (state.targets.task, state.parked.at);
                 let mut scope = PollScope::begin(task, ready, None, clock::now());
                 this.future.set(None);
@@ -89,13 +87,21 @@ impl Kind {
     }
 }
 
+/// What a profiled future keeps. One or the other: each task has it for as long as it lives.
+enum Stage {
+    /// It was not polled, or not while andweorc was on.
+    New { kind: Kind, born: Option<Virtual> },
+    /// It was.
+    Polled(State),
+}
+
 /// What a profiled future keeps between polls.
 struct State {
     targets: Targets,
     /// Its clock as it parked.
     parked: Parked,
-    /// When that was; `None` before the first poll.
-    parked_at: Option<Real>,
+    /// When that was; [`Real::NEVER`] before the first poll.
+    parked_at: Real,
     /// When it is ready, while it is deferred.
     ready: Virtual,
     waker: Option<(Arc<WakeCell>, Waker)>,
@@ -104,7 +110,7 @@ struct State {
 impl<F> Profiled<F> {
     pub(crate) fn new(future: F, kind: Kind) -> Profiled<F> {
         let born = enabled().then(|| thread::virtual_at(clock::now()));
-        Profiled { future: Some(future), kind, born, state: None }
+        Profiled { future: Some(future), stage: Stage::New { kind, born } }
     }
 }
 
@@ -115,7 +121,7 @@ impl State {
         State {
             targets: kind.targets(),
             parked: Parked { at: born, taken: born.delay_at(now) },
-            parked_at: None,
+            parked_at: Real::NEVER,
             ready: born,
             waker: None,
         }
@@ -142,7 +148,10 @@ impl State {
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
         let from = if ready == Virtual::NEVER { parked.at } else { ready };
 
-        let ended = parked_at.take().and_then(|parked| wait_ended(targets.wait, parked, cell, now));
+        let ended = match std::mem::replace(parked_at, Real::NEVER) {
+            Real::NEVER => None,
+            parked => wait_ended(targets.wait, parked, cell, now),
+        };
         let mut scope = PollScope::begin(targets.task, from, ended, now);
         cell.set_taken(scope.taken(), false);
         let inner =
@@ -154,7 +163,7 @@ impl State {
         let waits = result.is_pending() && scope.waits(targets.wait);
         let now = clock::now();
         *parked = scope.end(result.is_ready(), now);
-        *parked_at = Some(now);
+        *parked_at = now;
         if result.is_pending() {
             cell.set_taken(parked.taken, !tokio::task::coop::has_budget_remaining());
             if waits {
@@ -205,15 +214,24 @@ impl<F: Future> Future for Profiled<F> {
             this.future.set(None);
             return Poll::Ready(output);
         }
-        let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
-        state.poll(this.future, cx.waker())
+        if let Stage::New { kind, born } = this.stage {
+            *this.stage = Stage::Polled(State::new(kind, *born));
+        }
+        match this.stage {
+            Stage::Polled(state) => state.poll(this.future, cx.waker()),
+            Stage::New { .. } => unreachable!("it was just polled"),
+        }
     }
 }
 
 impl<F> fmt::Debug for Profiled<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind: &dyn fmt::Debug = match &self.stage {
+            Stage::New { kind, .. } => kind,
+            Stage::Polled(state) => &state.targets.task.name(),
+        };
         f.debug_struct("Profiled")
-            .field("kind", &self.kind)
+            .field("kind", kind)
             .field("completed", &self.future.is_none())
             .finish_non_exhaustive()
     }

@@ -27,7 +27,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// First argument of a process that is a program under experiment.
 pub(crate) const PROGRAM: &str = "program";
 
-const PROGRAMS: [(&str, fn(Pace)); 6] = [
+type Program = (&'static str, fn(Pace));
+
+const PROGRAMS: [Program; 6] = [
     ("loop", lone_loop),
     ("queue", queue),
     ("lock", lock),
