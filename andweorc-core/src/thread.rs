@@ -62,6 +62,7 @@ pub fn enable() {
     }
     fork::watch();
     if !ENABLED.swap(true, Ordering::SeqCst) {
+        clock::start();
         // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
         let hooks = mem::take(&mut *hooks());
         hooks.into_iter().for_each(|hook| hook());
@@ -182,19 +183,27 @@ thread_local! {
 }
 
 impl Thread {
+    #[inline]
     fn account(&self, now: Real) -> Option<&'static Account> {
-        if !self.asked.replace(true) {
-            // A thread that is being torn down gets no account: nobody would close it.
-            let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
-            self.account.set(open());
-            self.tid.set(nix::unistd::gettid().as_raw());
-            if self.account.get().is_none() {
-                WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
-            }
+        if !self.asked.get() {
+            self.ask(now);
         }
         self.account.get()
     }
 
+    #[cold]
+    fn ask(&self, now: Real) {
+        self.asked.set(true);
+        // A thread that is being torn down gets no account: nobody would close it.
+        let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
+        self.account.set(open());
+        self.tid.set(nix::unistd::gettid().as_raw());
+        if self.account.get().is_none() {
+            WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[inline]
     fn set_role(&self, role: Role) {
         self.role.set(role);
         if let Some(account) = self.account.get() {
@@ -202,12 +211,27 @@ impl Thread {
         }
     }
 
-    fn pay(&self) {
-        if self.depth.get() > 0 {
-            return;
-        }
+    /// Whether the thread owes nothing to speak of. Most often that is known without a clock.
+    #[inline]
+    fn owes_nothing(&self) -> bool {
+        self.depth.get() > 0
+            || self
+                .account
+                .get()
+                .and_then(|account| LEDGER.debt_at_rest(account))
+                .is_some_and(|debt| debt < LEAST_PAUSE)
+    }
+
+    /// Pays what the thread owes. Returns when it was done, no earlier than `now`, a moment ago.
+    #[inline]
+    fn pay(&self, now: Real) -> Real {
+        if self.owes_nothing() { now } else { self.pay_debt() }
+    }
+
+    #[inline(never)]
+    fn pay_debt(&self) -> Real {
         let mut now = clock::now();
-        let Some(account) = self.account(now) else { return };
+        let Some(account) = self.account(now) else { return now };
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -217,9 +241,40 @@ impl Thread {
             now = pause::until(begun + debt);
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
         }
+        now
     }
 
-    fn enter(&self, now: Real) {
+    /// The virtual time of whoever acts on this thread.
+    #[inline]
+    fn entity_at(&self, now: Real) -> Option<Virtual> {
+        match self.role.get() {
+            Role::Outside => None,
+            Role::Entity | Role::Completed => {
+                self.account(now).map(|account| LEDGER.virtual_of(account, now))
+            }
+        }
+    }
+
+    #[inline]
+    fn enter(&self, target: &Target, now: Real) -> Entered {
+        let credited = is_target(target);
+        if credited {
+            self.enter_credited(now);
+        }
+        Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO) }
+    }
+
+    #[inline]
+    fn exit(&self, entered: Entered, now: Real) -> Stay {
+        if entered.credited {
+            self.exit_credited(now);
+        }
+        let busy = now - entered.at;
+        let own = busy - self.inner.replace(entered.inner + busy);
+        Stay { busy, own }
+    }
+
+    fn enter_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth + 1);
         if depth == 0
@@ -230,7 +285,7 @@ impl Thread {
         }
     }
 
-    fn exit(&self, now: Real) {
+    fn exit_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth.saturating_sub(1));
         if depth == 1
@@ -242,6 +297,7 @@ impl Thread {
 }
 
 /// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
+#[inline]
 fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(|thread| {
         let before = thread.writing.replace(true);
@@ -261,7 +317,9 @@ pub(crate) fn pay_in_signal_handler() {
             && thread.account.get().is_some()
             && !thread.writing.replace(true)
         {
-            thread.pay();
+            if !thread.owes_nothing() {
+                thread.pay_debt();
+            }
             thread.writing.set(false);
         }
     });
@@ -278,19 +336,16 @@ pub fn register() -> Option<&'static Account> {
 }
 
 /// The virtual time of whoever runs on the calling thread; V when nobody does.
+#[inline]
 pub fn virtual_at(now: Real) -> Virtual {
     entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
 }
 
 /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world
 /// outside: a timer or a socket.
+#[inline]
 pub fn entity_at(now: Real) -> Option<Virtual> {
-    with(|thread| match thread.role.get() {
-        Role::Outside => None,
-        Role::Entity | Role::Completed => {
-            thread.account(now).map(|account| LEDGER.virtual_of(account, now))
-        }
-    })
+    with(|thread| thread.entity_at(now))
 }
 
 /// The entity that runs on the calling thread has woken a task. If it was one that had just completed, that was its last act: whoever
@@ -306,33 +361,22 @@ pub fn acted() {
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
 /// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
 #[must_use = "hand the answer to `exit`"]
+#[inline]
 pub fn enter(target: &Target, now: Real) -> Entered {
-    let credited = is_target(target);
-    with(|thread| {
-        if credited {
-            thread.enter(now);
-        }
-        Entered { credited, at: now, inner: thread.inner.replace(Nanos::ZERO) }
-    })
+    with(|thread| thread.enter(target, now))
 }
 
 /// The calling thread leaves what it entered.
+#[inline]
 pub fn exit(entered: Entered, now: Real) -> Stay {
-    with(|thread| {
-        if entered.credited {
-            thread.exit(now);
-        }
-        let busy = now - entered.at;
-        let own = busy - thread.inner.replace(entered.inner + busy);
-        Stay { busy, own }
-    })
+    with(|thread| thread.exit(entered, now))
 }
 
 /// The calling thread leaves what it entered before `above`, the next stay that goes on.
 pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
     with(|thread| {
         if entered.credited {
-            thread.exit(now);
+            thread.exit_credited(now);
         }
     });
     let alone = above.at - entered.at;
@@ -368,6 +412,7 @@ pub struct Stay {
 }
 
 /// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it waits there.
+#[inline]
 pub fn wait_begins(wait: &Target) {
     if is_target(wait) {
         with(|thread| thread.waits.set(true));
@@ -376,6 +421,7 @@ pub fn wait_begins(wait: &Target) {
 
 /// The task is back in what `wait` is the wait of, or has closed it. Returns how the task's wait ended with this poll, where that
 /// is known.
+#[inline]
 pub fn wait_ends(wait: &Target) -> Option<Ended> {
     with(|thread| {
         if is_target(wait) {
@@ -386,16 +432,21 @@ pub fn wait_ends(wait: &Target) -> Option<Ended> {
 }
 
 /// Pauses for as long as the calling thread owes delay. Does nothing inside the target or when the thread has no account.
+#[inline]
 pub fn pay() {
-    with(Thread::pay);
+    with(|thread| {
+        if !thread.owes_nothing() {
+            thread.pay_debt();
+        }
+    });
 }
 
 /// Pays what the calling thread owes, if it is an entity, before it acts on others: what it does sets more going than a wake carries a
 /// virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its time.
 pub fn pay_before_acting() {
     with(|thread| {
-        if thread.role.get() == Role::Entity {
-            thread.pay();
+        if thread.role.get() == Role::Entity && !thread.owes_nothing() {
+            thread.pay_debt();
         }
     });
 }
@@ -463,8 +514,9 @@ pub struct Poll {
     before: Role,
     entered: Entered,
     target: &'static Target,
-    began: Real,
     open: bool,
+    /// When it ended.
+    ended_at: Real,
     /// Of the poll around this one.
     outer_ended: Option<Ended>,
     outer_waits: bool,
@@ -472,37 +524,44 @@ pub struct Poll {
 
 impl Poll {
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
-    /// wait ended as `ended` says.
-    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>) -> Poll {
+    /// wait ended as `ended` says. `now` is a moment ago.
+    #[inline]
+    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
         with(|thread| {
-            let now = clock::now();
-            let Some(account) = thread.account(now) else { return };
-            // Without hooks nobody says what a worker did since its last poll; most often it was idle.
-            if let Some(since) = thread.busy_until.take() {
-                LEDGER.idle(account, now - since, now);
+            if let Some(account) = thread.account(now) {
+                // Without hooks nobody says what a worker did since its last poll; most often it was idle.
+                if let Some(since) = thread.busy_until.take() {
+                    LEDGER.idle(account, now - since, now);
+                }
+                if thread.depth.get() == 0 {
+                    LEDGER.join(account, ready, now);
+                }
             }
-            if thread.depth.get() == 0 {
-                LEDGER.join(account, ready, now);
-            }
-        });
-        pay();
-        let (before, outer_ended, outer_waits) = with(|thread| {
+            let began = thread.pay(now);
             let before = thread.role.get();
             thread.set_role(Role::Entity);
-            (before, thread.ended.replace(ended), thread.waits.replace(false))
-        });
-        let began = clock::now();
-        let entered = enter(target, began);
-        Poll { before, entered, target, began, open: true, outer_ended, outer_waits }
+            Poll {
+                before,
+                entered: thread.enter(target, began),
+                target,
+                open: true,
+                ended_at: began,
+                outer_ended: thread.ended.replace(ended),
+                outer_waits: thread.waits.replace(false),
+            }
+        })
     }
 
-    /// The delay that the task has taken as it runs now.
+    /// The delay that the task had taken as the poll began.
+    #[inline]
     pub fn taken(&self) -> Nanos {
-        virtual_at(self.began).delay_at(self.began)
+        let began = self.entered.at;
+        virtual_at(began).delay_at(began)
     }
 
     /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
     /// the task itself.
+    #[inline]
     pub fn waits(&self, wait: &Target) -> bool {
         with(|thread| {
             let waits = is_target(wait) || thread.waits.get();
@@ -511,14 +570,15 @@ impl Poll {
         })
     }
 
-    /// Ends the poll, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
-    pub fn end(&mut self, completed: bool) -> Parked {
+    /// Ends the poll at `now`, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
+    #[inline]
+    pub fn end(&mut self, completed: bool, now: Real) -> Parked {
         self.open = false;
-        let now = clock::now();
-        let Stay { busy, own } = exit(self.entered, now);
-        self.target.record(busy, own);
-        let at = virtual_at(now);
+        self.ended_at = now;
         with(|thread| {
+            let Stay { busy, own } = thread.exit(self.entered, now);
+            self.target.record(busy, own);
+            let at = thread.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now));
             thread.ended.set(self.outer_ended);
             // What waits in the poll inside waits in that around it too.
             thread.waits.set(self.outer_waits || thread.waits.get());
@@ -527,22 +587,23 @@ impl Poll {
                 _ if completed => Role::Completed,
                 _ => Role::Outside,
             });
-        });
-        Parked { at, taken: at.delay_at(now) }
+            Parked { at, taken: at.delay_at(now) }
+        })
     }
 }
 
 impl Drop for Poll {
     /// Ends the poll if it was not (a panic), and pays what the thread owes by then.
+    #[inline]
     fn drop(&mut self) {
         if self.open {
-            self.end(true);
+            self.end(true, clock::now());
         }
-        pay();
-        defer::release_due();
+        let paid = with(|thread| thread.pay(self.ended_at));
+        let released = defer::release_due();
         with(|thread| {
             if !thread.hooked.get() && self.before != Role::Entity {
-                thread.busy_until.set(Some(clock::now()));
+                thread.busy_until.set(Some(if released { clock::now() } else { paid }));
             }
         });
     }
@@ -594,16 +655,16 @@ mod tests {
         let [task, span] = ["wait told", "wait told inside"]
             .map(|name| target(TargetKind::Wait, name, None, None));
         let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
-        let mut outer = Poll::begin(task, Virtual(0), ended);
+        let mut outer = Poll::begin(task, Virtual(0), ended, clock::now());
         assert_eq!(wait_ends(span), ended);
-        let mut inner = Poll::begin(task, Virtual(0), None);
+        let mut inner = Poll::begin(task, Virtual(0), None, clock::now());
         assert_eq!(wait_ends(span), None);
         wait_begins(span);
         // Neither is the target of an experiment.
         assert!(!inner.waits(span) && !outer.waits(task));
-        inner.end(false);
+        inner.end(false, clock::now());
         assert_eq!(wait_ends(span), ended);
-        outer.end(false);
+        outer.end(false, clock::now());
         assert_eq!(wait_ends(span), None);
     }
 
@@ -612,12 +673,12 @@ mod tests {
         let task = target(TargetKind::Task, "role", None, None);
         std::thread::spawn(move || {
             assert_eq!(entity_at(clock::now()), None);
-            let mut poll = Poll::begin(task, Virtual(0), None);
+            let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
             assert!(entity_at(clock::now()).is_some());
-            poll.end(false);
+            poll.end(false, clock::now());
             drop(poll);
             assert_eq!(entity_at(clock::now()), None);
-            Poll::begin(task, Virtual(0), None).end(true);
+            Poll::begin(task, Virtual(0), None, clock::now()).end(true, clock::now());
             assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
             parked();
             assert_eq!(entity_at(clock::now()), None);

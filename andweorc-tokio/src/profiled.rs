@@ -6,7 +6,7 @@ use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, enabled};
 use pin_project_lite::pin_project;
@@ -29,25 +29,24 @@ pin_project! {
         // `None` once completed, so that the future is dropped inside its own last poll.
         #[pin]
         future: Option<F>,
-        kind: Kind,
-        born: Option<Virtual>,
-        state: Option<State>,
+        stage: Stage,
     }
 
     impl<F> PinnedDrop for Profiled<F> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             let mut future = this.future;
-            if future.is_none() || !(this.state.is_some() || enabled()) {
+            if future.is_none() {
                 return;
             }
             // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so it does who joins it.
-            let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
-            let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
+            let Some(state) = this.stage.polled() else { return };
+            let mut scope = PollScope::begin(state.targets.task, state.parked.at, None, clock::now());
             future.set(None);
-            scope.end(true);
+            let now = clock::now();
+            scope.end(true, now);
             if let Some((cell, _)) = &state.waker {
-                cell.end_wait(clock::now());
+                cell.end_wait(now);
             }
         }
     }
@@ -91,13 +90,38 @@ impl Kind {
     }
 }
 
+/// What a profiled future keeps. One or the other: each task has it for as long as it lives.
+enum Stage {
+    /// It was not polled, or not while andweorc was on.
+    New { kind: Kind, born: Option<Virtual> },
+    /// It was.
+    Polled(State),
+}
+
+impl Stage {
+    /// What is kept between polls, from now on if andweorc is on. `None` if it never was.
+    #[inline]
+    fn polled(&mut self) -> Option<&mut State> {
+        if let Stage::New { kind, born } = self {
+            if !enabled() {
+                return None;
+            }
+            *self = Stage::Polled(State::new(kind, *born));
+        }
+        match self {
+            Stage::Polled(state) => Some(state),
+            Stage::New { .. } => unreachable!("it has just become polled"),
+        }
+    }
+}
+
 /// What a profiled future keeps between polls.
 struct State {
     targets: Targets,
     /// Its clock as it parked.
     parked: Parked,
-    /// When that was; `None` before the first poll.
-    parked_at: Option<Real>,
+    /// When that was; [`Real::NEVER`] before the first poll.
+    parked_at: Real,
     /// When it is ready, while it is deferred.
     ready: Virtual,
     waker: Option<(Arc<WakeCell>, Waker)>,
@@ -106,7 +130,7 @@ struct State {
 impl<F> Profiled<F> {
     pub(crate) fn new(future: F, kind: Kind) -> Profiled<F> {
         let born = enabled().then(|| thread::virtual_at(clock::now()));
-        Profiled { future: Some(future), kind, born, state: None }
+        Profiled { future: Some(future), stage: Stage::New { kind, born } }
     }
 }
 
@@ -117,78 +141,88 @@ impl State {
         State {
             targets: kind.targets(),
             parked: Parked { at: born, taken: born.delay_at(now) },
-            parked_at: None,
+            parked_at: Real::NEVER,
             ready: born,
             waker: None,
         }
     }
 
-    /// The cell and the waker that pass on to `outer`: always the same ones, unless the future moved to another task.
-    fn waker(&mut self, outer: &Waker) -> &(Arc<WakeCell>, Waker) {
-        let taken = self.parked.taken;
-        if !self.waker.as_ref().is_some_and(|(cell, _)| cell.passes_on_to(outer)) {
-            let cell = WakeCell::new(outer.clone(), taken);
-            let waker = Waker::from(Arc::clone(&cell));
-            self.waker = Some((cell, waker));
-        }
-        self.waker.as_ref().expect("was set above")
-    }
-
-    /// Polls `future`, or defers it.
+    /// Polls `future`, or defers it. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off, too.
+    #[inline(never)]
     fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut Option<F>>,
         outer: &Waker,
     ) -> Poll<F::Output> {
-        let (parked, deferred) = (self.parked, self.ready);
-        let (cell, waker) = self.waker(outer);
+        let State { targets, parked, parked_at, ready: deferred, waker } = self;
+        let (cell, waker) = passes_on_to(outer, waker, parked.taken);
         let now = clock::now();
         cell.end_wait(now);
-        let ready = deferred.min(cell.take_ready(parked));
+        let ready = (*deferred).min(cell.take_ready(*parked));
         if ready != Virtual::NEVER && is_early(ready, now) {
             cell.hold(ready);
-            self.ready = ready;
+            *deferred = ready;
             return Poll::Pending;
         }
-        let (cell, waker) = (Arc::clone(cell), waker.clone());
-        self.ready = Virtual::NEVER;
+        *deferred = Virtual::NEVER;
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
         let from = if ready == Virtual::NEVER { parked.at } else { ready };
 
-        let ended = self.wait_ended(&cell, now);
-        let mut scope = PollScope::begin(self.targets.task, from, ended);
+        let ended = match *parked_at {
+            Real::NEVER => None,
+            parked => wait_ended(targets.wait, parked, cell, now),
+        };
+        let mut scope = PollScope::begin(targets.task, from, ended, now);
         cell.set_taken(scope.taken(), Unnamed::Outside);
         let listen = Listen::begin();
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
-        let result = inner.poll(&mut Context::from_waker(&waker));
+        let result = inner.poll(&mut Context::from_waker(waker));
         if result.is_ready() {
             future.set(None);
         }
         let unnamed = listen.end();
-        let waits = result.is_pending() && scope.waits(self.targets.wait);
-        let ended = scope.end(result.is_ready());
+        let waits = result.is_pending() && scope.waits(targets.wait);
+        let now = clock::now();
+        let ended = scope.end(result.is_ready(), now);
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
         if ready != Virtual::NEVER {
-            self.parked = ended;
-            self.parked_at = Some(clock::now());
+            *parked = ended;
+            *parked_at = now;
         }
         if result.is_pending() {
-            cell.set_taken(self.parked.taken, unnamed);
+            cell.set_taken(parked.taken, unnamed);
             if waits {
-                cell.begin_wait(clock::now());
+                cell.begin_wait(now);
             }
         }
         result
     }
+}
 
-    /// How the task's wait ended, if a wake did, now that it is polled; counts it.
-    fn wait_ended(&mut self, cell: &WakeCell, now: Real) -> Option<Ended> {
-        let (parked, (woken, by)) = (self.parked_at?, cell.take_woken()?);
-        let ended = Ended { parked, woken: woken.clamp(parked, now), by };
-        self.targets.wait.record_wait(parked, Some(ended), now);
-        Some(ended)
+/// The cell and the waker that pass on to `outer`: always the same ones, unless the future moved to another task.
+#[inline]
+fn passes_on_to<'a>(
+    outer: &Waker,
+    waker: &'a mut Option<(Arc<WakeCell>, Waker)>,
+    taken: Nanos,
+) -> (&'a Arc<WakeCell>, &'a Waker) {
+    if !waker.as_ref().is_some_and(|(cell, _)| cell.passes_on_to(outer)) {
+        let cell = WakeCell::new(outer.clone(), taken);
+        let new = Waker::from(Arc::clone(&cell));
+        *waker = Some((cell, new));
     }
+    let (cell, waker) = waker.as_ref().expect("was set above");
+    (cell, waker)
+}
+
+/// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.
+#[inline]
+fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
+    let (woken, by) = cell.take_woken()?;
+    let ended = Ended { parked, woken: woken.clamp(parked, now), by };
+    wait.record_wait(parked, Some(ended), now);
+    Some(ended)
 }
 
 impl<F: Future> Future for Profiled<F> {
@@ -196,25 +230,27 @@ impl<F: Future> Future for Profiled<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        if !enabled() {
-            let inner = this
-                .future
-                .as_mut()
-                .as_pin_mut()
-                .expect("`Profiled` is not polled after completion");
-            let output = ready!(inner.poll(cx));
-            this.future.set(None);
-            return Poll::Ready(output);
+        if enabled()
+            && let Some(state) = this.stage.polled()
+        {
+            return state.poll(this.future, cx.waker());
         }
-        let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
-        state.poll(this.future, cx.waker())
+        let inner =
+            this.future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+        let output = ready!(inner.poll(cx));
+        this.future.set(None);
+        Poll::Ready(output)
     }
 }
 
 impl<F> fmt::Debug for Profiled<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind: &dyn fmt::Debug = match &self.stage {
+            Stage::New { kind, .. } => kind,
+            Stage::Polled(state) => &state.targets.task.name(),
+        };
         f.debug_struct("Profiled")
-            .field("kind", &self.kind)
+            .field("kind", kind)
             .field("completed", &self.future.is_none())
             .finish_non_exhaustive()
     }

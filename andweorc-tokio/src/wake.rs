@@ -44,6 +44,26 @@ pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
     LEDGER.early(ready, now) > defer::LEAST && !clock_is_paused()
 }
 
+/// Nothing was written since it was last taken: [`Virtual::NEVER`] and [`Real::NEVER`].
+const NOTHING: i64 = i64::MAX;
+
+/// Takes what wakes wrote. Only polls take, one at a time: where nothing was written there is nothing to swap.
+#[inline]
+fn take(written: &AtomicI64) -> i64 {
+    if written.load(Ordering::Relaxed) == NOTHING {
+        return NOTHING;
+    }
+    written.swap(NOTHING, Ordering::Relaxed)
+}
+
+/// Writes `time` unless an earlier one is there.
+#[inline]
+fn lower(written: &AtomicI64, time: i64) {
+    if time < written.load(Ordering::Relaxed) {
+        written.fetch_min(time, Ordering::Relaxed);
+    }
+}
+
 /// What wakes write and polls take.
 #[derive(Debug)]
 pub(crate) struct WakeCell {
@@ -64,7 +84,8 @@ pub(crate) struct WakeCell {
     woken: AtomicI64,
     /// It is in a wait that is the target: `wait` has it.
     waits: AtomicBool,
-    wait: Mutex<Option<TargetWait>>,
+    /// Boxed: few tasks wait in the target, and each has a cell.
+    wait: Mutex<Option<Box<TargetWait>>>,
 }
 
 impl WakeCell {
@@ -84,14 +105,16 @@ impl WakeCell {
     }
 
     /// Whether this cell passes its wakes on to `outer`.
+    #[inline]
     pub(crate) fn passes_on_to(&self, outer: &Waker) -> bool {
         self.outer.will_wake(outer)
     }
 
     /// When the wakes since the last call make a task ready that parked as `parked` says. [`Virtual::NEVER`] without any.
+    #[inline]
     pub(crate) fn take_ready(&self, parked: Parked) -> Virtual {
-        let by_entity = Virtual(self.by_entity.swap(Virtual::NEVER.0, Ordering::Relaxed));
-        let by_outside = Real(self.by_outside.swap(Real::NEVER.0, Ordering::Relaxed));
+        let by_entity = Virtual(take(&self.by_entity));
+        let by_outside = Real(take(&self.by_outside));
         let mut ready = Virtual::NEVER;
         if by_entity != Virtual::NEVER {
             ready = parked.woken_by(by_entity);
@@ -105,21 +128,22 @@ impl WakeCell {
     }
 
     /// When and by whom the task was first woken since the last call.
+    #[inline]
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
-        let woken = self.woken.swap(Real::NEVER.0, Ordering::Relaxed);
+        let woken = take(&self.woken);
         (woken != Real::NEVER.0).then_some((Real(woken >> 1), cause(woken)))
     }
 
     /// The task was woken at `now`; counted if it is the first time since its last poll.
+    #[inline]
     fn set_woken(&self, now: Real, by: Cause) {
-        let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
-        self.woken.fetch_min(woken, Ordering::Relaxed);
+        lower(&self.woken, (now.0 << 1) | i64::from(by == Cause::Outside));
     }
 
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
     pub(crate) fn begin_wait(&self, now: Real) {
         let taken = Nanos(self.taken.load(Ordering::Relaxed));
-        let wait = LEDGER.begin_wait(taken, now);
+        let wait = LEDGER.begin_wait(taken, now).map(Box::new);
         let waits = wait.is_some();
         *self.wait.lock().unwrap_or_else(PoisonError::into_inner) = wait;
         // Relaxed: the lock orders what it stands for; a wake that does not see it yet leaves it to the poll that it causes.
@@ -127,6 +151,7 @@ impl WakeCell {
     }
 
     /// Ends that wait, if there is one.
+    #[inline]
     pub(crate) fn end_wait(&self, now: Real) {
         if !self.waits.load(Ordering::Relaxed) || !self.waits.swap(false, Ordering::Relaxed) {
             return;
@@ -134,13 +159,14 @@ impl WakeCell {
         let wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(wait) = wait {
             let floor = LEDGER.floor();
-            let grown = LEDGER.end_wait(wait, now);
+            let grown = LEDGER.end_wait(*wait, now);
             let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(floor);
             self.taken.store((taken + grown).0, Ordering::Relaxed);
         }
     }
 
     /// The task runs, or parks, having taken this delay.
+    #[inline]
     pub(crate) fn set_taken(&self, taken: Nanos, unnamed: Unnamed) {
         self.taken.store(taken.0, Ordering::Relaxed);
         self.unnamed.store(unnamed as u8, Ordering::Relaxed);
@@ -170,7 +196,7 @@ impl WakeCell {
         let ready = match unnamed {
             Unnamed::Outside => {
                 self.set_woken(now, Cause::Outside);
-                self.by_outside.fetch_min(now.0, Ordering::Relaxed);
+                lower(&self.by_outside, now.0);
                 let due = now.less(Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor()));
                 if is_early(due, now) {
                     self.hold(due);
@@ -185,7 +211,7 @@ impl WakeCell {
             Unnamed::Runtime => Virtual(i64::MIN),
         };
         self.set_woken(now, Cause::Task);
-        self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+        lower(&self.by_entity, ready.0);
         self.pass_on(ready, Cause::Task);
     }
 }
@@ -216,11 +242,11 @@ impl Wake for WakeCell {
         self.end_wait(now);
         if let Some((ready, by)) = PASSING.with(Cell::get) {
             self.set_woken(now, by);
-            self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+            lower(&self.by_entity, ready.0);
             self.outer.wake_by_ref();
         } else if let Some(waker) = thread::entity_at(now) {
             self.set_woken(now, Cause::Task);
-            self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
+            lower(&self.by_entity, waker.0);
             self.outer.wake_by_ref();
             thread::acted();
         } else {
