@@ -4,10 +4,16 @@
 //! it when it ends. On an async worker the thread is an entity only while it polls: what wakes a task between polls is the driver,
 //! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
 
+mod poll;
+mod stay;
+
+pub use poll::Poll;
+pub use stay::{Entered, Stay, enter, exit, exit_under};
+
 use crate::clock;
 use crate::defer;
 use crate::fork;
-use crate::ledger::{Account, Ledger, Parked};
+use crate::ledger::{Account, Ledger};
 use crate::pause;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
@@ -254,46 +260,6 @@ impl Thread {
             }
         }
     }
-
-    #[inline]
-    fn enter(&self, target: &Target, now: Real) -> Entered {
-        let credited = is_target(target);
-        if credited {
-            self.enter_credited(now);
-        }
-        Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO) }
-    }
-
-    #[inline]
-    fn exit(&self, entered: Entered, now: Real) -> Stay {
-        if entered.credited {
-            self.exit_credited(now);
-        }
-        let busy = now - entered.at;
-        let own = busy - self.inner.replace(entered.inner + busy);
-        Stay { busy, own }
-    }
-
-    fn enter_credited(&self, now: Real) {
-        let depth = self.depth.get();
-        self.depth.set(depth + 1);
-        if depth == 0
-            && let Some(account) = self.account(now)
-        {
-            self.cpu.set(clock::thread_cpu());
-            LEDGER.enter(account, now);
-        }
-    }
-
-    fn exit_credited(&self, now: Real) {
-        let depth = self.depth.get();
-        self.depth.set(depth.saturating_sub(1));
-        if depth == 1
-            && let Some(account) = self.account(now)
-        {
-            LEDGER.exit(account, now, clock::thread_cpu() - self.cpu.get());
-        }
-    }
 }
 
 /// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
@@ -356,59 +322,6 @@ pub fn acted() {
             thread.set_role(Role::Outside);
         }
     });
-}
-
-/// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
-/// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
-#[must_use = "hand the answer to `exit`"]
-#[inline]
-pub fn enter(target: &Target, now: Real) -> Entered {
-    with(|thread| thread.enter(target, now))
-}
-
-/// The calling thread leaves what it entered.
-#[inline]
-pub fn exit(entered: Entered, now: Real) -> Stay {
-    with(|thread| thread.exit(entered, now))
-}
-
-/// The calling thread leaves what it entered before `above`, the next stay that goes on.
-pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
-    with(|thread| {
-        if entered.credited {
-            thread.exit_credited(now);
-        }
-    });
-    let alone = above.at - entered.at;
-    let own = alone - above.inner;
-    // The time that both cover is in the busy time of `above` when that is left.
-    above.inner = entered.inner + alone;
-    Stay { busy: now - entered.at, own }
-}
-
-/// A stay in a target that goes on.
-#[derive(Clone, Copy, Debug)]
-pub struct Entered {
-    credited: bool,
-    at: Real,
-    /// Time spent so far in targets inside the one around this.
-    inner: Nanos,
-}
-
-impl Entered {
-    /// When it began.
-    pub fn at(&self) -> Real {
-        self.at
-    }
-}
-
-/// A stay in a target that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stay {
-    /// How long it was.
-    pub busy: Nanos,
-    /// How much of it was not spent in other targets inside.
-    pub own: Nanos,
 }
 
 /// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it waits there.
@@ -506,187 +419,4 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
         }
     });
     result
-}
-
-/// A poll of a task on the calling thread: while it lives the thread is an entity.
-#[derive(Debug)]
-pub struct Poll {
-    before: Role,
-    entered: Entered,
-    target: &'static Target,
-    open: bool,
-    /// When it ended.
-    ended_at: Real,
-    /// Of the poll around this one.
-    outer_ended: Option<Ended>,
-    outer_waits: bool,
-}
-
-impl Poll {
-    /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
-    /// wait ended as `ended` says. `now` is a moment ago.
-    #[inline]
-    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
-        with(|thread| {
-            if let Some(account) = thread.account(now) {
-                // Without hooks nobody says what a worker did since its last poll; most often it was idle.
-                if let Some(since) = thread.busy_until.take() {
-                    LEDGER.idle(account, now - since, now);
-                }
-                if thread.depth.get() == 0 {
-                    LEDGER.join(account, ready, now);
-                }
-            }
-            let began = thread.pay(now);
-            let before = thread.role.get();
-            thread.set_role(Role::Entity);
-            Poll {
-                before,
-                entered: thread.enter(target, began),
-                target,
-                open: true,
-                ended_at: began,
-                outer_ended: thread.ended.replace(ended),
-                outer_waits: thread.waits.replace(false),
-            }
-        })
-    }
-
-    /// The delay that the task had taken as the poll began.
-    #[inline]
-    pub fn taken(&self) -> Nanos {
-        let began = self.entered.at;
-        virtual_at(began).delay_at(began)
-    }
-
-    /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
-    /// the task itself.
-    #[inline]
-    pub fn waits(&self, wait: &Target) -> bool {
-        with(|thread| {
-            let waits = is_target(wait) || thread.waits.get();
-            thread.waits.set(waits);
-            waits
-        })
-    }
-
-    /// Ends the poll at `now`, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
-    #[inline]
-    pub fn end(&mut self, completed: bool, now: Real) -> Parked {
-        self.open = false;
-        self.ended_at = now;
-        with(|thread| {
-            let Stay { busy, own } = thread.exit(self.entered, now);
-            self.target.record(busy, own);
-            let at = thread.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now));
-            thread.ended.set(self.outer_ended);
-            // What waits in the poll inside waits in that around it too.
-            thread.waits.set(self.outer_waits || thread.waits.get());
-            thread.set_role(match self.before {
-                Role::Entity => Role::Entity,
-                _ if completed => Role::Completed,
-                _ => Role::Outside,
-            });
-            Parked { at, taken: at.delay_at(now) }
-        })
-    }
-}
-
-impl Drop for Poll {
-    /// Ends the poll if it was not (a panic), and pays what the thread owes by then.
-    #[inline]
-    fn drop(&mut self) {
-        if self.open {
-            self.end(true, clock::now());
-        }
-        let paid = with(|thread| thread.pay(self.ended_at));
-        let released = defer::release_due();
-        with(|thread| {
-            if !thread.hooked.get() && self.before != Role::Entity {
-                thread.busy_until.set(Some(if released { clock::now() } else { paid }));
-            }
-        });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::TargetKind;
-    use crate::target::target;
-
-    #[test]
-    fn own_time_leaves_out_the_targets_inside() {
-        let (outer, inner) = (
-            target(TargetKind::Span, "outer", None, None),
-            target(TargetKind::Span, "inner", None, None),
-        );
-        let task = enter(outer, Real(0));
-        let first = enter(inner, Real(10));
-        assert_eq!(exit(first, Real(30)), Stay { busy: Nanos(20), own: Nanos(20) });
-        let second = enter(inner, Real(40));
-        let nested = enter(inner, Real(45));
-        assert_eq!(exit(nested, Real(50)), Stay { busy: Nanos(5), own: Nanos(5) });
-        assert_eq!(exit(second, Real(60)), Stay { busy: Nanos(20), own: Nanos(15) });
-        assert_eq!(exit(task, Real(100)), Stay { busy: Nanos(100), own: Nanos(60) });
-    }
-
-    #[test]
-    fn what_is_left_out_of_order_is_timed_until_it_is_left() {
-        let target = |name| target(TargetKind::Span, name, None, None);
-        let around = enter(target("around"), Real(0));
-        let first = enter(target("first"), Real(10));
-        let before = enter(target("before"), Real(20));
-        assert_eq!(exit(before, Real(25)), Stay { busy: Nanos(5), own: Nanos(5) });
-        let mut second = enter(target("second"), Real(40));
-        assert_eq!(
-            exit_under(first, &mut second, Real(70)),
-            Stay { busy: Nanos(60), own: Nanos(25) },
-            "its own from 10 to 20 and from 25 to 40",
-        );
-        let inside = enter(target("inside"), Real(80));
-        assert_eq!(exit(inside, Real(83)), Stay { busy: Nanos(3), own: Nanos(3) });
-        assert_eq!(exit(second, Real(100)), Stay { busy: Nanos(60), own: Nanos(57) });
-        assert_eq!(exit(around, Real(110)), Stay { busy: Nanos(110), own: Nanos(20) });
-    }
-
-    #[test]
-    fn a_wait_of_the_task_that_is_polled_is_told_to_its_spans() {
-        let [task, span] = ["wait told", "wait told inside"]
-            .map(|name| target(TargetKind::Wait, name, None, None));
-        let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
-        let mut outer = Poll::begin(task, Virtual(0), ended, clock::now());
-        assert_eq!(wait_ends(span), ended);
-        let mut inner = Poll::begin(task, Virtual(0), None, clock::now());
-        assert_eq!(wait_ends(span), None);
-        wait_begins(span);
-        // Neither is the target of an experiment.
-        assert!(!inner.waits(span) && !outer.waits(task));
-        inner.end(false, clock::now());
-        assert_eq!(wait_ends(span), ended);
-        outer.end(false, clock::now());
-        assert_eq!(wait_ends(span), None);
-    }
-
-    #[test]
-    fn a_thread_is_an_entity_only_while_it_polls() {
-        let task = target(TargetKind::Task, "role", None, None);
-        std::thread::spawn(move || {
-            assert_eq!(entity_at(clock::now()), None);
-            let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
-            assert!(entity_at(clock::now()).is_some());
-            poll.end(false, clock::now());
-            drop(poll);
-            assert_eq!(entity_at(clock::now()), None);
-            Poll::begin(task, Virtual(0), None, clock::now()).end(true, clock::now());
-            assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
-            parked();
-            assert_eq!(entity_at(clock::now()), None);
-            register();
-            assert!(entity_at(clock::now()).is_some());
-        })
-        .join()
-        .unwrap();
-        assert!(task.count() >= 2);
-    }
 }
