@@ -38,6 +38,14 @@ pub(crate) fn start() {
     ticks::start();
 }
 
+/// Runs `f`, which is what a signal handler does, and reads the clock in it.
+pub(crate) fn in_signal_handler(f: impl FnOnce()) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    ticks::in_signal_handler(f);
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    f();
+}
+
 /// Real time now. About 10 ns where the processor's counter can be read directly, or else 25 ns: the kernel answers from shared
 /// memory.
 #[cfg(not(loom))]
