@@ -1,10 +1,11 @@
-//! A JSON service on axum, under load: throughput without andweorc, with it but not enabled, and enabled.
+//! A JSON service on axum, under load: throughput without andweorc, with it but not enabled, enabled between experiments, and in a baseline.
 //!
-//! The three are processes that live side by side and are loaded in turns, a moment each, so that whatever else changes on the machine meets
+//! They are processes that live side by side and are loaded in turns, a moment each, so that whatever else changes on the machine meets
 //! all alike. One core is the services', the other the load's. Some generations of processes, since no two are laid out the same.
 
 use crate::Result;
-use andweorc_core::experiment::Experimenter;
+use andweorc::Speedup;
+use andweorc_core::experiment::{Experimenter, Lengths};
 use axum::{Json, Router, routing::post};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -35,10 +36,25 @@ const CONNECTIONS: usize = 8;
 pub(crate) enum Mode {
     Without,
     Off,
+    /// Enabled, and no experiment is held.
     On,
+    /// An experiment without delays is held.
+    Baseline,
 }
 
-const MODES: [(&str, Mode); 3] = [("without", Mode::Without), ("off", Mode::Off), ("on", Mode::On)];
+const MODES: [(&str, Mode); 4] = [
+    ("without", Mode::Without),
+    ("off", Mode::Off),
+    ("on", Mode::On),
+    ("baseline", Mode::Baseline),
+];
+
+/// Of baselines.
+const LENGTHS: Lengths = Lengths {
+    settle: Duration::from_millis(50),
+    measure: Duration::from_millis(500),
+    recover: Duration::from_millis(20),
+};
 
 impl FromStr for Mode {
     type Err = String;
@@ -77,7 +93,10 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
     if mode != Mode::Without {
         tracing_subscriber::registry().with(andweorc::layer()).init();
     }
-    let _on = (mode == Mode::On).then(Experimenter::new);
+    let mut experimenter = match mode {
+        Mode::Without | Mode::Off => None,
+        Mode::On | Mode::Baseline => Experimenter::new(),
+    };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if mode != Mode::Without {
         andweorc::runtime::BuilderExt::andweorc(&mut builder);
@@ -103,6 +122,11 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
         }
     };
     runtime.spawn(accept);
+    if mode == Mode::Baseline
+        && let Some(mut experimenter) = experimenter.take()
+    {
+        thread::spawn(move || while experimenter.hold(None, Speedup::ZERO, LENGTHS).is_some() {});
+    }
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     Ok(())
 }
@@ -208,23 +232,23 @@ impl Ratio {
     }
 }
 
-/// The throughput, not enabled and enabled, over that without andweorc.
+/// The throughput, not enabled, and enabled between experiments, over that without andweorc.
 pub(crate) fn measure() -> Result<[f64; 2]> {
     println!(
-        "An axum JSON service: {GENERATIONS} times three processes, {TURNS} turns of {TURN:?} each"
+        "An axum JSON service: {GENERATIONS} times four processes, {TURNS} turns of {TURN:?} each"
     );
     let request = request()?;
     let mut generations = Vec::new();
-    let mut sums = [0.0; 3];
+    let mut sums = [0.0; MODES.len()];
     for _ in 0..GENERATIONS {
         let mut services =
             MODES.iter().map(|(name, _)| Service::start(name)).collect::<Result<Vec<_>>>()?;
         pin_to(1);
-        let mut turns: Vec<[f64; 3]> = Vec::new();
+        let mut turns: Vec<[f64; MODES.len()]> = Vec::new();
         for turn in 0..TURNS + 5 {
-            let mut rates = [0.0; 3];
-            for step in 0..3 {
-                let which = (turn + step) % 3;
+            let mut rates = [0.0; MODES.len()];
+            for step in 0..MODES.len() {
+                let which = (turn + step) % MODES.len();
                 rates[which] = services[which].load(&request)?;
             }
             // The first few warm up.
@@ -242,12 +266,14 @@ pub(crate) fn measure() -> Result<[f64; 2]> {
             .collect();
         Ratio::of(&pairs)
     };
-    let ratios = [of(1), of(2)];
+    let ratios = [of(1), of(2), of(3)];
     let count = (GENERATIONS * TURNS) as f64;
     println!("  without andweorc {:>8.0}/s", sums[0] / count);
-    for (name, ratio, sum) in
-        [("not enabled", &ratios[0], sums[1]), ("enabled", &ratios[1], sums[2])]
-    {
+    for (name, ratio, sum) in [
+        ("not enabled", &ratios[0], sums[1]),
+        ("enabled", &ratios[1], sums[2]),
+        ("in a baseline", &ratios[2], sums[3]),
+    ] {
         let Ratio { mean, margin } = ratio;
         println!(
             "  {name:<16} {:>8.0}/s  ratio {mean:.4} [{:.4}, {:.4}]",
@@ -256,7 +282,7 @@ pub(crate) fn measure() -> Result<[f64; 2]> {
             mean * (1.0 + margin)
         );
     }
-    Ok(ratios.map(|ratio| ratio.mean))
+    Ok([ratios[0].mean, ratios[1].mean])
 }
 
 fn request() -> Result<Vec<u8>> {
