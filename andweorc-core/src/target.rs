@@ -92,6 +92,15 @@ impl Target {
     }
 }
 
+/// What a kind of task can be sped up in.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskTargets {
+    /// Its polls.
+    pub task: &'static Target,
+    /// The time between them.
+    pub wait: &'static Target,
+}
+
 type Key = (TargetKind, String, Option<String>, Option<u32>);
 
 static TARGETS: LazyLock<Mutex<HashMap<Key, &'static Target>>> = LazyLock::new(Mutex::default);

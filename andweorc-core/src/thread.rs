@@ -284,7 +284,9 @@ pub(crate) fn pay_in_signal_handler() {
             && !thread.writing.replace(true)
         {
             if !thread.owes_nothing() {
-                thread.pay_debt();
+                clock::in_signal_handler(|| {
+                    thread.pay_debt();
+                });
             }
             thread.writing.set(false);
         }
@@ -354,14 +356,30 @@ pub fn pay() {
     });
 }
 
-/// Pays what the calling thread owes, if it is an entity, before it acts on others: what it does sets more going than a wake carries a
-/// virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its time.
-pub fn pay_before_acting() {
+/// Who is about to wake a task.
+#[derive(Clone, Copy, Debug)]
+pub struct Acts {
+    /// When.
+    pub at: Real,
+    /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world outside.
+    pub entity: Option<Virtual>,
+    /// This is its last act: [`acted`] is to be called after it.
+    pub last: bool,
+}
+
+/// The calling thread is about to wake a task. If it is an entity it first pays what it owes: what it does sets more going than a wake
+/// carries a virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its
+/// time.
+#[inline]
+pub fn act() -> Acts {
     with(|thread| {
-        if thread.role.get() == Role::Entity && !thread.owes_nothing() {
+        let role = thread.role.get();
+        if role == Role::Entity && !thread.owes_nothing() {
             thread.pay_debt();
         }
-    });
+        let at = clock::now();
+        Acts { at, entity: thread.entity_at(at), last: role == Role::Completed }
+    })
 }
 
 /// For the park hook of a worker: it is idle from now on.

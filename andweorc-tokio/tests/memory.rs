@@ -34,7 +34,7 @@ static COUNTING: Counting = Counting;
 const TASKS: usize = 10_000;
 
 /// What andweorc may add to a task that waits, bytes.
-const MOST: usize = 168;
+const MOST: usize = 128;
 
 /// By how many bytes `TASKS` futures, each polled once and then waiting, let the heap grow. Futures on the heap rather than tasks: tokio rounds
 /// the size of a task up to a whole number of cache lines.

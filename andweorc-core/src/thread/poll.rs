@@ -1,6 +1,6 @@
 //! A poll of a task, on the thread that polls it.
 
-use super::{Entered, LEDGER, Role, Stay, is_target, virtual_at, with};
+use super::{Entered, LEDGER, Role, Stay, THREAD, is_target, with};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Parked;
@@ -12,6 +12,8 @@ use crate::wait::Ended;
 #[derive(Debug)]
 pub struct Poll {
     before: Role,
+    /// The delay that the task had taken as the poll began.
+    taken: Nanos,
     entered: Entered,
     target: &'static Target,
     open: bool,
@@ -40,8 +42,10 @@ impl Poll {
             let began = thread.pay(now);
             let before = thread.role.get();
             thread.set_role(Role::Entity);
+            let at = thread.entity_at(began).unwrap_or_else(|| LEDGER.virtual_now(began));
             Poll {
                 before,
+                taken: at.delay_at(began),
                 entered: thread.enter(target, began),
                 target,
                 open: true,
@@ -55,15 +59,14 @@ impl Poll {
     /// The delay that the task had taken as the poll began.
     #[inline]
     pub fn taken(&self) -> Nanos {
-        let began = self.entered.at;
-        virtual_at(began).delay_at(began)
+        self.taken
     }
 
     /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
     /// the task itself.
     #[inline]
     pub fn waits(&self, wait: &Target) -> bool {
-        with(|thread| {
+        THREAD.with(|thread| {
             let waits = is_target(wait) || thread.waits.get();
             thread.waits.set(waits);
             waits
@@ -99,13 +102,15 @@ impl Drop for Poll {
         if self.open {
             self.end(true, clock::now());
         }
-        let paid = with(|thread| thread.pay(self.ended_at));
-        let released = defer::release_due();
-        with(|thread| {
-            if !thread.hooked.get() && self.before != Role::Entity {
-                thread.busy_until.set(Some(if released { clock::now() } else { paid }));
-            }
+        let (paid, untold) = with(|thread| {
+            let untold = !thread.hooked.get() && self.before != Role::Entity;
+            (thread.pay(self.ended_at), untold)
         });
+        let released = defer::release_due();
+        if untold {
+            let now = if released { clock::now() } else { paid };
+            THREAD.with(|thread| thread.busy_until.set(Some(now)));
+        }
     }
 }
 
