@@ -57,8 +57,12 @@ enum Say {
 }
 
 impl Order {
+    /// A stop is for good.
     fn say(&self, say: Say) {
-        *self.says.lock().unwrap_or_else(PoisonError::into_inner) = say;
+        let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        if *says != Say::Stop {
+            *says = say;
+        }
         self.changed.notify_one();
     }
 
