@@ -208,7 +208,7 @@ impl Queue {
 
     #[cfg(not(loom))]
     fn run(&self) -> ! {
-        pause::without_slack();
+        pause::on_time();
         let mut lead = Lead::default();
         loop {
             self.release_one(&mut lead);

@@ -38,10 +38,40 @@ fn sleep_until(until: Real) {
     set_timer_slack(slack);
 }
 
-/// Lets the calling thread wake up as close to time as the kernel can, for good.
+/// Lets the calling thread wake up as close to time as the kernel can, for good, also when all processors are busy.
 #[cfg(not(loom))]
-pub(crate) fn without_slack() {
+pub(crate) fn on_time() {
     set_timer_slack(1);
+    set_slice(SHORTEST_SLICE);
+}
+
+/// The shortest time slice that Linux grants. Who asks for a short one gets it early: since 6.12 it goes ahead of threads with longer
+/// slices as soon as it is woken, where it would wait for up to 3 ms.
+#[cfg(not(loom))]
+const SHORTEST_SLICE: Nanos = Nanos::from_micros(100);
+
+/// Asks for a time slice for the calling thread, unless the program runs under a policy of its own choice. A kernel that knows none, before
+/// 6.12, changes nothing.
+#[cfg(not(loom))]
+fn set_slice(slice: Nanos) {
+    // SAFETY: takes a plain number and touches no memory.
+    if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
+        return;
+    }
+    // SAFETY: all zeros are a valid value: the policy SCHED_OTHER, no flags, nice 0.
+    let mut wanted: libc::sched_attr = unsafe { std::mem::zeroed() };
+    wanted.size = size_of::<libc::sched_attr>() as u32;
+    wanted.sched_runtime = slice.0 as u64;
+    wanted.sched_nice = nice();
+    // SAFETY: the kernel reads `size` bytes of `wanted`, and sets what the calling thread (0) is allowed to set by itself.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
+}
+
+/// The calling thread's nice value.
+#[cfg(not(loom))]
+fn nice() -> i32 {
+    // SAFETY: takes plain numbers. What it returns in an error, -1, is a nice value too.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
 /// The calling thread's timer slack, ns.

@@ -10,6 +10,7 @@ mod stay;
 pub use poll::Poll;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
 
+use crate::arrival::LOOKS;
 use crate::clock;
 use crate::defer;
 use crate::fork;
@@ -399,6 +400,7 @@ pub fn unparked() {
     with(|thread| {
         let now = clock::now();
         if let Some(since) = thread.parked.take() {
+            LOOKS.slept(since, now);
             defer::worker_unparked(since, now);
         }
         if let Some(since) = thread.busy_until.take()
@@ -407,6 +409,13 @@ pub fn unparked() {
             LEDGER.idle(account, now - since, now);
         }
     });
+}
+
+/// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
+/// that is known: `now`, unless it is a worker that had not looked for a while.
+pub fn came(now: Real, waits: Option<Real>) -> Real {
+    let (hooked, idle) = with(|thread| (thread.hooked.get(), thread.parked.get()));
+    if hooked { LOOKS.came(now, idle, waits) } else { now }
 }
 
 /// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
@@ -437,4 +446,27 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
         }
     });
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_busy_worker_finds_came_before_it_looked() {
+        std::thread::spawn(|| {
+            let now = clock::now();
+            assert_eq!(came(now, None), now, "no worker");
+            parked();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            unparked();
+            let waits = clock::now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let now = clock::now();
+            let came = came(now, Some(waits));
+            assert!(waits <= came && came < now, "{waits:?} {came:?} {now:?}");
+        })
+        .join()
+        .unwrap();
+    }
 }

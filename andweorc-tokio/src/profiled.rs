@@ -5,7 +5,7 @@ use crate::wake::{WakeCell, is_early};
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::time::{Real, Speedup, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, enabled};
 use pin_project_lite::pin_project;
@@ -198,6 +198,10 @@ impl State {
         }
         if result.is_pending() {
             cell.set_taken(at.delay_at(*parked), unnamed);
+            // Only experiments ask for it.
+            if LEDGER.speedup() != Speedup::ZERO {
+                cell.waits(*parked);
+            }
             if waits {
                 cell.begin_wait(now);
             }

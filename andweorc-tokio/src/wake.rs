@@ -86,7 +86,8 @@ pub(crate) struct WakeCell {
     parked: AtomicI64,
     /// Until when the deferral queue holds it; [`NOTHING`] when it does not.
     due: AtomicI64,
-    /// The real time of the first wake since its last poll, twice, plus one if it came from outside.
+    /// The real time of the first wake since its last poll, twice, plus one if it came from outside. Until then [`NOTHING`], or, below zero,
+    /// since when it waits, where that was written down.
     woken: AtomicI64,
     /// The wait that is the target, if the task is in one. This owns it.
     wait: AtomicPtr<TargetWait>,
@@ -158,13 +159,34 @@ impl WakeCell {
     #[inline]
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
         let woken = take(&self.woken);
-        (woken != Real::NEVER.0).then_some((Real(woken >> 1), cause(woken)))
+        (0..NOTHING).contains(&woken).then_some((Real(woken >> 1), cause(woken)))
+    }
+
+    /// If another wake was first, that is the one that counts.
+    #[inline]
+    fn replace_woken(&self, before: i64, now: i64) {
+        self.woken.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).ok();
+    }
+
+    /// The task waits from `now` on, unless it was woken already.
+    pub(crate) fn waits(&self, now: Real) {
+        self.replace_woken(NOTHING, -now.0);
+    }
+
+    /// Since when it waits, where that was written down and no wake has come since.
+    fn waits_since(&self) -> Option<Real> {
+        let woken = self.woken.load(Ordering::Relaxed);
+        (woken < 0).then_some(Real(-woken))
     }
 
     /// The task was woken at `now`; counted if it is the first time since its last poll.
     #[inline]
     fn set_woken(&self, now: Real, by: Cause) {
-        lower(&self.woken, (now.0 << 1) | i64::from(by == Cause::Outside));
+        let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
+        let before = self.woken.load(Ordering::Relaxed);
+        if before < 0 || before == NOTHING {
+            self.replace_woken(before, woken);
+        }
     }
 
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
@@ -235,9 +257,10 @@ impl WakeCell {
         let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
         let ready = match unnamed {
             Unnamed::Outside => {
+                let came = thread::came(now, self.waits_since());
                 self.set_woken(now, Cause::Outside);
-                lower(&self.by_outside, now.0);
-                let due = now.less(self.taken().max(LEDGER.floor()));
+                lower(&self.by_outside, came.0);
+                let due = came.less(self.taken().max(LEDGER.floor()));
                 if is_early(due, now) {
                     self.hold(due);
                 } else {
