@@ -53,12 +53,6 @@ fn printed(ended: &Ended, name: &str) -> u64 {
     line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name}: {ended:?}"))
 }
 
-/// Prints why a program was skipped, if it was.
-fn skipped(ended: &Ended) -> bool {
-    let line = ended.stdout.lines().find(|line| line.starts_with("skipped"));
-    line.inspect(|line| println!("{line}")).is_some()
-}
-
 /// Asserts that a run in which the program had `share` of one processor is whole, and that nobody was delayed for the time in which
 /// it had none: what grew is the target's CPU time, which is the program's at most.
 fn assert_limited(run: &Run, share: f64) {
@@ -201,6 +195,9 @@ fn a_profiler_from_outside_and_the_sampler_are_not_in_each_others_way() {
     let mut process = program.start();
     process.await_stderr("ready");
     let data = program.directory().join("perf.data");
+    if let Err(error) = andweorc_core::sampler::probe() {
+        return println!("skipped: {error}");
+    }
     let perf = Command::new("perf")
         .args(["record", "--quiet", "-F", "999", "-p", &process.pid().to_string(), "-o"])
         .arg(&data)
@@ -215,11 +212,8 @@ fn a_profiler_from_outside_and_the_sampler_are_not_in_each_others_way() {
     }
     let ended = process.wait();
     assert_eq!(ended.status.code(), Some(DONE), "{ended:?}");
-    if !skipped(&ended) {
-        // 3 s of CPU time, a sample each 250 us; perf takes its part of them.
-        assert!(printed(&ended, "samples") > 3_000, "{ended:?}");
-        assert!(fs::metadata(data).unwrap().len() > 0);
-    }
+    assert!(fs::metadata(data).unwrap().len() > 0);
+    assert_eq!(printed(&ended, "lines"), 1, "{ended:?}");
 }
 
 #[test]
@@ -232,19 +226,4 @@ fn a_profiler_by_signals_in_the_process_changes_nothing() {
     assert_eq!(reason(&run), "time", "{run:?}");
     let delays = run.experiments.iter().filter(|it| it.target.is_some() && it.delay_ns > 0);
     assert!(delays.count() > 0, "{run:?}");
-}
-
-#[test]
-fn samples_that_found_no_room_are_counted_as_lost() {
-    let ended = Program::new("overflows").run();
-    assert_eq!(ended.status.code(), Some(DONE), "{ended:?}");
-    if skipped(&ended) {
-        return;
-    }
-    assert!(printed(&ended, "lost") > 0 && printed(&ended, "samples") > 0, "{ended:?}");
-    // 12,000 periods of 3 s, and 800 more: none is counted twice.
-    let all = printed(&ended, "lost") + printed(&ended, "samples");
-    assert!((10_000..16_000).contains(&all), "{ended:?}");
-    assert_eq!(printed(&ended, "lost_after"), 0, "{ended:?}");
-    assert!(printed(&ended, "samples_after") > 0, "{ended:?}");
 }

@@ -1,10 +1,7 @@
 //! The programs that the tests run, and what they see of the machine.
 
 use andweorc::__private::rt::runtime::Builder;
-use andweorc_core::clock;
-use andweorc_core::sampler::{self, Found, Sampling};
-use andweorc_core::symbols::Symbols;
-use andweorc_core::time::Nanos;
+use andweorc::runner::{Runner, RunnerConfig};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::hint::spin_loop;
 use std::io::{Error, Result};
@@ -28,7 +25,6 @@ pub(crate) fn main() {
     match program.as_str() {
         "works" => in_main(work_for(WORK)),
         "is sampled" => is_sampled(),
-        "overflows" => overflows(),
         "has a timer" => has_a_timer(),
         unknown => panic!("no program {unknown}"),
     }
@@ -73,60 +69,23 @@ async fn work_for(time: Duration) {
     println!("sum={sum}");
 }
 
-/// Uses so much CPU time. Little of it in the kernel, where there are no samples: reading the CPU time is a system call.
-fn burn(time: Duration) {
-    let begun = clock::thread_cpu();
-    while clock::thread_cpu() - begun < Nanos::from(time) {
-        spin(Duration::from_millis(1));
-    }
-}
-
-/// Registers the calling thread; ends the program where the kernel refuses.
-fn register() {
-    if let Err(error) = sampler::register() {
-        println!("skipped: {error}");
-        exit(DONE);
-    }
-}
-
-fn print(found: &Found) {
-    println!("samples={}", found.samples);
-    println!("lost={}", found.lost);
-}
-
-/// A thread is sampled for as long as it takes to profile it from outside.
+/// A thread works and is sampled, while lines are experimented on.
 fn is_sampled() {
-    let sampling = Sampling::start(Symbols::of_this_program().unwrap());
-    thread::spawn(move || {
-        register();
+    andweorc_core::thread::enable();
+    thread::spawn(|| {
+        andweorc::start_profiling().expect("the parent has asked whether there are perf events");
         eprintln!("ready");
-        burn(Duration::from_secs(3));
-        thread::sleep(Duration::from_millis(50));
-        print(&sampling.take());
-    })
-    .join()
-    .unwrap();
-}
-
-/// Nobody drains the ring of a thread until it is full.
-fn overflows() {
-    thread::spawn(move || {
-        register();
-        burn(Duration::from_secs(3));
-        let sampling = Sampling::start(Symbols::of_this_program().unwrap());
-        // The kernel tells of a loss with the next sample that has room.
-        burn(Duration::from_millis(200));
-        thread::sleep(Duration::from_millis(50));
-        print(&sampling.take());
-        // From now on there is none.
-        burn(Duration::from_millis(200));
-        thread::sleep(Duration::from_millis(50));
-        let after = sampling.take();
-        println!("samples_after={}", after.samples);
-        println!("lost_after={}", after.lost);
-    })
-    .join()
-    .unwrap();
+        loop {
+            spin(Duration::from_micros(500));
+            andweorc::progress!("unit");
+        }
+    });
+    let config =
+        RunnerConfig { speedup_percentages: vec![25.0], max_ips: 1, ..RunnerConfig::default() };
+    match Runner::with_config(config).run("unit") {
+        Ok(results) => println!("lines={}", results.calculate_impacts().len()),
+        Err(error) => println!("error={error}"),
+    }
 }
 
 static TICKS: AtomicU64 = AtomicU64::new(0);
