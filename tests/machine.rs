@@ -67,7 +67,7 @@ fn assert_limited(run: &Run, share: f64) {
 
 #[test]
 fn a_limit_on_processor_time_is_nobodys_debt() {
-    let share = 0.3;
+    let share = 0.2;
     let limit = match Limit::new(share) {
         Ok(limit) => limit,
         Err(why) => return println!("skipped: no cgroup that limits processor time: {why}"),
@@ -77,7 +77,9 @@ fn a_limit_on_processor_time_is_nobodys_debt() {
     limit.add(process.pid()).unwrap();
     let ended = process.wait();
     assert_done(&ended);
-    assert!(limit.throttled() > 10, "it was not limited");
+    let throttled = limit.throttled();
+    println!("throttled in {throttled} periods of 100 ms");
+    assert!(throttled > 0, "it was not limited");
     assert_limited(&program.profile(), share);
 }
 
