@@ -1,6 +1,6 @@
 //! The registry of points: where units of work are counted and intervals are timed, in virtual time.
 
-use crate::counter::{Counter, SHARDS, shard};
+use crate::counter::{Counters, Shards};
 use crate::latency::{Latencies, Taken};
 use crate::profile::{PointKind, PointRecord};
 use crate::time::Virtual;
@@ -32,8 +32,8 @@ pub struct Point {
     explicit: bool,
     /// A span was seen as a root.
     root: AtomicBool,
-    count: Counter,
-    latencies: [Mutex<Latencies>; SHARDS],
+    count: Counters<1>,
+    latencies: Shards<Mutex<Latencies>>,
 }
 
 impl Point {
@@ -72,26 +72,28 @@ impl Point {
     }
 
     /// Counts one unit of work.
+    #[inline]
     pub fn hit(&self) {
-        self.count.add(1);
+        self.count.add([1]);
     }
 
     /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
-        self.count.add(1);
+        self.count.add([1]);
         let took = u64::try_from((end - begin).0).unwrap_or(0);
-        let mut shard = self.latencies[shard()].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.latencies.own().lock().unwrap_or_else(PoisonError::into_inner);
         shard.record(took);
     }
 
     /// Hits so far.
     pub fn count(&self) -> u64 {
-        self.count.get()
+        let [count] = self.count.get();
+        count
     }
 
     /// Forgets the latencies recorded since the last call.
     pub(crate) fn discard_latencies(&self) {
-        for shard in &self.latencies {
+        for shard in self.latencies.iter() {
             shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
     }
@@ -99,7 +101,7 @@ impl Point {
     /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
     pub fn take_latencies(&self) -> Vec<(u64, u64)> {
         let mut all = Taken::default();
-        for shard in &self.latencies {
+        for shard in self.latencies.iter() {
             all.take(&mut shard.lock().unwrap_or_else(PoisonError::into_inner));
         }
         all.into_pairs()
@@ -183,8 +185,8 @@ pub fn point(
             line,
             explicit,
             root: AtomicBool::new(false),
-            count: Counter::default(),
-            latencies: Default::default(),
+            count: Counters::default(),
+            latencies: Shards::default(),
         }))
     })
 }
