@@ -25,6 +25,7 @@ pub mod defer;
 pub mod estimate;
 pub mod experiment;
 pub mod fork;
+mod latency;
 pub mod ledger;
 mod nudge;
 pub mod pause;

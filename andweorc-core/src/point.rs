@@ -1,10 +1,10 @@
 //! The registry of points: where units of work are counted and intervals are timed, in virtual time.
 
 use crate::counter::{Counters, Shards};
+use crate::latency::{Latencies, Taken};
 use crate::profile::{PointKind, PointRecord};
-use crate::time::{Nanos, Virtual};
+use crate::time::Virtual;
 use crate::{clock, thread};
-use hdrhistogram::Histogram;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -33,7 +33,7 @@ pub struct Point {
     /// A span was seen as a root.
     root: AtomicBool,
     count: Counters<1>,
-    latencies: Shards<Mutex<Option<Histogram<u64>>>>,
+    latencies: Shards<Mutex<Latencies>>,
 }
 
 impl Point {
@@ -82,7 +82,7 @@ impl Point {
         self.count.add([1]);
         let took = u64::try_from((end - begin).0).unwrap_or(0);
         let mut shard = self.latencies.own().lock().unwrap_or_else(PoisonError::into_inner);
-        shard.get_or_insert_with(new_histogram).saturating_record(took);
+        shard.record(took);
     }
 
     /// Hits so far.
@@ -94,25 +94,17 @@ impl Point {
     /// Forgets the latencies recorded since the last call.
     pub(crate) fn discard_latencies(&self) {
         for shard in self.latencies.iter() {
-            if let Some(shard) = shard.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-                shard.reset();
-            }
+            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
     }
 
     /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
     pub fn take_latencies(&self) -> Vec<(u64, u64)> {
-        let mut all = new_histogram();
+        let mut all = Taken::default();
         for shard in self.latencies.iter() {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(shard) = shard.as_mut() {
-                all.add(&*shard).expect("both histograms resize themselves");
-                shard.reset();
-            }
+            all.take(&mut shard.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        all.iter_recorded()
-            .map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
-            .collect()
+        all.into_pairs()
     }
 
     /// As the profile names it, `rank`-th in importance.
@@ -126,18 +118,6 @@ impl Point {
             rank,
         }
     }
-}
-
-/// Three significant digits, so that a change of 1 % is well above the resolution; grows by itself.
-fn new_histogram() -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(
-        Nanos::from_micros(1).0 as u64,
-        Nanos::from_millis(100).0 as u64,
-        3,
-    )
-    .expect("the bounds are valid");
-    histogram.auto(true);
-    histogram
 }
 
 thread_local! {

@@ -111,8 +111,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+        kill(self.pid(), signal).unwrap();
     }
 
     pub(crate) fn await_stderr(&mut self, text: &str) {

@@ -135,6 +135,10 @@ fn parse(kind: u32, body: &[u8]) -> Option<Record> {
 }
 
 #[cfg(test)]
+#[path = "ring_model.rs"]
+mod model;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -32,6 +32,25 @@ fn csv_has_a_row_for_each_effect() {
 }
 
 #[test]
+fn no_text_of_a_profile_gets_control_characters_through_to_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.jsonl");
+    let mut bad = fs::read_to_string(PROFILE).unwrap();
+    for key in ["program", "host", "name", "text", "reason", "spoiled"] {
+        bad = bad.replace(&format!("\"{key}\":\""), &format!("\"{key}\":\"\\u001b[2J\\u0007"));
+    }
+    fs::write(&path, bad).unwrap();
+    for format in ["text", "markdown", "csv", "html", "coz", "json"] {
+        let output = report(&["--format", format, path.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        for text in [stdout(&output), stderr(&output)] {
+            let control = text.chars().find(|c| c.is_control() && !['\n', '\t'].contains(c));
+            assert_eq!(control, None, "{format}: {text}");
+        }
+    }
+}
+
+#[test]
 fn json_adds_the_verdict_and_both_shares() {
     let report: serde_json::Value = serde_json::from_str(&formatted("json")).unwrap();
     assert_eq!((&report["schema"], &report["report_version"]), (&1.into(), &1.into()));

@@ -1,0 +1,139 @@
+//! What is counted.
+
+use crate::measured_loop;
+use andweorc::Profile;
+use andweorc_core::experiment::Experimenter;
+use std::future::{Future, poll_fn};
+use std::hint::black_box;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use tracing::info_span;
+use tracing_subscriber::prelude::*;
+
+/// Operations of a case.
+pub(crate) const OPERATIONS: u32 = 2_000;
+
+/// Something that is done over and over.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(),
+    /// The same without andweorc.
+    pub(crate) without: Option<&'static str>,
+}
+
+pub(crate) const CASES: &[Case] = &[
+    Case { name: "poll_off", run: profiled_polls, without: Some("plain_polls") },
+    Case { name: "poll_on", run: || on(profiled_polls), without: Some("plain_polls") },
+    Case { name: "wake_on", run: || on(profiled_wakes), without: Some("plain_wakes") },
+    // Nobody else wants the span, so that there is none: all that it takes counts.
+    Case { name: "span_off", run: layered_spans, without: None },
+    Case { name: "span_on", run: || on(layered_spans), without: Some("plain_spans") },
+    Case { name: "progress_off", run: progress, without: None },
+    Case { name: "progress_on", run: || on(progress), without: None },
+];
+
+/// What cases are compared with.
+pub(crate) fn without(name: &str) -> Option<fn()> {
+    match name {
+        "plain_polls" => Some(plain_polls),
+        "plain_wakes" => Some(plain_wakes),
+        "plain_spans" => Some(plain_spans),
+        _ => None,
+    }
+}
+
+/// While andweorc is on, between experiments.
+fn on(run: fn()) {
+    let _on = Experimenter::new().expect("the only one in this process");
+    run();
+}
+
+/// A future that is never ready, polled again and again.
+fn polls(future: impl Future<Output = ()>) {
+    let mut future = pin!(future);
+    let mut cx = Context::from_waker(Waker::noop());
+    // The first poll makes what later ones use.
+    assert!(future.as_mut().poll(&mut cx).is_pending());
+    measured_loop(&mut || assert!(black_box(&mut future).as_mut().poll(&mut cx).is_pending()));
+}
+
+fn plain_polls() {
+    polls(poll_fn(|cx| {
+        black_box(cx.waker());
+        Poll::Pending
+    }));
+}
+
+fn profiled_polls() {
+    let future = poll_fn(|cx| {
+        black_box(cx.waker());
+        Poll::Pending
+    });
+    polls(future.profiled("target"));
+}
+
+struct Runtime;
+
+impl Wake for Runtime {
+    fn wake(self: Arc<Self>) {}
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        black_box(self);
+    }
+}
+
+/// Wakes from outside of a task that is parked; all but the first find it woken.
+fn wakes(future: impl Future<Output = ()>, waker: &dyn Fn() -> Waker) {
+    let mut future = pin!(future);
+    let runtime = Waker::from(Arc::new(Runtime));
+    let mut cx = Context::from_waker(&runtime);
+    assert!(future.as_mut().poll(&mut cx).is_pending());
+    let waker = waker();
+    measured_loop(&mut || black_box(&waker).wake_by_ref());
+}
+
+thread_local! {
+    static WAKER: std::cell::RefCell<Option<Waker>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Keeps the waker that it is polled with.
+fn keeps() -> impl Future<Output = ()> {
+    poll_fn(|cx| {
+        WAKER.set(Some(cx.waker().clone()));
+        Poll::Pending
+    })
+}
+
+fn kept() -> Waker {
+    WAKER.take().expect("it was polled")
+}
+
+fn plain_wakes() {
+    wakes(keeps(), &kept);
+}
+
+fn profiled_wakes() {
+    wakes(keeps().profiled("target"), &kept);
+}
+
+fn spans() {
+    let span = || info_span!("span").in_scope(|| black_box(()));
+    span();
+    measured_loop(&mut { span });
+}
+
+fn plain_spans() {
+    tracing::subscriber::with_default(tracing_subscriber::registry(), spans);
+}
+
+fn layered_spans() {
+    let layered = tracing_subscriber::registry().with(andweorc::layer());
+    tracing::subscriber::with_default(layered, spans);
+}
+
+fn progress() {
+    let progress = || andweorc::progress!("unit");
+    progress();
+    measured_loop(&mut { progress });
+}

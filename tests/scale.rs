@@ -1,0 +1,221 @@
+//! Many live tasks, kinds of tasks and span call sites: that all works, and what it costs in memory. Alone in its process: it counts all
+//! allocations.
+//!
+//! ```sh
+//! cargo test --release --test scale -- --ignored --nocapture     # a million tasks, 10,000 call sites
+//! ```
+
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::point::points;
+use andweorc_core::target::targets;
+use andweorc_core::time::Speedup;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tracing::callsite::{Callsite, Identifier};
+use tracing::field::FieldSet;
+use tracing::metadata::{Kind, Level};
+use tracing::subscriber::Interest;
+use tracing::{Metadata, Span};
+use tracing_subscriber::prelude::*;
+
+/// Bytes that are allocated at present.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+// SAFETY: all is the system allocator's; what is added counts and touches no memory that was handed out.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Relaxed: a count that publishes nothing else.
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn live() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+/// A call site of a span, as the macros of tracing make them: there they are statics.
+#[derive(Default)]
+struct Site(OnceLock<Metadata<'static>>);
+
+impl Callsite for Site {
+    fn set_interest(&self, _: Interest) {}
+
+    fn metadata(&self) -> &Metadata<'_> {
+        self.0.get().expect("set when it was made")
+    }
+}
+
+impl Site {
+    /// That of line `line`, for good.
+    fn new(line: u32) -> &'static Site {
+        let site: &'static Site = Box::leak(Box::default());
+        let fields = FieldSet::new(&[], Identifier(site));
+        let name = Box::leak(format!("site {line}").into_boxed_str());
+        let (file, kind) = (Some("scale.rs"), Kind::SPAN);
+        let metadata =
+            Metadata::new(name, "scale", Level::INFO, file, Some(line), None, fields, kind);
+        assert!(site.0.set(metadata).is_ok(), "nobody knows it yet");
+        site
+    }
+
+    fn span(&'static self) -> Span {
+        let metadata = self.0.get().expect("set when it was made");
+        Span::new(metadata, &metadata.fields().value_set(&[]))
+    }
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// `n` live tasks, all waiting for the same thing.
+fn spawn(
+    n: usize,
+    gate: &Arc<Semaphore>,
+    spawn: impl Fn(usize, Arc<Semaphore>) -> JoinHandle<()>,
+) -> Vec<JoinHandle<()>> {
+    (0..n).map(|i| spawn(i, Arc::clone(gate))).collect()
+}
+
+async fn waits(gate: Arc<Semaphore>) {
+    drop(gate.acquire().await);
+}
+
+/// Opens the gate and waits for all tasks; returns how long that took.
+fn finish(runtime: &Runtime, gate: &Semaphore, tasks: Vec<JoinHandle<()>>) -> Duration {
+    let began = Instant::now();
+    gate.close();
+    runtime.block_on(async {
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    began.elapsed()
+}
+
+/// Waits until all tasks have been polled.
+fn settle() {
+    let mut before = 0;
+    while live() != before {
+        before = live();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Bytes of a live task, without and with andweorc.
+fn tasks(n: usize, kinds: usize) -> (usize, usize) {
+    let names: Vec<&'static str> =
+        (0..kinds).map(|i| &*Box::leak(format!("kind {i}").into_boxed_str())).collect();
+    let kind =
+        |i: usize, gate| andweorc::task::Builder::new().name(names[i % kinds]).spawn(waits(gate));
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let gate = Arc::new(Semaphore::new(0));
+    let before = live();
+    let plain = spawn(n, &gate, |_, gate| tokio::spawn(waits(gate)));
+    settle();
+    let without = (live() - before) / n;
+    finish(&runtime, &gate, plain);
+
+    // The targets themselves.
+    let gate = Arc::new(Semaphore::new(0));
+    let before = live();
+    let first = spawn(kinds, &gate, kind);
+    finish(&runtime, &gate, first);
+    settle();
+    println!("{} bytes for each of {kinds} kinds", live().saturating_sub(before) / kinds);
+
+    let gate = Arc::new(Semaphore::new(0));
+    let before = live();
+    let profiled = spawn(n, &gate, kind);
+    settle();
+    let with = (live() - before) / n;
+    let took = finish(&runtime, &gate, profiled);
+    println!(
+        "{n} live tasks of {kinds} kinds: {without} bytes each, {with} with andweorc; all woken and done in {took:?}"
+    );
+    (without, with)
+}
+
+/// Bytes that andweorc keeps for so many call sites, each hit `hits` times on each of two threads, and how long an experiment on one of
+/// them takes beyond its time.
+fn sites(n: u32, hits: u32, experimenter: &mut Experimenter) -> (usize, Duration) {
+    let sites: Vec<&'static Site> = (0..n).map(Site::new).collect();
+    let hit = || {
+        for _ in 0..hits {
+            for site in &sites {
+                site.span().in_scope(|| std::hint::black_box(()));
+            }
+        }
+    };
+    // What tracing itself keeps.
+    tracing::subscriber::with_default(tracing_subscriber::registry(), hit);
+    let before = live();
+    let layered: tracing::Dispatch = tracing_subscriber::registry().with(andweorc::layer()).into();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| tracing::dispatcher::with_default(&layered, hit));
+        }
+    });
+    let bytes = live() - before;
+    let target = targets().into_iter().find(|target| target.name() == "site 7").unwrap();
+    let measure = Duration::from_millis(200);
+    let lengths = Lengths { settle: Duration::ZERO, measure, recover: Duration::ZERO };
+    let began = Instant::now();
+    let record = std::thread::scope(|scope| {
+        scope.spawn(|| tracing::dispatcher::with_default(&layered, hit));
+        experimenter.hold(Some(target), Speedup::new(0.25).unwrap(), lengths).unwrap()
+    });
+    let late = began.elapsed().saturating_sub(measure);
+    assert!(record.points.len() <= points().len());
+    println!(
+        "{n} call sites, {hits} hits on each of two threads: {} bytes each, {:.1} MB; an experiment is held {late:?} too long",
+        bytes / n as usize,
+        bytes as f64 / 1e6
+    );
+    (bytes, late)
+}
+
+/// All of it, in one process: what andweorc holds is the sum.
+fn scale(live_tasks: usize, kinds: usize, call_sites: u32) -> (usize, usize) {
+    let mut experimenter = Experimenter::new().expect("the only one in this process");
+    let (without, with) = tasks(live_tasks, kinds);
+    let (bytes, late) = sites(call_sites, 3, &mut experimenter);
+    assert!(late < Duration::from_secs(20), "{late:?}");
+    (with - without, bytes)
+}
+
+#[test]
+fn many_tasks_kinds_and_call_sites_are_held_in_little_memory() {
+    let (task, sites) = scale(20_000, 1_000, 1_000);
+    assert!(task <= 128, "{task} bytes for each live task");
+    // Each count has a cache line for two threads of each core, up to 64, and some that are shared.
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let lines = (2 * cores).clamp(4, 64) + 4;
+    assert!(sites <= 1_000 * (1_000 * lines + 2_000), "{sites} bytes");
+}
+
+#[test]
+#[ignore = "some seconds and a GB of memory"]
+fn a_million_tasks_and_ten_thousand_call_sites_work() {
+    let (task, sites) = scale(1_000_000, 1_000, 10_000);
+    println!("SCALE task_bytes={task} sites_mb={:.1}", sites as f64 / 1e6);
+}
