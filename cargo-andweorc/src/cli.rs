@@ -132,7 +132,7 @@ Examples:
   cargo andweorc run --load 'wrk -c 16 -d 60s http://127.0.0.1:8080/' --ready-port 8080
   cargo andweorc run --example pipeline --targets parse,store --speedups 0.25,0.5,0.75
   cargo andweorc run --save-baseline main
-  cargo andweorc run --compare origin/main --runs 4 --duration 15s
+  cargo andweorc run --compare origin/main --runs 4 --duration 15s --load 'sh load.sh'
 
 The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
 Ctrl-C ends it sooner, and the report is printed. Options that are not given come from the environment

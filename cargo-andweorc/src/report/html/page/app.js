@@ -1,10 +1,10 @@
 // The page: head, controls, and what follows from them.
 
 function head() {
-  const baselines = data.experiments.filter((one) => one.speedup === 0).length;
+  const held = (what) => data.experiments.filter((one) => one.what === what).length;
   const spoiled = data.experiments.filter((one) => one.spoiled !== null).length;
   const facts = [
-    data.experiments.length - baselines + " experiments and " + baselines + " baselines in " + duration(data.real_ms),
+    held("target") + " experiments and " + held("baseline") + " baselines in " + duration(data.real_ms),
     spoiled ? spoiled + " left out, spoiled by other work" : null,
     data.runs > 1 ? data.runs + " runs" : null,
     data.host + ", " + data.cores + " cores",
@@ -53,7 +53,7 @@ function controls() {
     el(
       "select",
       { id: "point", onchange: (event) => choosePoint(Number(event.target.value)) },
-      data.points.map((p, i) => el("option", { value: i, selected: i === state.point }, p.name)),
+      data.points.map((p, i) => el("option", { value: i, selected: i === state.point }, p.label)),
     ),
   );
   const search = el("input", {
@@ -125,7 +125,8 @@ function start() {
     return;
   }
   const asked = readState();
-  page.append(head(), el("main", {}, lead(), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), notes), foot);
+  const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
+  page.append(head(), el("main", {}, lead(), warning, controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), notes), foot);
   show();
   if (asked !== null) visit(Number(asked));
   document.addEventListener("keydown", onKey);

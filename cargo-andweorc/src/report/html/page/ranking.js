@@ -6,7 +6,7 @@ function ranking(shown) {
   const x = (v) => ((Math.min(Math.max(v, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0])) * 100 + "%";
   // Labels at the ends stay inside.
   const anchor = (at) => (parseFloat(at) < 10 ? "start" : parseFloat(at) > 90 ? "end" : "middle");
-  const point = data.points[state.point].name;
+  const point = data.points[state.point].label;
   const head = el(
     "div",
     { class: "row head", "aria-hidden": "true" },
