@@ -83,7 +83,7 @@ pub(crate) struct ReportOptions {
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The profiles that runs wrote [default: the newest in the target folder]
+    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct ViewOptions {
     /// The port [default: a free one]
     #[arg(long)]
     pub(crate) port: Option<u16>,
-    /// The profiles that runs wrote [default: the newest in the target folder]
+    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
 }

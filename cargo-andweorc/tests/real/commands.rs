@@ -29,7 +29,9 @@ fn checks_the_machine(shop: &Shop) {
     // The machine may have its problems; the project has none.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
     let text = stdout(&output);
-    let of = |what: &str| text.lines().find(|line| line[9..].starts_with(what)).expect(&text);
+    let of = |what: &str| {
+        text.lines().find(|line| line.get(9..).is_some_and(|it| it.starts_with(what))).expect(&text)
+    };
     assert!(of("andweorc ").starts_with("ok ") && of("andweorc ").contains("used by shop"));
     assert!(of("tokio ").starts_with("ok "), "{text}");
     assert!(of("profiles ").starts_with("ok "), "{text}");

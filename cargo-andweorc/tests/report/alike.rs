@@ -85,6 +85,8 @@ fn probes_are_no_experiments_in_any_report() {
     assert!(!report(&file, "csv").contains("everything"));
     let json: serde_json::Value = serde_json::from_str(&report(&file, "json")).unwrap();
     assert_eq!((&json["experiments"], &json["load"]), (&8.into(), &"open".into()));
+    let diff = stdout(&command().arg("diff").args([&file, &file]).output().unwrap());
+    assert!(diff.contains("span stock") && !diff.contains("everything"), "{diff}");
     let listed = stdout(&command().arg("list").arg(folder.path()).output().unwrap());
     assert!(listed.contains("audit, stock") && !listed.contains("everything"), "{listed}");
 }
@@ -108,6 +110,7 @@ fn a_browser_tells_both_apart() {
         dom.contains(r#"<p class="warning" role="note">The load comes at its own pace"#),
         "{dom}"
     );
+    assert!(!dom.contains("class=\"lead\""), "what means nothing is not said first: {dom}");
     let strong = "document.querySelector('.row .effect b').textContent";
     assert!(browser.eval(strong).as_str().unwrap().starts_with("+20."));
     // The other point, by its address.

@@ -13,7 +13,7 @@ function head() {
   return el("header", { class: "top" }, el("p", { class: "mark" }, "andweorc"), el("h1", {}, data.program), el("p", { class: "hint" }, facts.filter(Boolean).join(" \u00b7 ")));
 }
 
-/** The answer in one sentence. */
+/** The answer in one sentence; where it would mean nothing, a warning takes its place. */
 function lead() {
   const best = data.targets[0];
   const point = el("code", {}, data.points[0].name);
@@ -126,7 +126,7 @@ function start() {
   }
   const asked = readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
-  page.append(head(), el("main", {}, lead(), warning, controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), notes), foot);
+  page.append(head(), el("main", {}, warning ?? lead(), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), notes), foot);
   show();
   if (asked !== null) visit(Number(asked));
   document.addEventListener("keydown", onKey);
