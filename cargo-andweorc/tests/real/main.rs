@@ -3,7 +3,7 @@
 //! What is asserted is what comes out, not how large an effect is: the machine may be busy.
 
 mod commands;
-#[path = "../common/mod.rs"]
+#[path = "../common/process.rs"]
 mod common;
 mod pairs;
 
@@ -40,8 +40,15 @@ impl Shop {
         // The versions that this workspace was tested with, and has fetched.
         fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
         let manifest = include_str!("manifest.toml").replace("ROOT", root.to_str().unwrap());
-        fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-        fs::write(folder.join("src/main.rs"), include_str!("program.rs")).unwrap();
+        for (file, text) in
+            [("Cargo.toml", &*manifest), ("src/main.rs", include_str!("program.rs"))]
+        {
+            let file = folder.join(file);
+            // What is as it was need not be built again.
+            if fs::read_to_string(&file).unwrap_or_default() != text {
+                fs::write(file, text).unwrap();
+            }
+        }
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         Shop { folder, port: free.local_addr().unwrap().port(), _alone: alone }
     }

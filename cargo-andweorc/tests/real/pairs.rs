@@ -10,7 +10,7 @@ use std::env;
 use std::time::{Duration, Instant};
 
 /// How long each run lasts, and how often each version of a pair is run, in turns.
-const SECONDS: &str = "6s";
+const SECONDS: &str = "5s";
 const RUNS: usize = 2;
 /// Pairs of each kind, unless `PAIRS` says.
 const PAIRS: usize = 8;

@@ -10,6 +10,10 @@ use tempfile::TempDir;
 fn written() -> (TempDir, PathBuf) {
     let mut lines: Vec<String> = profile().lines().map(str::to_owned).collect();
     for line in &mut lines {
+        *line = line.replace(
+            r#""targets":[{"target":1,"busy_ns":200"#,
+            r#""targets":[{"target":8,"busy_ns":100000000,"count":50,"waits":{"outside_ns":90000000,"task_ns":0,"queue_ns":10000000}},{"target":1,"busy_ns":200"#,
+        );
         // The second point: a tenth of the first one's units, each as long.
         let Some((before, after)) = line.split_once(r#""points":[{"point":1,"count":"#) else {
             continue;
@@ -23,6 +27,11 @@ fn written() -> (TempDir, PathBuf) {
     lines.insert(
         1,
         r#"{"record":"target","id":9,"kind":"probe","name":"everything","file":null,"line":null}"#
+            .to_owned(),
+    );
+    lines.insert(
+        2,
+        r#"{"record":"target","id":8,"kind":"wait","name":"pay","file":"src/shop.rs","line":70}"#
             .to_owned(),
     );
     lines.insert(2, r#"{"record":"point","id":2,"kind":"latency","name":"checkout","file":"src/shop.rs","line":9,"rank":1}"#.to_owned());
@@ -113,6 +122,11 @@ fn a_browser_tells_both_apart() {
     assert!(!dom.contains("class=\"lead\""), "what means nothing is not said first: {dom}");
     let strong = "document.querySelector('.row .effect b').textContent";
     assert!(browser.eval(strong).as_str().unwrap().starts_with("+20."));
+    assert!(
+        dom.contains(">pay<")
+            && dom.contains("<td>2.00 ms</td><td>90 %</td><td>0 %</td><td>10 %</td><td>50</td>"),
+        "{dom}"
+    );
     // The other point, by its address.
     let fragment = "#point=checkout+%28latency%2C+src%2Fshop.rs%3A9%29";
     browser.open(&page, fragment, Look::Desktop);

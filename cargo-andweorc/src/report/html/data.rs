@@ -3,7 +3,7 @@
 use super::source::{Snippet, Sources};
 use crate::report::place;
 use andweorc_core::estimate::{
-    self, Analysis, Comparison, Metric, PointSummary, TargetSummary, Verdict,
+    self, Analysis, Comparison, Metric, PointSummary, TargetSummary, Verdict, WaitSummary,
 };
 use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use andweorc_core::report::{load_warning, notes, real_ns, why_nothing};
@@ -23,6 +23,7 @@ pub(super) struct Page<'a> {
     points: Vec<Point<'a>>,
     targets: Vec<Target<'a>>,
     experiments: Vec<Experiment<'a>>,
+    waits: &'a [WaitSummary],
     notes: Vec<String>,
     /// What to know before the throughput is read.
     warning: Option<&'static str>,
@@ -117,6 +118,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         runs: runs.len(),
         targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
         experiments: experiments(runs, analysis),
+        waits: &analysis.waits,
         notes: notes(runs),
         warning: load_warning(analysis),
         nothing: points.is_empty().then(|| why_nothing(runs)),

@@ -126,7 +126,7 @@ function start() {
   }
   const asked = readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
-  page.append(head(), el("main", {}, warning ?? lead(), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), notes), foot);
+  page.append(head(), el("main", {}, warning ?? lead(), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), waits(), notes), foot);
   show();
   if (asked !== null) visit(Number(asked));
   document.addEventListener("keydown", onKey);
