@@ -80,7 +80,6 @@ fn messages_word_for_word() {
     let mut said = String::new();
     for arguments in [
         &["run"][..],
-        &["run", "--compare", "HEAD"],
         &["report"],
         &["report", "nowhere.jsonl"],
         &["report", "later.jsonl"],
