@@ -52,7 +52,12 @@ fn pairs_of_real_profiles_are_judged_right() {
         "PAIRS aa={} false_alarms={} unsure={} ab={} caught={} unsure={}",
         same.pairs, same.alarms, same.unsure, slower.pairs, slower.alarms, slower.unsure
     );
-    assert!(same.alarms * 10 <= same.pairs, "more than a tenth of the pairs are false alarms");
+    assert!(
+        same.alarms <= 1 + same.pairs / 20,
+        "{} of {} are false alarms",
+        same.alarms,
+        same.pairs
+    );
     assert!(slower.alarms * 10 >= slower.pairs * 8, "less than eight of ten are caught");
 }
 
