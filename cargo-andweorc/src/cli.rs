@@ -83,7 +83,7 @@ pub(crate) struct ReportOptions {
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The profiles that runs wrote [default: the newest in the target folder]
+    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct ViewOptions {
     /// The port [default: a free one]
     #[arg(long)]
     pub(crate) port: Option<u16>,
-    /// The profiles that runs wrote [default: the newest in the target folder]
+    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
 }
@@ -132,7 +132,7 @@ Examples:
   cargo andweorc run --load 'wrk -c 16 -d 60s http://127.0.0.1:8080/' --ready-port 8080
   cargo andweorc run --example pipeline --targets parse,store --speedups 0.25,0.5,0.75
   cargo andweorc run --save-baseline main
-  cargo andweorc run --compare origin/main --runs 4 --duration 15s
+  cargo andweorc run --compare origin/main --runs 4 --duration 15s --load 'sh load.sh'
 
 The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
 Ctrl-C ends it sooner, and the report is printed. Options that are not given come from the environment

@@ -2,7 +2,7 @@
 
 use crate::console::{self, style};
 use crate::project;
-use andweorc_core::profile::{Profile, Run};
+use andweorc_core::profile::{Profile, Run, TargetKind, TargetRecord};
 use clap::Args;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -85,7 +85,8 @@ fn tested(runs: &[Run]) -> String {
         .iter()
         .flat_map(|run| {
             let tested = |id| run.experiments.iter().any(|one| one.target == Some(id));
-            run.targets.iter().filter(move |target| tested(target.id))
+            let is_part = |target: &&TargetRecord| target.kind != TargetKind::Probe;
+            run.targets.iter().filter(is_part).filter(move |target| tested(target.id))
         })
         .map(|target| target.name.as_str())
         .collect();

@@ -1,18 +1,25 @@
 //! Which profiles are meant, and what they hold together.
 
-use crate::project;
+use crate::{project, sides};
 use andweorc_core::profile::{Profile, ReadError};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The profiles named, or the newest of this project when none is.
+/// The profiles named (files, folders of them, baselines), or the newest of this project when none is.
 ///
 /// # Errors
 ///
-/// When none is named and there is no project, or no profile in its target folder.
+/// When a folder has no profile or a baseline is not there; when none is named and there is no project, or no profile in its target folder.
 pub(crate) fn or_newest(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     if !named.is_empty() {
-        return Ok(named.to_vec());
+        let mut files = Vec::new();
+        for one in named {
+            match one.to_str() {
+                Some(name) => files.extend(sides::files(name)?),
+                None => files.push(one.clone()),
+            }
+        }
+        return Ok(files);
     }
     let metadata = project::metadata(Path::new(".")).map_err(|_| {
         "no profile is named, and no cargo project is here whose newest could be meant; name a file".to_owned()

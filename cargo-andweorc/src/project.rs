@@ -72,6 +72,10 @@ pub(crate) fn make_folder_of(file: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
         .and_then(|()| Ok(access(folder, AccessFlags::W_OK)?))
         .map_err(|error| {
+            let error = match folder.is_file() {
+                true => format!("{} is a file", folder.display()),
+                false => error.to_string(),
+            };
             format!(
                 "{} can't be written: {error}; make {} a folder that you may write to, or choose another",
                 file.display(),

@@ -6,15 +6,13 @@
 use crate::cli::RunOptions;
 use crate::console::{self, Console, style};
 use crate::diff;
-use crate::drive::{Launch, drive};
-use crate::live::View;
-use crate::run::{command, quoted};
+use crate::run::{self, quoted};
 use crate::select::Program;
 use crate::sides::Side;
 use crate::worktree::{Commit, Worktree};
 use crate::{build, child, project, select};
 use andweorc_core::compare::Limits;
-use andweorc_core::profile::{Profile, Run};
+use andweorc_core::profile::Run;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -165,12 +163,9 @@ impl Version {
         console: Console,
     ) -> Result<(), Box<dyn Error>> {
         let out = self.profiles.join(format!("{round:02}.jsonl"));
-        let mut command = command(&self.program, &self.executable, options, &out);
-        console.detail(format_args!("starts {command:?}"));
-        let (name, options) = (&self.program.name, &options.drive);
-        let launch = Launch { name, out: &out, options, earlier: &[], budget };
-        let ended = drive(&mut command, &launch, &mut View::new(console))
-            .map_err(|error| format!("{}: {error}", self.name))?;
+        let (ended, profile) =
+            run::profile(&self.program, &self.executable, options, &out, budget, console)
+                .map_err(|error| format!("{}: {error}", self.name))?;
         let failed = !ended.stopped && !ended.status.success();
         if failed && !child::stop_asked() {
             return Err(format!(
@@ -181,7 +176,7 @@ impl Version {
             )
             .into());
         }
-        self.runs.extend(Profile::read(&out)?.runs);
+        self.runs.extend(profile.runs);
         Ok(())
     }
 }

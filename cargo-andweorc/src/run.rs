@@ -2,10 +2,12 @@
 
 use crate::cli::RunOptions;
 use crate::console::{self, Console};
+use crate::drive::Ended;
 use crate::live::View;
 use crate::repeat::{Series, SeriesError};
 use crate::select::{Kind, Program};
 use crate::{build, child, project, report, revisions, select};
+use andweorc_core::profile::Profile;
 use andweorc_core::settings::{SettingError, Settings};
 use std::error::Error;
 use std::ffi::OsStr;
@@ -33,22 +35,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
     let built = folder_of_profiles.join("build");
     let executable = build::build(&folder, &built, options, &program, console)?;
 
-    let mut view = View::new(console);
-    let series = Series { name: &program.name, out: &out, options: &options.drive, budget };
-    let done = series.run(
-        |out, further| {
-            let mut command = command(&program, &executable, options, out);
-            if let Some(further) = further {
-                command.env(DURATION, humantime::format_duration(further.time).to_string());
-                command.env("ANDWEORC_ORDER", further.order.to_string());
-            }
-            console.detail(format_args!("starts {command:?}"));
-            command
-        },
-        &mut view,
-    );
-    drop(view);
-    let (ended, profile) = match done {
+    let (ended, profile) = match profile(&program, &executable, options, &out, budget, console) {
         Err(SeriesError::Drive(error)) if error.exit_code().is_some() => {
             console::failed(&error);
             return Ok(error.exit_code().unwrap_or(ExitCode::from(crate::FAILED)));
@@ -77,13 +64,36 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
     Ok(if ended.stopped { ExitCode::SUCCESS } else { child::exit_code(ended.status) })
 }
 
-/// The program with its settings. Those that no option gives stay as they are in the environment.
-pub(crate) fn command(
+/// Profiles a program until its time is used up, in one run or in several.
+///
+/// # Errors
+///
+/// As [`Series::run`].
+pub(crate) fn profile(
     program: &Program,
     executable: &Path,
     options: &RunOptions,
     out: &Path,
-) -> Command {
+    budget: Duration,
+    console: Console,
+) -> Result<(Ended, Profile), SeriesError> {
+    let series = Series { name: &program.name, out, options: &options.drive, budget };
+    series.run(
+        |out, further| {
+            let mut command = command(program, executable, options, out);
+            if let Some(further) = further {
+                command.env(DURATION, humantime::format_duration(further.time).to_string());
+                command.env("ANDWEORC_ORDER", further.order.to_string());
+            }
+            console.detail(format_args!("starts {command:?}"));
+            command
+        },
+        &mut View::new(console),
+    )
+}
+
+/// The program with its settings. Those that no option gives stay as they are in the environment.
+fn command(program: &Program, executable: &Path, options: &RunOptions, out: &Path) -> Command {
     let mut command = Command::new(executable);
     if program.kind == Kind::Bench {
         // What `cargo bench` says: without it, criterion only tests that the bench works.

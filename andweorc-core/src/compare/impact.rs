@@ -89,7 +89,7 @@ pub struct Impact {
 
 /// All targets that were tested in one of the two, in the order of [`super::Comparison::targets`].
 pub(crate) fn changes(a: &[Run], b: &[Run], point: &PointRecord, limit: f64) -> Vec<TargetChange> {
-    let (targets_a, targets_b) = (summary::targets(a), summary::targets(b));
+    let (targets_a, targets_b) = (parts(a), parts(b));
     let mut found: Vec<(TargetChange, Option<Found>)> = pairs(&targets_a, &targets_b)
         .into_iter()
         .filter_map(|pair| {
@@ -116,6 +116,13 @@ pub(crate) fn changes(a: &[Run], b: &[Run], point: &PointRecord, limit: f64) -> 
     let mut all: Vec<TargetChange> = found.into_iter().map(|(target, _)| target).collect();
     all.sort_by(|one, other| order(one).cmp(&order(other)).then(size(other).total_cmp(&size(one))));
     all
+}
+
+/// The targets that are parts of the program: probes are not.
+fn parts(runs: &[Run]) -> Vec<TargetSummary> {
+    let mut targets = summary::targets(runs);
+    targets.retain(|target| target.kind != TargetKind::Probe);
+    targets
 }
 
 /// The difference of an impact, and how far it can be trusted.

@@ -65,7 +65,7 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
     points.truncate(most_points);
     let mut targets = summary::targets(runs);
     for target in &mut targets {
-        for point in &points {
+        for (index, point) in points.iter().enumerate() {
             for &metric in metrics {
                 let data = observations(runs, target, point, metric);
                 if data.is_empty() {
@@ -74,8 +74,8 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
                 if target.impacts.is_empty() {
                     target.seconds = data.iter().map(|one| one.seconds).sum();
                 }
-                target.effects.extend(effects(&data, point, metric));
-                target.impacts.extend(impact_of(&data, point, metric));
+                target.effects.extend(effects(&data, index, point, metric));
+                target.impacts.extend(impact_of(&data, index, point, metric));
             }
         }
     }
@@ -103,6 +103,7 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
 /// The effect at each speedup, in rising order.
 fn effects<'a>(
     data: &'a [Observation],
+    point_index: usize,
     point: &'a PointSummary,
     metric: Metric,
 ) -> impl Iterator<Item = Effect> + 'a {
@@ -117,6 +118,7 @@ fn effects<'a>(
             .map(|error| error * stats::t_quantile(logs.len() as f64 - 1.0));
         Effect {
             point: point.name.clone(),
+            point_index,
             metric,
             speedup,
             effect_pct: percent(log),

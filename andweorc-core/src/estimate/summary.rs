@@ -132,6 +132,8 @@ pub struct TargetSummary {
 pub struct Effect {
     /// Name of the point.
     pub point: String,
+    /// Its index among the points of the analysis: another point may have the same name, at another place or of another kind.
+    pub point_index: usize,
     /// The metric.
     pub metric: Metric,
     /// The speedup, a fraction.
@@ -151,6 +153,8 @@ pub struct Effect {
 pub struct Impact {
     /// Name of the point.
     pub point: String,
+    /// Its index among the points of the analysis: another point may have the same name, at another place or of another kind.
+    pub point_index: usize,
     /// The metric.
     pub metric: Metric,
     /// Change in % for a speedup of 1.
@@ -212,13 +216,15 @@ impl TargetSummary {
         self.ranking_impact().and_then(|impact| impact.ci_low).unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The effects on a metric of a point, by rising speedup.
+    /// The effects on a metric of the first point of this name, by rising speedup.
     pub fn effects_on<'a>(
         &'a self,
         point: &'a str,
         metric: Metric,
     ) -> impl DoubleEndedIterator<Item = &'a Effect> {
-        self.effects.iter().filter(move |e| e.point == point && e.metric == metric)
+        let named = move |e: &&'a Effect| e.point == point && e.metric == metric;
+        let first = self.effects.iter().filter(named).map(|e| e.point_index).min();
+        self.effects.iter().filter(named).filter(move |e| Some(e.point_index) == first)
     }
 
     /// The largest speedup that was tested.
@@ -299,6 +305,7 @@ fn shares(runs: &[Run], target: &TargetSummary) -> (Option<f64>, Option<f64>) {
 /// The impact that these observations show.
 pub(crate) fn impact_of(
     observations: &[Observation],
+    point_index: usize,
     point: &PointSummary,
     metric: Metric,
 ) -> Option<Impact> {
@@ -309,6 +316,7 @@ pub(crate) fn impact_of(
     let half = error.map(|error| error * stats::t_quantile(df));
     Some(Impact {
         point: point.name.clone(),
+        point_index,
         metric,
         slope,
         ci_low: half.map(|half| slope - half),

@@ -30,11 +30,8 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let by = |verdict: fn(&Verdict) -> bool| {
         analysis.targets.iter().filter(move |target| verdict(&target.verdict))
     };
-    if analysis.load == Some(Load::Open) {
-        out.push_str(
-            "\nThe load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, and what is said of it\n\
-             below means nothing; read the latencies, or put a load on it that waits for answers.\n",
-        );
+    if let Some(warning) = load_warning(analysis) {
+        line!(out, "\n{warning}");
     }
     let point = &point.name;
     let mut ranked = by(|v| matches!(v, Verdict::Matters)).enumerate().peekable();
@@ -83,6 +80,14 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     waits::write(&mut out, runs, analysis);
     foot(&mut out, runs);
     out
+}
+
+/// What to say of a load that does not wait for the program: what the throughput does then means nothing.
+pub fn load_warning(analysis: &Analysis) -> Option<&'static str> {
+    (analysis.load == Some(Load::Open)).then_some(
+        "The load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, and what is said of it\n\
+         below means nothing; read the latencies, or put a load on it that waits for answers.",
+    )
 }
 
 /// What to say when no point was measured.

@@ -11,9 +11,10 @@
 //!   reads whole numbers and shows relative changes, so `difference` is in **millionths** of a unit: 1.5 in flight would be 1. It
 //!   draws a fall in latency as a negative change.
 //! - `selected-samples` is always 0, since targets are timed; the viewer does not read it.
+//! - It shows names from their last `/` on that tells them apart, so that places come first: `src/shop.rs:12 span stock`.
 //! - A point's name stands for one kind of measurement; the latencies of `checkout` are those of `checkout (latency)`.
 
-use crate::report::{label, place};
+use crate::report::place;
 use andweorc_core::estimate::{self, Comparison, Metric};
 use andweorc_core::profile::{ExperimentRecord, PointRecord, Run, TargetKind, TargetRecord};
 
@@ -28,6 +29,10 @@ pub(super) fn coz(runs: &[Run]) -> String {
         let target = |id: u32| run.targets.iter().find(|target| target.id == id);
         for Comparison { experiment, baselines } in estimate::comparisons(run) {
             let Some(target) = experiment.target.and_then(target) else { continue };
+            if target.kind == TargetKind::Probe {
+                // No part of the program.
+                continue;
+            }
             for one in baselines.into_iter().chain([experiment]) {
                 write_experiment(&mut out, runs, run, target, one);
             }
@@ -96,7 +101,11 @@ fn selected(target: &TargetRecord) -> String {
         // `src/shop.rs:12`, as coz itself writes it.
         return clean(&target.name);
     }
-    clean(&label(target.kind, &target.name, target.file.as_deref(), target.line))
+    let what = format!("{} {}", target.kind, target.name);
+    match place(&target.name, target.file.as_deref(), target.line) {
+        Some(place) => clean(&format!("{place} {what}")),
+        None => clean(&what),
+    }
 }
 
 /// A point's name, with its place where another point has the same.
@@ -105,7 +114,7 @@ fn point_name(runs: &[Run], point: &PointRecord) -> String {
     let same = |one: &&PointRecord| one.name == point.name && key(one) != key(point);
     let ambiguous = runs.iter().flat_map(|run| &run.points).any(|one| same(&one));
     match place(&point.name, point.file.as_deref(), point.line).filter(|_| ambiguous) {
-        Some(place) => clean(&format!("{} ({place})", point.name)),
+        Some(place) => clean(&format!("{place} {}", point.name)),
         None => clean(&point.name),
     }
 }

@@ -23,10 +23,11 @@ struct Row<'a> {
     ci_low: Option<f64>,
     ci_high: Option<f64>,
     n: usize,
+    point_index: usize,
 }
 
 /// The names of the cells; the first line, even of a table without rows.
-const HEAD: [&str; 15] = [
+const HEAD: [&str; 16] = [
     "rank",
     "kind",
     "name",
@@ -42,6 +43,7 @@ const HEAD: [&str; 15] = [
     "ci_low",
     "ci_high",
     "n",
+    "point_index",
 ];
 
 /// The table, in the order of the ranking.
@@ -67,6 +69,7 @@ pub(super) fn csv(runs: &[Run]) -> String {
                 ci_low: effect.ci_low,
                 ci_high: effect.ci_high,
                 n: effect.n,
+                point_index: effect.point_index,
             };
             table.serialize(row).expect(IN_MEMORY);
         }

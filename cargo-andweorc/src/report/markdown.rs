@@ -3,7 +3,7 @@
 use crate::report::place;
 use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary};
 use andweorc_core::profile::Run;
-use andweorc_core::report::{notes, real_ns, tenths, why_nothing};
+use andweorc_core::report::{load_warning, notes, real_ns, tenths, why_nothing};
 
 /// The ranking as a table, then the notes.
 pub(super) fn markdown(runs: &[Run]) -> String {
@@ -26,6 +26,9 @@ pub(super) fn markdown(runs: &[Run]) -> String {
             );
         }
         out += "\n\n";
+    }
+    if let Some(warning) = load_warning(&analysis) {
+        out += &format!("{}\n\n", text(&warning.replace('\n', " ")));
     }
     match analysis.points.first() {
         None => out += &format!("{}\n", why_nothing(runs)),

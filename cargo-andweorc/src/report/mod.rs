@@ -7,7 +7,7 @@ mod markdown;
 
 use crate::cli::{Format, ReportOptions};
 use crate::{console, profiles};
-use andweorc_core::profile::{Profile, TargetKind};
+use andweorc_core::profile::Profile;
 use andweorc_core::{estimate, report};
 use std::error::Error;
 use std::fs;
@@ -53,14 +53,6 @@ fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> 
     fs::write(output, text).map_err(|error| {
         format!("{}: the report can't be written there: {error}", output.display())
     })
-}
-
-/// A target in a few words: `span stock (src/shop.rs:12)`.
-fn label(kind: TargetKind, name: &str, file: Option<&str>, line: Option<u32>) -> String {
-    match place(name, file, line) {
-        Some(place) => format!("{kind} {name} ({place})"),
-        None => format!("{kind} {name}"),
-    }
 }
 
 /// `src/shop.rs:12`, unless the name says it.

@@ -3,6 +3,7 @@
 use crate::common::{command, stderr};
 use crate::made::{BEFORE, profile};
 use std::fs;
+use std::net::TcpListener;
 
 /// The message of `diff` on a file of this content.
 fn refusal(content: &str) -> String {
@@ -62,4 +63,45 @@ fn an_empty_folder_and_a_name_that_can_not_be_are_refused() {
         say(&["diff", "--baseline", "../x", "runs"]).contains("can't be the name of a baseline")
     );
     assert!(say(&["run", "--save-baseline", "a/b"]).contains("not the name of a baseline"));
+}
+
+#[test]
+fn messages_word_for_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let good = profile(&BEFORE, 1);
+    fs::write(at.join("good.jsonl"), &good).unwrap();
+    fs::write(at.join("later.jsonl"), good.replace(r#""schema":1"#, r#""schema":9"#)).unwrap();
+    fs::write(at.join("foreign.jsonl"), "<html>\n").unwrap();
+    fs::write(at.join("empty.jsonl"), "").unwrap();
+    fs::create_dir(at.join("none")).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let mut said = String::new();
+    for arguments in [
+        &["run"][..],
+        &["report"],
+        &["report", "nowhere.jsonl"],
+        &["report", "later.jsonl"],
+        &["report", "foreign.jsonl"],
+        &["report", "empty.jsonl"],
+        &["report", "none"],
+        &["report", "-o", "good.jsonl", "good.jsonl"],
+        &["report", "-o", "nowhere/report.txt", "good.jsonl"],
+        &["view", "--port", &port, "good.jsonl"],
+        &["diff", "good.jsonl"],
+        &["diff", "good.jsonl", "main"],
+        &["diff", "--baseline", "main", "a", "b"],
+        &["ci", "good.jsonl", "later.jsonl"],
+        &["merge", "good.jsonl", "good.jsonl"],
+        &["merge", "good.jsonl/all.jsonl", "good.jsonl"],
+        &["man", "--out", "good.jsonl"],
+    ] {
+        let output = command().current_dir(at).args(arguments).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
+        let message =
+            stderr(&output).replace(&*at.to_string_lossy(), "HERE").replace(&port, "PORT");
+        said += &format!("$ {}\n{message}", arguments.join(" ").replace(&port, "PORT"));
+    }
+    insta::assert_snapshot!(said);
 }

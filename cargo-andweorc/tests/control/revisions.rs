@@ -10,18 +10,23 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Writes the profile of its version, another seed a run; `fail` makes it fail, and `wait` wait.
+/// Writes the profile of its version, another seed a run; `fail` makes it fail, `wait` wait, and `serve` listen and wait.
 const PROGRAM: &str = r#"
 fn main() {
     let out = std::env::var("ANDWEORC_OUT").unwrap();
     let run = out.bytes().filter(u8::is_ascii_digit).last().unwrap_or(b'0') % 3;
     let all = [include_str!("0.jsonl"), include_str!("1.jsonl"), include_str!("2.jsonl")];
+    let serves = std::env::args().any(|argument| argument == "serve");
+    let _listener = serves.then(|| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    if serves {
+        std::thread::sleep(std::time::Duration::from_millis(600));
+    }
     std::fs::write(&out, all[usize::from(run)]).unwrap();
     println!("ran in {}", std::env::current_dir().unwrap().display());
     if std::env::args().any(|argument| argument == "fail") {
         std::process::exit(7);
     }
-    if std::env::args().any(|argument| argument == "wait") {
+    if serves || std::env::args().any(|argument| argument == "wait") {
         std::fs::write("ready", "").unwrap();
         std::thread::sleep(std::time::Duration::from_secs(60));
     }
@@ -105,6 +110,26 @@ fn two_revisions_run_in_turns_and_are_compared() {
         .output()
         .unwrap();
     assert!(stdout(&again).contains("regressed  checkout throughput"), "{}", stderr(&again));
+}
+
+#[test]
+fn both_revisions_are_put_under_load() {
+    let project = project();
+    let at = project.path();
+    let compare = |load: &str| {
+        run(at, &["--compare", "HEAD~1", "--dev", "--runs", "2", "--load", load, "--", "serve"])
+    };
+    let output = compare("echo x >>loads; sleep 60");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(at.join("loads")).unwrap(), "x\nx\nx\nx\n");
+    assert_eq!(stderr(&output).matches("; load: echo x >>loads").count(), 4, "{}", stderr(&output));
+    assert!(stdout(&output).contains("regressed  checkout throughput"), "{}", stdout(&output));
+
+    let output = compare("exit 3");
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("HEAD~1: the load command `exit 3` failed (exit code 3)"), "{said}");
+    assert_eq!(git(at, &["worktree", "list"]).lines().count(), 1);
 }
 
 #[test]

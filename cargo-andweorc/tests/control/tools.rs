@@ -29,6 +29,19 @@ fn merged_runs_stay_apart() {
 }
 
 #[test]
+fn folders_and_baselines_are_reported_too() {
+    let folder = before_and_after();
+    let at = folder.path();
+    fs::create_dir_all(at.join("target/andweorc/baselines")).unwrap();
+    fs::write(at.join("target/andweorc/baselines/main.jsonl"), profile(&BEFORE, 1)).unwrap();
+    assert!(stdout(&run(at, &["report", "before"])).contains(", 3 runs"));
+    assert!(stdout(&run(at, &["report", "before", "main"])).contains(", 4 runs"));
+    let output = run(at, &["report", "nosuch"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no profile and no baseline `nosuch` (baselines: main)"));
+}
+
+#[test]
 fn a_torn_profile_does_not_tear_what_follows_it() {
     let folder = tempfile::tempdir().unwrap();
     let whole = profile(&BEFORE, 1);

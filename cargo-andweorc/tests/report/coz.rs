@@ -1,7 +1,10 @@
 //! `cargo andweorc report --format coz`, read as coz's own viewer reads it.
 
+use crate::browser::{Browser, Look};
 use crate::common::{command, stderr, stdout};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/shop.jsonl");
 
@@ -118,14 +121,14 @@ fn the_viewer_sees_the_same_curves() {
     let viewer = Viewer::load(&stdout(&output));
     // Time per unit: 1 - 1 / (1 + 0.4 s).
     let faster = [(0.0, 0.0), (0.25, 9.1), (0.5, 16.7), (0.75, 23.1)];
-    near(&viewer.curve("span stock (src/shop.rs:12)", "checkout"), &faster);
+    near(&viewer.curve("src/shop.rs:12 span stock", "checkout"), &faster);
     // By Little's law latencies fall as much; there is about one unit in flight, so that whole numbers would not do.
     let lower = faster.map(|(speedup, change)| (speedup, -change));
-    near(&viewer.curve("span stock (src/shop.rs:12)", "checkout (latency)"), &lower);
+    near(&viewer.curve("src/shop.rs:12 span stock", "checkout (latency)"), &lower);
     let flat = [(0.0, 0.0), (0.25, 0.0), (0.5, 0.0), (0.75, 0.0)];
-    near(&viewer.curve("task audit (src/shop.rs:40)", "checkout"), &flat);
+    near(&viewer.curve("src/shop.rs:40 task audit", "checkout"), &flat);
     // Tabs in a name would end its cell.
-    let tabbed = "span `=1+1`, \"q\" name (src/shop.rs:60)";
+    let tabbed = "src/shop.rs:60 span `=1+1`, \"q\" name";
     assert_eq!(viewer.curve(tabbed, "checkout").len(), 4);
 }
 
@@ -134,8 +137,62 @@ fn experiments_in_which_a_point_did_nothing_count() {
     let output = command().args(["report", "--format", "coz", PROFILE]).output().unwrap();
     let text = stdout(&output);
     assert!(text.contains("throughput-point\tname=mail <b>&amp;\tdelta=0\n"), "{text}");
-    let spoiled = text
-        .lines()
-        .filter(|line| line.contains("selected=task audit") && line.contains("speedup=0.5\t"));
+    let spoiled = text.lines().filter(|line| {
+        line.contains("selected=src/shop.rs:40 task audit") && line.contains("speedup=0.5\t")
+    });
     assert_eq!(spoiled.count(), 3, "the spoiled experiment is left out");
+}
+
+/// Where Debian's package `coz-profiler` has it.
+const VIEWER: &str = "/usr/share/coz-profiler/viewer/index.htm";
+
+#[test]
+fn coz_own_viewer_draws_the_same_curves() {
+    if !Path::new(VIEWER).exists() {
+        println!("skipped: coz's viewer is not here; install Debian's package `coz-profiler`");
+        return;
+    }
+    let Some(mut browser) = Browser::start() else { return };
+    let output = command().args(["report", "--format", "coz", PROFILE]).output().unwrap();
+    let text = stdout(&output);
+    browser.open(Path::new(VIEWER), "", Look::Desktop);
+    // What its button does with a file.
+    browser.eval("d3.select('#minpoints_field').node().value = 0; var warnings = []");
+    browser.eval(&format!(
+        "current_profile = new Profile({}, d3.select('#plot-area'), d3.select('#legend'), get_min_points, (title, text) => warnings.push(title + text)); update()",
+        Value::from(text.as_str())
+    ));
+    assert_eq!(browser.eval("warnings.join()"), "");
+    let drawn = browser.eval("current_profile.getSpeedupData(0)");
+    let drawn = drawn.as_array().unwrap();
+    let ours = Viewer::load(&text);
+    let targets: std::collections::BTreeSet<_> =
+        ours.data.keys().map(|(target, _)| target).collect();
+    assert_eq!(drawn.len(), targets.len());
+    for target in drawn {
+        for point in target["progress_points"].as_array().unwrap() {
+            let (target, name) =
+                (target["name"].as_str().unwrap(), point["name"].as_str().unwrap());
+            let curve: Vec<(f64, f64)> = point["measurements"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| {
+                    (
+                        one["speedup"].as_f64().unwrap(),
+                        one["progress_speedup"].as_f64().unwrap() * 100.0,
+                    )
+                })
+                .collect();
+            if !curve.is_empty() {
+                near(&curve, &ours.curve(target, name));
+            }
+        }
+    }
+    let titles = browser.eval(
+        "[...document.querySelectorAll('.plot-title')].map((one) => one.textContent).join('\\n')",
+    );
+    let titles = titles.as_str().unwrap();
+    assert!(titles.lines().any(|one| one.ends_with("shop.rs:12 span stock")), "{titles}");
+    assert_eq!(browser.eval("document.querySelectorAll('.plot svg').length"), targets.len());
 }

@@ -1,5 +1,6 @@
 //! `cargo andweorc report`, and `view`.
 
+mod alike;
 mod browser;
 #[path = "../common/mod.rs"]
 mod common;

@@ -3,10 +3,10 @@
 use super::source::{Snippet, Sources};
 use crate::report::place;
 use andweorc_core::estimate::{
-    self, Analysis, Comparison, Metric, PointSummary, TargetSummary, Verdict,
+    self, Analysis, Comparison, Metric, PointSummary, TargetSummary, Verdict, WaitSummary,
 };
 use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
-use andweorc_core::report::{notes, real_ns, why_nothing};
+use andweorc_core::report::{load_warning, notes, real_ns, why_nothing};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::ptr;
@@ -23,7 +23,10 @@ pub(super) struct Page<'a> {
     points: Vec<Point<'a>>,
     targets: Vec<Target<'a>>,
     experiments: Vec<Experiment<'a>>,
+    waits: &'a [WaitSummary],
     notes: Vec<String>,
+    /// What to know before the throughput is read.
+    warning: Option<&'static str>,
     /// Why there is nothing to show, when there is nothing.
     nothing: Option<&'static str>,
 }
@@ -31,6 +34,8 @@ pub(super) struct Page<'a> {
 #[derive(Debug, Serialize)]
 struct Point<'a> {
     name: &'a str,
+    /// The name, with the kind and the place where other points have the same.
+    label: String,
     kind: PointKind,
     place: Option<String>,
 }
@@ -74,7 +79,9 @@ struct Impact {
 struct Experiment<'a> {
     run: usize,
     seq: u32,
-    /// Index of the target; none in a baseline.
+    /// What it is held on.
+    what: What,
+    /// Index of the target; none in a baseline, in a probe, and for a target that nothing is known of.
     target: Option<usize>,
     speedup: f64,
     start_ms: u64,
@@ -87,16 +94,20 @@ struct Experiment<'a> {
     baselines: Vec<usize>,
 }
 
+/// What an experiment is held on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum What {
+    Target,
+    Baseline,
+    /// The program as a whole, to see whether the load waits for it.
+    Probe,
+}
+
 /// What the page of these runs shows.
 pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut Sources) -> Page<'a> {
     let header = runs.first().map(|run| &run.header);
-    // Effects name their point. A second point of a name can't be told from the first, and is left out.
-    let mut points: Vec<&PointSummary> = Vec::new();
-    for point in &analysis.points {
-        if !points.iter().any(|known| known.name == point.name) {
-            points.push(point);
-        }
-    }
+    let points = &analysis.points;
     let began = header.map_or(0, |header| header.start_unix_ms);
     Page {
         program: header.map_or("", |header| &header.program),
@@ -105,14 +116,17 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         started_ms: began,
         real_ms: runs.iter().map(real_ns).sum::<u64>() / 1_000_000,
         runs: runs.len(),
-        targets: analysis.targets.iter().map(|it| target(it, &points, sources, began)).collect(),
-        experiments: experiments(runs, analysis, &points),
+        targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
+        experiments: experiments(runs, analysis),
+        waits: &analysis.waits,
         notes: notes(runs),
+        warning: load_warning(analysis),
         nothing: points.is_empty().then(|| why_nothing(runs)),
         points: points
             .iter()
             .map(|point| Point {
                 name: &point.name,
+                label: point_label(points, point),
                 kind: point.kind,
                 place: place(&point.name, point.file.as_deref(), point.line),
             })
@@ -120,43 +134,37 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
     }
 }
 
-fn target<'a>(
-    target: &'a TargetSummary,
-    points: &[&PointSummary],
-    sources: &mut Sources,
-    began: u64,
-) -> Target<'a> {
-    let index = |name: &str| points.iter().position(|point| point.name == name);
-    let mut effects: Vec<Effect> = Vec::new();
-    for one in &target.effects {
-        let Some(point) = index(&one.point) else { continue };
-        let key = |e: &Effect| (e.point, e.metric, e.speedup);
-        if !effects.iter().any(|known| key(known) == (point, one.metric, one.speedup)) {
-            let (low, high) = (one.ci_low, one.ci_high);
-            effects.push(Effect {
-                point,
-                metric: one.metric,
-                speedup: one.speedup,
-                pct: one.effect_pct,
-                low,
-                high,
-                n: one.n,
-            });
-        }
+fn point_label(points: &[PointSummary], point: &PointSummary) -> String {
+    let kind = match point.kind {
+        PointKind::Progress => "progress",
+        PointKind::Latency => "latency",
+    };
+    if points.iter().filter(|other| other.name == point.name).count() < 2 {
+        return point.name.clone();
     }
-    let mut impacts: Vec<Impact> = Vec::new();
-    for one in &target.impacts {
-        let Some(point) = index(&one.point) else { continue };
-        if !impacts.iter().any(|known| (known.point, known.metric) == (point, one.metric)) {
-            impacts.push(Impact {
-                point,
-                metric: one.metric,
-                slope: one.slope,
-                low: one.ci_low,
-                high: one.ci_high,
-            });
-        }
+    match place(&point.name, point.file.as_deref(), point.line) {
+        Some(place) => format!("{} ({kind}, {place})", point.name),
+        None => format!("{} ({kind})", point.name),
     }
+}
+
+fn target<'a>(target: &'a TargetSummary, sources: &mut Sources, began: u64) -> Target<'a> {
+    let effects = target.effects.iter().map(|one| Effect {
+        point: one.point_index,
+        metric: one.metric,
+        speedup: one.speedup,
+        pct: one.effect_pct,
+        low: one.ci_low,
+        high: one.ci_high,
+        n: one.n,
+    });
+    let impacts = target.impacts.iter().map(|one| Impact {
+        point: one.point_index,
+        metric: one.metric,
+        slope: one.slope,
+        low: one.ci_low,
+        high: one.ci_high,
+    });
     let at = target.file.as_deref().zip(target.line);
     Target {
         kind: target.kind,
@@ -165,18 +173,14 @@ fn target<'a>(
         share: target.share,
         wall_share: target.wall_share,
         verdict: target.verdict,
-        effects,
-        impacts,
+        effects: effects.collect(),
+        impacts: impacts.collect(),
         source: at.and_then(|(file, line)| sources.snippet(file, line, began)),
     }
 }
 
 /// The experiments of all runs, and their baselines.
-fn experiments<'a>(
-    runs: &'a [Run],
-    analysis: &Analysis,
-    points: &[&PointSummary],
-) -> Vec<Experiment<'a>> {
+fn experiments<'a>(runs: &'a [Run], analysis: &Analysis) -> Vec<Experiment<'a>> {
     let mut all: Vec<Experiment<'a>> = Vec::new();
     for (i, run) in runs.iter().enumerate() {
         let first = all.len();
@@ -186,7 +190,7 @@ fn experiments<'a>(
             .enumerate()
             .map(|(i, one)| (ptr::from_ref(one), first + i))
             .collect();
-        all.extend(run.experiments.iter().map(|one| experiment(i, run, one, analysis, points)));
+        all.extend(run.experiments.iter().map(|one| experiment(i, run, one, analysis)));
         for Comparison { experiment, baselines } in estimate::comparisons(run) {
             let indices = baselines.into_iter().map(|one| index_of[&ptr::from_ref(one)]);
             all[index_of[&ptr::from_ref(experiment)]].baselines = indices.collect();
@@ -200,10 +204,9 @@ fn experiment<'a>(
     run: &Run,
     record: &'a ExperimentRecord,
     analysis: &Analysis,
-    points: &[&PointSummary],
 ) -> Experiment<'a> {
     let target = run.targets.iter().find(|target| Some(target.id) == record.target);
-    let values = |point: &&PointSummary| {
+    let values = |point: &PointSummary| {
         let id = run.points.iter().find(|one| point.is(one)).map(|one| one.id);
         Metric::ALL.map(|metric| {
             // Latencies are in ns.
@@ -214,13 +217,18 @@ fn experiment<'a>(
     Experiment {
         run: index,
         seq: record.seq,
+        what: match target {
+            Some(target) if target.kind == TargetKind::Probe => What::Probe,
+            _ if record.target.is_some() => What::Target,
+            _ => What::Baseline,
+        },
         target: target.and_then(|one| analysis.targets.iter().position(|target| target.is(one))),
         speedup: record.speedup,
         start_ms: record.start_ns / 1_000_000,
         real_ms: record.real_ns / 1_000_000,
         delay_ms: short(record.delay_ns as f64 / 1e6),
         spoiled: record.spoiled.as_deref(),
-        values: points.iter().map(values).collect(),
+        values: analysis.points.iter().map(values).collect(),
         baselines: Vec::new(),
     }
 }

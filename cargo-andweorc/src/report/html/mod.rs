@@ -25,6 +25,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/chart.js"),
     include_str!("page/ranking.js"),
     include_str!("page/experiments.js"),
+    include_str!("page/waits.js"),
     include_str!("page/app.js"),
 );
 

@@ -1,10 +1,10 @@
 // The page: head, controls, and what follows from them.
 
 function head() {
-  const baselines = data.experiments.filter((one) => one.speedup === 0).length;
+  const held = (what) => data.experiments.filter((one) => one.what === what).length;
   const spoiled = data.experiments.filter((one) => one.spoiled !== null).length;
   const facts = [
-    data.experiments.length - baselines + " experiments and " + baselines + " baselines in " + duration(data.real_ms),
+    held("target") + " experiments and " + held("baseline") + " baselines in " + duration(data.real_ms),
     spoiled ? spoiled + " left out, spoiled by other work" : null,
     data.runs > 1 ? data.runs + " runs" : null,
     data.host + ", " + data.cores + " cores",
@@ -13,7 +13,7 @@ function head() {
   return el("header", { class: "top" }, el("p", { class: "mark" }, "andweorc"), el("h1", {}, data.program), el("p", { class: "hint" }, facts.filter(Boolean).join(" \u00b7 ")));
 }
 
-/** The answer in one sentence. */
+/** The answer in one sentence; where it would mean nothing, a warning takes its place. */
 function lead() {
   const best = data.targets[0];
   const point = el("code", {}, data.points[0].name);
@@ -53,7 +53,7 @@ function controls() {
     el(
       "select",
       { id: "point", onchange: (event) => choosePoint(Number(event.target.value)) },
-      data.points.map((p, i) => el("option", { value: i, selected: i === state.point }, p.name)),
+      data.points.map((p, i) => el("option", { value: i, selected: i === state.point }, p.label)),
     ),
   );
   const search = el("input", {
@@ -125,7 +125,8 @@ function start() {
     return;
   }
   const asked = readState();
-  page.append(head(), el("main", {}, lead(), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), notes), foot);
+  const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
+  page.append(head(), el("main", {}, warning ?? lead(), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), waits(), notes), foot);
   show();
   if (asked !== null) visit(Number(asked));
   document.addEventListener("keydown", onKey);

@@ -3,6 +3,8 @@
 /** Rows made at once: a long run has thousands. */
 const ROWS = 400;
 
+const PROBE = "The program was delayed as a whole, to see whether the load waits for it.";
+
 function experiments(shown, open) {
   const targets = new Set(shown.map((one) => one.index));
   const all = data.experiments.filter((one) => (one.target === null ? !state.query : targets.has(one.target)));
@@ -18,7 +20,7 @@ function experiments(shown, open) {
   const head = ["#", "at", "target", "faster by", "length", "delay", METRICS[state.metric].toLowerCase(), "effect", ""];
   const table = el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Experiments" }, el("table", { class: "experiments" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), body));
   add();
-  return el("details", { id: "experiments", open }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length), table, more);
+  return el("details", { id: "experiments", open }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length + ", baselines" + (data.experiments.some((one) => one.what === "probe") ? " and probes" : "") + " included"), table, more);
 }
 
 function experimentRow(one) {
@@ -27,11 +29,11 @@ function experimentRow(one) {
   const number = (data.runs > 1 ? one.run + 1 + "/" : "") + one.seq;
   return el(
     "tr",
-    { class: one.spoiled !== null ? "spoiled" : target ? null : "baseline" },
+    { class: one.spoiled !== null ? "spoiled" : one.what === "target" ? null : "baseline" },
     el("td", {}, number),
     el("td", {}, fixed(one.start_ms / 1000, 1) + " s"),
-    el("td", {}, target ? label(target) : one.speedup > 0 ? "unknown" : "baseline"),
-    el("td", {}, target ? percent(one.speedup) : ""),
+    el("td", { title: one.what === "probe" ? PROBE : null }, target ? label(target) : one.what === "target" ? "unknown" : one.what),
+    el("td", {}, one.speedup > 0 ? percent(one.speedup) : ""),
     el("td", {}, duration(one.real_ms)),
     el("td", {}, one.delay_ms ? duration(one.delay_ms) : ""),
     el("td", {}, quantity(state.metric, one.values[state.point][METRIC_INDEX[state.metric]])),

@@ -20,7 +20,7 @@ const state = { point: 0, metric: "throughput", speedup: speedups[speedups.lengt
 /** Reads the state from the fragment of the address, so that a view can be linked to. Returns the target it names, if any. */
 function readState() {
   const asked = new URLSearchParams(location.hash.slice(1));
-  const point = data.points.findIndex((p) => p.name === asked.get("point"));
+  const point = data.points.findIndex((p) => p.label === asked.get("point"));
   state.point = Math.max(point, 0);
   state.metric = metrics().includes(asked.get("metric")) ? asked.get("metric") : "throughput";
   const speedup = Number(asked.get("speedup")) / 100;
@@ -32,7 +32,7 @@ function readState() {
 /** The address of the present view, or of a target in it. */
 function address(target) {
   const say = new URLSearchParams();
-  if (state.point > 0) say.set("point", data.points[state.point].name);
+  if (state.point > 0) say.set("point", data.points[state.point].label);
   if (state.metric !== "throughput") say.set("metric", state.metric);
   if (state.speedup !== speedups[speedups.length - 1]) say.set("speedup", String(state.speedup * 100));
   if (state.query) say.set("q", state.query);

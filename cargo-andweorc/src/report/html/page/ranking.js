@@ -6,7 +6,7 @@ function ranking(shown) {
   const x = (v) => ((Math.min(Math.max(v, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0])) * 100 + "%";
   // Labels at the ends stay inside.
   const anchor = (at) => (parseFloat(at) < 10 ? "start" : parseFloat(at) > 90 ? "end" : "middle");
-  const point = data.points[state.point].name;
+  const point = data.points[state.point].label;
   const head = el(
     "div",
     { class: "row head", "aria-hidden": "true" },
@@ -113,7 +113,7 @@ function facts(target) {
   const impact = impactOf(target);
   const all = [
     target.share === null ? null : percent(target.share) + " of CPU",
-    target.wall_share === null ? null : percent(target.wall_share) + " of wall time",
+    target.wall_share === null ? null : target.kind === "wait" ? fixed(target.wall_share, 1) + " waits at a time" : percent(target.wall_share) + " of wall time",
     impact ? "impact " + change(impact.slope) + " " + interval(impact.low, impact.high) : null,
     isRanking() && target.verdict === "inconclusive" && target.more_seconds ? "about " + roughly(Math.max(target.more_seconds, 1)) + " more would tell" : null,
   ];

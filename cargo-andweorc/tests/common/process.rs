@@ -1,0 +1,23 @@
+//! Starting the command, and what it writes.
+
+use std::process::{Command, Output};
+
+/// The command, with no settings from the environment of the tests.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-andweorc"));
+    for name in ["ENABLED", "OUT", "DURATION", "TARGETS", "POINTS", "SPEEDUPS", "SLOWDOWN", "ORDER"]
+    {
+        command.env_remove(format!("ANDWEORC_{name}"));
+    }
+    command
+}
+
+/// What a process wrote to stdout.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// What a process wrote to stderr.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
