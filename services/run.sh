@@ -156,6 +156,6 @@ export DIAL_PACE
 for service in "${services[@]}"; do
     predict "$service"
     truth "$service"
-    [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$work/$service".* "$KEEP"; }
+    [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$work/$service".{json,jsonl,report,truth} "$KEEP"; }
 done
 for service in "${services[@]}"; do echo "$service $(dialed "$service")"; done | "$here/table.py" "$work"

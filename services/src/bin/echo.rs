@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use tokio::sync::Mutex;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
-use tracing::{info_span, instrument};
+use tracing::{Level, info_span, instrument};
 use tracing_subscriber::prelude::*;
 
 mod pb {
@@ -47,7 +47,8 @@ impl Echo for Log {
 
 #[andweorc::main] // (1) in the place of #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    tracing_subscriber::registry().with(andweorc::layer()).init(); // (2) spans are points and targets
+    // (2) spans are points and targets; those of h2, which traces each frame, are left out
+    tracing_subscriber::registry().with(andweorc::layer().with_max_level(Level::INFO)).init();
     let port = std::env::args().nth(1).ok_or("usage: echo PORT")?.parse()?;
     let service = EchoServer::new(Log::default());
     Server::builder()
