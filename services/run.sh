@@ -12,6 +12,7 @@
 #   PROFILE_SECONDS   how long each is profiled (default 60)
 #   ROUNDS            how many times the three versions take turns (default 4)
 #   TURN_SECONDS      how long each turn is measured (default 4)
+#   KEEP              a directory for the profiles, reports and rates (default: they are deleted)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -28,6 +28,10 @@ def truth(path):
     return changes, statistics.mean(rates[0] for rates in rounds.values())
 
 
+def interval(of):
+    return "" if of["ci_low"] is None else f" [{of['ci_low']:+.1f}, {of['ci_high']:+.1f}]"
+
+
 first_right, worst, names = 0, 0.0, []
 for line in sys.stdin:
     service, span = line.split()
@@ -53,13 +57,12 @@ for line in sys.stdin:
             continue
         error = effect["effect_pct"] - true
         worst = max(worst, abs(error))
-        interval = "" if effect["ci_low"] is None else f" [{effect['ci_low']:+.1f}, {effect['ci_high']:+.1f}]"
-        print(f"{text}, predicted {effect['effect_pct']:+6.1f} %{interval}, error {error:+.1f}")
+        print(f"{text}, predicted {effect['effect_pct']:+6.1f} %{interval(effect)}, error {error:+.1f}")
     for target in report["targets"]:
         if target["name"] != span:
             impact = next((i for i in target["impacts"] if i["point"] == point and i["metric"] == "throughput"), None)
             if impact:
-                print(f"  {target['name']}: slope {impact['slope']:+.1f} [{impact['ci_low']}, {impact['ci_high']}], {target['verdict']}")
+                print(f"  {target['name']}: impact {impact['slope']:+.1f} %{interval(impact)}, {target['verdict']}")
 
 print(f"SERVICES services={len(names)} first_right={first_right} worst_error={worst:.1f}")
 sys.exit(first_right < len(names) or worst > LIMIT)
