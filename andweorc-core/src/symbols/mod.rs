@@ -100,6 +100,15 @@ impl Symbols {
         Symbols::of(exe, path, load_bias())
     }
 
+    /// Opens the symbols of a program that does not run: addresses are those of its file.
+    ///
+    /// # Errors
+    ///
+    /// When its file can't be read.
+    pub fn of_program(path: &Path) -> Result<Symbols, SymbolError> {
+        Symbols::of(path, path.to_owned(), 0)
+    }
+
     /// Those of the program in the file `exe`, which is called `path`.
     fn of(exe: &Path, path: PathBuf, bias: u64) -> Result<Symbols, SymbolError> {
         let program =

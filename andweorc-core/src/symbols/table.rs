@@ -42,6 +42,7 @@ impl Table {
 
     /// The mangled name of the function at an address.
     pub(super) fn name(&self, probe: u64) -> Option<&'static str> {
+        self.image.filter(|image| image.is_unchanged())?;
         let after = self.functions.partition_point(|function| function.begin <= probe);
         let function = self.functions[..after].last()?;
         // Functions of assembly have no length.
