@@ -65,6 +65,9 @@ impl FromStr for Scope {
             let error = |why| ScopeError { number: i + 1, entry: written.to_owned(), why };
             list.push(Entry::new(entry).map_err(error)?);
         }
+        if scope.includes.is_empty() && scope.excludes.is_empty() {
+            scope.text.clear();
+        }
         Ok(scope)
     }
 }
@@ -152,7 +155,7 @@ fn is_own(file: &str, function: &str, home: Option<&str>) -> bool {
     const ANDWEORC: [&str; 4] =
         ["andweorc_core", "andweorc_tokio", "andweorc_tracing", "andweorc_macros"];
     let package = name::crate_of(function);
-    if package.is_some_and(|it| it == "andweorc" || ANDWEORC.contains(&it)) {
+    if package.is_some_and(|it| name::is_std(it) || it == "andweorc" || ANDWEORC.contains(&it)) {
         return false;
     }
     if file.is_empty() {
@@ -289,7 +292,7 @@ mod tests {
     fn errors_say_what_is_wrong_and_where() {
         for (text, parts) in [
             ("shop,re:(", ["entry 2", "`re:(`", "regex"]),
-            ("src/a***", ["entry 1", "`src/a***`", "character 7"]),
+            ("src/a***", ["entry 1", "`src/a***`", "character 8"]),
             ("/src/[a", ["entry 1", "`/src/[a`", "character 6"]),
             ("shop,bank,a b", ["entry 3", "`a b`", "name of a crate"]),
             ("!", ["entry 1", "`!`", "name of a crate"]),

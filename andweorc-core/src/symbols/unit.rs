@@ -126,7 +126,7 @@ impl Unit {
         probe: u64,
         elsewhere: Elsewhere<'_>,
     ) -> gimli::Result<Vec<RawFrame>> {
-        let (mut file, mut line) = self.line(dwarf, probe)?;
+        let (mut file, mut line, exact) = self.line(dwarf, probe)?;
         let after = self.functions.partition_point(|function| function.begin <= probe);
         let Some(function) = self.functions[..after].last().filter(|it| probe < it.end) else {
             return Ok(if file.is_some() {
@@ -137,6 +137,10 @@ impl Unit {
         };
         let body = self.body(dwarf);
         let (name, inlined) = calls_at(body, function.at, probe, elsewhere)?;
+        if !exact && !inlined.is_empty() {
+            // The line before it may be that of another function, inlined or not.
+            (file, line) = (None, None);
+        }
         let mut frames = Vec::with_capacity(inlined.len() + 1);
         for call in inlined.into_iter().rev() {
             frames.push(RawFrame { name: call.name, file, line });
@@ -147,28 +151,29 @@ impl Unit {
         Ok(frames)
     }
 
-    /// File and line of an address. Of code that has no line of its own, the line before it.
+    /// File and line of an address, and whether they are its own: of code that has no line they are those of the code before it.
     fn line(
         &self,
         dwarf: &Dwarf<Slice>,
         probe: u64,
-    ) -> gimli::Result<(Option<String>, Option<u32>)> {
-        let Some(lines) = &self.lines else { return Ok((None, None)) };
+    ) -> gimli::Result<(Option<String>, Option<u32>, bool)> {
+        let Some(lines) = &self.lines else { return Ok((None, None, true)) };
         let after = lines.sequences.partition_point(|sequence| sequence.start <= probe);
         let sequence = lines.sequences[..after].last().filter(|it| probe < it.end);
-        let Some(sequence) = sequence else { return Ok((None, None)) };
+        let Some(sequence) = sequence else { return Ok((None, None, true)) };
         let mut rows = lines.program.resume_from(sequence);
-        let mut found = None;
+        let (mut found, mut exact) = (None, false);
         while let Some((_, row)) = rows.next_row()? {
             if row.address() > probe {
                 break;
             }
+            exact = row.line().is_some();
             if let Some(line) = row.line() {
                 found = Some((row.file_index(), line.get()));
             }
         }
         let file = found.and_then(|(file, _)| self.file(dwarf, file));
-        Ok((file, found.and_then(|(_, line)| u32::try_from(line).ok())))
+        Ok((file, found.and_then(|(_, line)| u32::try_from(line).ok()), exact))
     }
 
     /// The path of a file of the line program.
