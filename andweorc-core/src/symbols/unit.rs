@@ -196,7 +196,8 @@ impl Unit {
 
     /// The folder of the unit's first file, and its crate, as rustc names units: `src/main.rs/@/shop.1a2b-cgu.0`.
     pub(super) fn root(&self) -> Option<(String, String)> {
-        let name = self.skeleton.name?.to_string_lossy().into_owned();
+        let split = self.split.as_ref().and_then(|(_, unit)| unit.name);
+        let name = split.or(self.skeleton.name)?.to_string_lossy().into_owned();
         let (file, unit) = name.split_once("/@/")?;
         let mut path =
             self.skeleton.comp_dir.map_or(String::new(), |dir| dir.to_string_lossy().into_owned());
