@@ -37,14 +37,16 @@ pub fn start_profiling() -> Result<(), PerfError> {
 }
 
 /// Holds experiments on the hottest lines of all threads that [started profiling](start_profiling), and prints the ranking to stderr.
-/// Blocks meanwhile. See [`runner`](crate::runner) for more than the defaults.
+/// Blocks meanwhile. `ANDWEORC_SCOPE` says which lines can be targets. See [`runner`](crate::runner) for more than the defaults.
 ///
 /// # Errors
 ///
 /// As [`Runner::run`].
 #[allow(clippy::print_stderr, reason = "the ranking is what the caller asked for")]
 pub fn run_experiments(progress_point_name: &str) -> Result<ProfilingResults, RunError> {
-    let results = Runner::new().run(progress_point_name)?;
+    // `init` has refused settings that can't be read.
+    let scope = Settings::from_env().map(|settings| settings.scope).unwrap_or_default();
+    let results = Runner::new().with_scope(scope).run(progress_point_name)?;
     eprint!("What would raise the throughput of {progress_point_name}:\n{results}");
     Ok(results)
 }

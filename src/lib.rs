@@ -37,6 +37,7 @@
 //! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans |
 //! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
+//! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |
 //!
 //! The same in code: [`Settings`] and [`Session`].
 
@@ -50,6 +51,7 @@ pub use andweorc_core::runner;
 pub use andweorc_core::sampler::PerfError;
 pub use andweorc_core::session::{Outcome, Session, StartError};
 pub use andweorc_core::settings::{SettingError, Settings};
+pub use andweorc_core::symbols::{Scope, ScopeError};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};

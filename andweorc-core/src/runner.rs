@@ -13,7 +13,7 @@ use crate::point::points;
 use crate::profile::ExperimentRecord;
 use crate::sampler::{Sampling, line_target};
 use crate::stats::{Regression, mean};
-use crate::symbols::{Place, SymbolError, Symbols};
+use crate::symbols::{Place, Scope, SymbolError, Symbols};
 use crate::target::Target;
 use crate::time::Speedup;
 use std::fmt;
@@ -63,6 +63,7 @@ impl Default for RunnerConfig {
 #[derive(Clone, Debug, Default)]
 pub struct Runner {
     config: RunnerConfig,
+    scope: Scope,
 }
 
 impl Runner {
@@ -73,7 +74,13 @@ impl Runner {
 
     /// With this configuration.
     pub fn with_config(config: RunnerConfig) -> Runner {
-        Runner { config }
+        Runner { config, scope: Scope::default() }
+    }
+
+    /// With lines of this scope only; by default those of the workspace's own crates.
+    pub fn with_scope(mut self, scope: Scope) -> Runner {
+        self.scope = scope;
+        self
     }
 
     /// Finds the hottest lines and holds [rounds](RunnerConfig) on each. Blocks meanwhile; call it beside the program's own threads.
@@ -84,6 +91,8 @@ impl Runner {
     pub fn run(&self, progress_point_name: &str) -> Result<ProfilingResults, RunError> {
         let mut experimenter = Experimenter::new().ok_or(RunError::AlreadyRunning)?;
         let symbols = Symbols::of_this_program().map_err(RunError::Symbols)?;
+        symbols.lines().map_err(RunError::Symbols)?;
+        let symbols = symbols.with_scope(self.scope.clone());
         let sampling = Sampling::start(symbols);
         std::thread::sleep(DISCOVERY);
         let found = sampling.take();

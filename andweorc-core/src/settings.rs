@@ -1,6 +1,7 @@
 //! The settings of a run: from the environment, or set in code.
 
 use crate::experiment::MAX_SLOWDOWN;
+use crate::symbols::{Scope, ScopeError};
 use crate::time::Speedup;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub struct Settings {
     pub max_slowdown: f64,
     /// Which order of experiments: any number. Runs of a short program that are joined need different ones, or each begins with the same few.
     pub order: u64,
+    /// Which functions and lines can be targets; the workspace's own when nothing is said.
+    pub scope: Scope,
 }
 
 impl Default for Settings {
@@ -38,6 +41,7 @@ impl Default for Settings {
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
             max_slowdown: MAX_SLOWDOWN,
             order: 0,
+            scope: Scope::default(),
         }
     }
 }
@@ -51,7 +55,9 @@ const POINTS: &str = "ANDWEORC_POINTS";
 const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
 const SLOWDOWN: &str = "ANDWEORC_MAX_SLOWDOWN";
 const ORDER: &str = "ANDWEORC_ORDER";
-const KNOWN: [&str; 8] = [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, ORDER];
+const SCOPE: &str = "ANDWEORC_SCOPE";
+const KNOWN: [&str; 9] =
+    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, ORDER, SCOPE];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -98,6 +104,9 @@ impl Settings {
                 SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
                 SLOWDOWN => settings.max_slowdown = slowdown(&text(SLOWDOWN, value)?)?,
                 ORDER => settings.order = order(&text(ORDER, value)?)?,
+                SCOPE => {
+                    settings.scope = text(SCOPE, value)?.parse().map_err(SettingError::Scope)?
+                }
                 unknown => return Err(SettingError::Unknown(unknown.to_owned())),
             }
         }
@@ -110,6 +119,8 @@ impl Settings {
 pub enum SettingError {
     /// No setting has this name.
     Unknown(String),
+    /// An entry of the scope can't be used.
+    Scope(ScopeError),
     /// The value of a setting is not of its form.
     Malformed {
         /// The variable.
@@ -132,6 +143,7 @@ impl fmt::Display for SettingError {
                 }
                 write!(f, "; the settings are {}", KNOWN.join(", "))
             }
+            SettingError::Scope(error) => write!(f, "{SCOPE}: {error}"),
             SettingError::Malformed { name, value, expected } => {
                 write!(f, "{name} is `{value}`, which is not {expected}")
             }
@@ -139,7 +151,14 @@ impl fmt::Display for SettingError {
     }
 }
 
-impl error::Error for SettingError {}
+impl error::Error for SettingError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            SettingError::Scope(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 fn malformed(name: &'static str, value: &str, expected: &'static str) -> SettingError {
     SettingError::Malformed { name, value: value.to_owned(), expected }
@@ -224,6 +243,7 @@ mod tests {
             (SPEEDUPS, "0.1, 1"),
             (SLOWDOWN, "1.5"),
             (ORDER, "3"),
+            (SCOPE, "shop, !src/gen"),
         ])
         .unwrap();
         assert_eq!(settings.out.unwrap(), PathBuf::from("/tmp/x.jsonl"));
@@ -233,6 +253,7 @@ mod tests {
         assert_eq!(settings.max_slowdown, 1.5);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
         assert_eq!(settings.order, 3);
+        assert_eq!(settings.scope.to_string(), "shop, !src/gen");
         assert_eq!(parse(&[]).unwrap(), Settings::default());
     }
 
@@ -252,6 +273,7 @@ mod tests {
             (SLOWDOWN, "2x"),
             (ENABLED, "maybe"),
             (ORDER, "-1"),
+            (SCOPE, "re:("),
         ] {
             let message = parse(&[(name, value)]).unwrap_err().to_string();
             assert!(message.contains(name) && message.contains(&format!("`{value}`")), "{message}");

@@ -7,6 +7,7 @@ use crate::drive::DriveOptions;
 use crate::generate::{CompletionsOptions, ManOptions};
 use crate::list::ListOptions;
 use crate::merge::MergeOptions;
+use andweorc_core::symbols::{Scope, ScopeError};
 use andweorc_core::time::Speedup;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -131,13 +132,14 @@ Examples:
   cargo andweorc run -p shop --bin server --duration 20s -- --port 8080
   cargo andweorc run --load 'wrk -c 16 -d 60s http://127.0.0.1:8080/' --ready-port 8080
   cargo andweorc run --example pipeline --targets parse,store --speedups 0.25,0.5,0.75
+  cargo andweorc run --scope 'shop,!src/generated' --targets function:shop::stock::update
   cargo andweorc run --save-baseline main
   cargo andweorc run --compare origin/main --runs 4 --duration 15s --load 'sh load.sh'
 
 The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
 Ctrl-C ends it sooner, and the report is printed. Options that are not given come from the environment
-(ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS, ANDWEORC_SPEEDUPS), or are the
-defaults. The exit code is that of a program that ends by itself, 0 when it was stopped, and 2 when it
+(ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS, ANDWEORC_SPEEDUPS,
+ANDWEORC_SCOPE), or are the defaults. The exit code is that of a program that ends by itself, 0 when it was stopped, and 2 when it
 could not be built, was never ready, wrote no profile, or the load failed.")]
 pub(crate) struct RunOptions {
     /// The binary to run
@@ -176,6 +178,10 @@ pub(crate) struct RunOptions {
     /// Speedups to test, fractions above 0 and up to 1 [default: 0.25,0.5]
     #[arg(long, value_name = "FRACTIONS", value_parser = speedups)]
     pub(crate) speedups: Option<String>,
+    /// Which lines and functions can be targets: crates, globs of paths and `re:` regexes, separated by commas; a `!` before one leaves it
+    /// out [default: the workspace's own crates]
+    #[arg(long, value_name = "SCOPE", value_parser = scope)]
+    pub(crate) scope: Option<String>,
     /// Where the profile goes [default: andweorc/PROGRAM.jsonl in the target folder]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
@@ -204,6 +210,10 @@ fn duration(value: &str) -> Result<String, &'static str> {
         Ok(time) if !time.is_zero() => Ok(value.to_owned()),
         _ => Err("not a time above zero with its unit, such as `20s` or `1m30s`"),
     }
+}
+
+fn scope(value: &str) -> Result<String, ScopeError> {
+    value.parse::<Scope>().map(|_| value.to_owned())
 }
 
 fn baseline(value: &str) -> Result<String, &'static str> {
@@ -247,6 +257,9 @@ mod tests {
         for bad in ["25", "0", "0.25,x", "NaN", ""] {
             assert!(speedups(bad).is_err(), "{bad}");
         }
+        assert_eq!(scope("shop,!src/gen").as_deref(), Ok("shop,!src/gen"));
+        let error = scope("shop,re:(").unwrap_err().to_string();
+        assert!(error.contains("entry 2 of the scope is `re:(`"), "{error}");
     }
 
     #[test]

@@ -114,6 +114,7 @@ fn settings(options: &RunOptions) -> impl Iterator<Item = (&'static str, &str)> 
         ("ANDWEORC_TARGETS", &options.targets),
         ("ANDWEORC_POINTS", &options.points),
         ("ANDWEORC_SPEEDUPS", &options.speedups),
+        ("ANDWEORC_SCOPE", &options.scope),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value.as_deref()?)))

@@ -204,7 +204,7 @@ fn outside_a_project_there_is_nothing_to_run() {
 #[test]
 fn malformed_settings_are_refused_before_the_build() {
     let project = project(&["shop"]);
-    for option in [["--duration", "20"], ["--speedups", "25"]] {
+    for option in [["--duration", "20"], ["--speedups", "25"], ["--scope", "a b"]] {
         let output = run(project.path(), &option);
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("such as"), "{}", stderr(&output));

@@ -118,10 +118,14 @@ impl Times {
 /// Whether a user means `target` by `wanted`.
 fn is_named(target: &Target, wanted: &str) -> bool {
     let kind = target.kind();
-    (kind != TargetKind::Wait && target.name() == wanted)
-        || wanted
-            .split_once(':')
-            .is_some_and(|(word, name)| word == kind.to_string() && name == target.name())
+    // Of the path of a line the end is enough.
+    let is_end = |name: &str| {
+        let rest = target.name().strip_suffix(name);
+        kind == TargetKind::Line && rest.is_some_and(|rest| rest.ends_with('/'))
+    };
+    let is = |name: &str| target.name() == name || is_end(name);
+    (kind != TargetKind::Wait && is(wanted))
+        || wanted.split_once(':').is_some_and(|(word, name)| word == kind.to_string() && is(name))
 }
 
 /// Of `all`, those with a wanted name, in the order of the names; all when none is wanted. Second, the names that none has.
@@ -210,6 +214,21 @@ mod tests {
         assert_eq!(meant("span:choose: pay"), [true, false, false]);
         assert_eq!(meant("wait:choose: pay"), [false, false, true]);
         assert_eq!(meant("wait:choose"), [false, false, false]);
+    }
+
+    #[test]
+    fn functions_have_paths_and_of_a_lines_path_the_end_is_enough() {
+        use crate::target::target;
+        let function = target(TargetKind::Function, "choose::stock::update", None, None);
+        assert!(is_named(function, "choose::stock::update"));
+        assert!(is_named(function, "function:choose::stock::update"));
+        assert!(!is_named(function, "stock::update") && !is_named(function, "span:choose"));
+        let file = "/choose/src/stock.rs";
+        let line = target(TargetKind::Line, &format!("{file}:42"), Some(file), Some(42));
+        for name in ["/choose/src/stock.rs:42", "src/stock.rs:42", "stock.rs:42"] {
+            assert!(is_named(line, name) && is_named(line, &format!("line:{name}")), "{name}");
+        }
+        assert!(!is_named(line, "tock.rs:42") && !is_named(line, "src/stock.rs:4"));
     }
 
     #[test]

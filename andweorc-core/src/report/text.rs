@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use crate::estimate::analyse;
     use crate::estimate::tests::{measured, push, run};
-    use crate::profile::{NoteRecord, Record};
+    use crate::profile::{NoteRecord, Record, TargetKind};
 
     fn report(run: Run) -> String {
         let runs = [run];
@@ -291,6 +291,20 @@ mod tests {
         assert!(!text(std::slice::from_ref(&run), &analysis).contains(warning));
         analysis.load = Some(Load::Open);
         assert!(text(&[run], &analysis).contains(warning));
+    }
+
+    #[test]
+    fn functions_and_lines_are_named_once() {
+        let mut run = measured(3);
+        run.targets[0].kind = TargetKind::Function;
+        run.targets[0].name = "shop::stock::update".into();
+        (run.targets[0].file, run.targets[0].line) = (None, None);
+        run.targets[1].kind = TargetKind::Line;
+        run.targets[1].name = "src/shop.rs:20".into();
+        let report = report(run);
+        assert!(report.contains("  1. function shop::stock::update, 20 % of CPU\n"), "{report}");
+        assert!(report.contains("if shop::stock::update were 25 % faster"), "{report}");
+        assert!(report.contains("- line src/shop.rs:20, 70 % of CPU"), "{report}");
     }
 
     #[test]
