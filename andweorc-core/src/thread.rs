@@ -9,8 +9,10 @@ use crate::defer;
 use crate::fork;
 use crate::ledger::{Account, Ledger, Parked};
 use crate::pause;
+use crate::sampler::share::{self, Credit};
+use crate::sampler::{self, slots};
 use crate::target::Target;
-use crate::time::{Nanos, Real, Virtual};
+use crate::time::{Nanos, Real, Speedup, Virtual};
 use crate::wait::Ended;
 use std::cell::Cell;
 use std::mem;
@@ -91,6 +93,7 @@ pub(crate) fn abandon() {
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.
 pub(crate) fn set_target(target: Option<&Target>) {
+    sampler::aim(target);
     TARGET.store(target.map_or(0, Target::id), Ordering::SeqCst);
 }
 
@@ -142,6 +145,10 @@ struct Thread {
     ended: Cell<Option<Ended>>,
     /// The wait that is the target began in this poll: if the task parks now, it is in it.
     waits: Cell<bool>,
+    /// Id of the innermost target that was entered and not left; 0 for none.
+    context: Cell<u32>,
+    /// The experiment on a sampled target in which the share of the context was last credited, and the CPU time then.
+    shared: Cell<(u32, Nanos)>,
 }
 
 /// Closes the account when the thread ends.
@@ -153,6 +160,7 @@ impl Drop for Close {
             if let Some(since) = thread.parked.take() {
                 defer::worker_unparked(since, clock::now());
             }
+            slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
             }
@@ -176,6 +184,8 @@ thread_local! {
             tid: Cell::new(0),
             ended: Cell::new(None),
             waits: Cell::new(false),
+            context: Cell::new(0),
+            shared: Cell::new((0, Nanos::ZERO)),
         }
     };
     static CLOSE: Close = const { Close };
@@ -190,6 +200,8 @@ impl Thread {
             self.tid.set(nix::unistd::gettid().as_raw());
             if self.account.get().is_none() {
                 WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
+            } else {
+                slots::opened(self.tid.get());
             }
         }
         self.account.get()
@@ -202,10 +214,41 @@ impl Thread {
         }
     }
 
+    /// Credits the thread with the share of its time since the last call that the context has of a sampled target.
+    fn share(&self) {
+        let aim = share::aim();
+        if aim == 0 {
+            return;
+        }
+        if let (Credit::Share(share @ 1..), Some(account)) =
+            (share::credit(self.context.get()), self.account.get())
+        {
+            let cpu = clock::thread_cpu();
+            let (before, since) = self.shared.replace((aim, cpu));
+            if before == aim {
+                LEDGER.credit(account, Speedup::from_ppm(share).of(cpu - since));
+            }
+        } else {
+            // What follows counts from the next call on.
+            self.shared.set((0, Nanos::ZERO));
+        }
+    }
+
+    /// The thread goes on in another context. Returns the one before.
+    fn go_on_in(&self, context: u32) -> u32 {
+        self.share();
+        let before = self.context.replace(context);
+        // Anew: the time that it has taken up to now is not of this context.
+        self.shared.set((0, Nanos::ZERO));
+        self.share();
+        before
+    }
+
     fn pay(&self) {
         if self.depth.get() > 0 {
             return;
         }
+        self.share();
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return };
         for _ in 0..ROUNDS {
@@ -217,6 +260,9 @@ impl Thread {
             now = pause::until(begun + debt);
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
         }
+        // What a pause spins is nobody's time.
+        self.shared.set((0, Nanos::ZERO));
+        self.share();
     }
 
     fn enter(&self, now: Real) {
@@ -267,6 +313,29 @@ pub(crate) fn pay_in_signal_handler() {
     });
 }
 
+/// A sample of the calling thread, from the signal handler that interrupted it anywhere: credits it, and returns its context, or `None` when it
+/// was interrupted in andweorc itself (a pause, say). `inside` says whether it was inside the target, where that is known, and `ran` what the
+/// sample stands for.
+///
+/// Async-signal-safe: as [`pay_in_signal_handler`].
+pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Option<u32> {
+    THREAD.with(|thread| {
+        if thread.writing.replace(true) {
+            return None;
+        }
+        let context = thread.context.get();
+        if let (Some(account), true) = (thread.account.get(), share::aim() != 0) {
+            match share::credit(context) {
+                Credit::Samples if inside() == Some(true) => LEDGER.credit(account, ran),
+                Credit::Samples => {}
+                Credit::Share(_) => thread.share(),
+            }
+        }
+        thread.writing.set(false);
+        Some(context)
+    })
+}
+
 /// Makes the calling thread an entity until it ends: a plain thread, whose wakes carry its virtual time.
 /// Returns its account, if one was free.
 pub fn register() -> Option<&'static Account> {
@@ -288,6 +357,7 @@ pub fn entity_at(now: Real) -> Option<Virtual> {
     with(|thread| match thread.role.get() {
         Role::Outside => None,
         Role::Entity | Role::Completed => {
+            thread.share();
             thread.account(now).map(|account| LEDGER.virtual_of(account, now))
         }
     })
@@ -312,7 +382,8 @@ pub fn enter(target: &Target, now: Real) -> Entered {
         if credited {
             thread.enter(now);
         }
-        Entered { credited, at: now, inner: thread.inner.replace(Nanos::ZERO) }
+        let context = thread.go_on_in(target.id());
+        Entered { credited, at: now, inner: thread.inner.replace(Nanos::ZERO), context }
     })
 }
 
@@ -322,6 +393,7 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
         if entered.credited {
             thread.exit(now);
         }
+        thread.go_on_in(entered.context);
         let busy = now - entered.at;
         let own = busy - thread.inner.replace(entered.inner + busy);
         Stay { busy, own }
@@ -339,6 +411,7 @@ pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
     let own = alone - above.inner;
     // The time that both cover is in the busy time of `above` when that is left.
     above.inner = entered.inner + alone;
+    above.context = entered.context;
     Stay { busy: now - entered.at, own }
 }
 
@@ -349,6 +422,8 @@ pub struct Entered {
     at: Real,
     /// Time spent so far in targets inside the one around this.
     inner: Nanos,
+    /// Id of the target around this; 0 for none.
+    context: u32,
 }
 
 impl Entered {

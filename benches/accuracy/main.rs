@@ -52,7 +52,9 @@ fn start() -> Result<ExitCode, Box<dyn Error>> {
             let report = measure::run(program, &turns)?;
             println!("{}", serde_json::to_string(&report)?);
         }
-        Mode::List => programs::all().for_each(|program| println!("{}", table::listed(program))),
+        Mode::List => programs::timed()
+            .chain(programs::sampled())
+            .for_each(|program| println!("{}", table::listed(program))),
         Mode::Bench(options) => return run::all(&options),
     }
     Ok(ExitCode::SUCCESS)
