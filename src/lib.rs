@@ -53,6 +53,8 @@ pub use andweorc_core::settings::{SettingError, Settings};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
+#[cfg(feature = "threads")]
+use andweorc_threads as _;
 #[cfg(feature = "hyper")]
 pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]

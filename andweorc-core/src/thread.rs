@@ -147,6 +147,8 @@ struct Thread {
     waits: Cell<bool>,
     /// Id of the innermost target that was entered and not left; 0 for none.
     context: Cell<u32>,
+    /// It has said that it is blocked by another thread.
+    blocked: Cell<bool>,
     /// The experiment on a sampled target in which the share of the context was last credited, and the CPU time then.
     shared: Cell<(u32, Nanos)>,
 }
@@ -185,6 +187,7 @@ thread_local! {
             ended: Cell::new(None),
             waits: Cell::new(false),
             context: Cell::new(0),
+            blocked: Cell::new(false),
             shared: Cell::new((0, Nanos::ZERO)),
         }
     };
@@ -515,12 +518,81 @@ pub fn in_pool() {
     });
 }
 
+/// A wait of the calling thread, in the kernel, for another thread: from a hook of the system call, which may be called from anywhere. Allocates
+/// nothing and takes no lock.
+#[derive(Debug)]
+#[must_use = "a wait that begins also ends"]
+pub struct Blocking {
+    since: Real,
+    /// It is inside the target, which it leaves meanwhile.
+    inside: bool,
+}
+
+impl Blocking {
+    /// The wait begins. `None` where it does not matter: the thread is no entity, it is in andweorc itself, or it has said before that it
+    /// is [`blocked`].
+    pub fn begin() -> Option<Blocking> {
+        THREAD.with(|thread| {
+            if thread.role.get() != Role::Entity || thread.writing.get() || thread.blocked.get() {
+                return None;
+            }
+            let since = clock::now();
+            let inside = thread.depth.get() > 0;
+            if inside && let Some(account) = thread.account.get() {
+                with(|_| LEDGER.exit(account, since, clock::thread_cpu() - thread.cpu.get()));
+            }
+            Some(Blocking { since, inside })
+        })
+    }
+
+    /// Another thread has ended it: what was owed and passed meanwhile is not paid again, and the rest is paid now.
+    pub fn end(self) {
+        let now = clock::now();
+        with(|thread| {
+            if let Some(account) = thread.account(now) {
+                LEDGER.idle(account, now - self.since, now);
+            }
+            thread.pay();
+        });
+        self.end_by_time();
+    }
+
+    /// Time has ended it, as it would have a sleep: the world outside was not sped up.
+    pub fn end_by_time(self) {
+        if !self.inside {
+            return;
+        }
+        with(|thread| {
+            if let Some(account) = thread.account.get() {
+                thread.cpu.set(clock::thread_cpu());
+                LEDGER.enter(account, clock::now());
+            }
+        });
+    }
+}
+
+/// Pays what the calling thread owes before it wakes others, from a hook of the system call. Does nothing where [`Blocking::begin`] does not.
+pub fn pay_before_waking() {
+    let in_andweorc = THREAD.with(|thread| thread.writing.get());
+    if !in_andweorc {
+        pay_before_acting();
+    }
+}
+
 /// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join). What was owed and passed
 /// meanwhile is not paid again.
 pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
-    if !enabled() {
+    /// Says no more that it is blocked, also when `f` panics.
+    struct Said;
+    impl Drop for Said {
+        fn drop(&mut self) {
+            with(|thread| thread.blocked.set(false));
+        }
+    }
+    if !enabled() || with(|thread| thread.blocked.replace(true)) {
         return f();
     }
+    let said = Said;
     let since = clock::now();
     let result = f();
     let now = clock::now();
@@ -529,6 +601,7 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
             LEDGER.idle(account, now - since, now);
         }
     });
+    drop(said);
     result
 }
 

@@ -4,6 +4,7 @@
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
 use andweorc_core::profile::PointKind::{Latency, Progress};
 use andweorc_core::thread::{pay, register};
+use andweorc_threads as _;
 use std::hint::{black_box, spin_loop};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
