@@ -3,6 +3,7 @@
 use addr2line::Loader;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::{error, fmt};
 
 /// A source line, and the function that it is in.
@@ -23,6 +24,28 @@ impl fmt::Display for Place {
     }
 }
 
+/// What a sample is charged to: all of it in scope, inlined frames included.
+///
+/// As targets, a line is `TargetKind::Line` with its place, and a function `TargetKind::Function` with its name alone: one name stands for all
+/// instances of a generic function, its closures and its async body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charged {
+    /// The line of the innermost frame in scope. `None` where the program has no line information for it.
+    pub line: Option<Arc<Place>>,
+    /// The function of that frame: what the sample is charged to exclusively.
+    pub function: Arc<str>,
+    /// All functions in scope on the chain, the innermost first, each once: what the sample is charged to inclusively. The first is
+    /// [`function`](Charged::function).
+    pub functions: Vec<Arc<str>>,
+}
+
+/// A frame in scope.
+#[derive(Clone, Debug)]
+struct Frame {
+    line: Option<Arc<Place>>,
+    function: Arc<str>,
+}
+
 /// The symbols of the running program. Shared libraries are out of scope.
 ///
 /// The debug information is mapped and parsed as it is asked for, on the thread that owns this.
@@ -32,7 +55,7 @@ pub struct Symbols {
     /// Where the program was loaded: what to take off an address to get the one in the file.
     bias: u64,
     /// The frames in scope of each address seen, innermost first.
-    known: HashMap<u64, Vec<Place>>,
+    known: HashMap<u64, Arc<[Frame]>>,
 }
 
 // SAFETY: the loader owns its mapping and its arena and hands out nothing that outlives a call; it is not Sync because it caches
@@ -56,23 +79,47 @@ impl Symbols {
         Ok(Symbols { loader, bias: load_bias(), known: HashMap::new() })
     }
 
-    /// The line that a sample is charged to: of its chain's innermost frame in scope, inlined frames included. Time in std, in
-    /// dependencies and in andweorc is so charged to the caller's line.
+    /// The line that a sample is charged to, as in [`resolve`](Symbols::resolve).
     pub fn charged(&mut self, chain: &[u64]) -> Option<Place> {
-        chain.iter().enumerate().find_map(|(i, &address)| {
-            // All but the innermost are return addresses: the call is the instruction before.
-            let address = if i == 0 { address } else { address.wrapping_sub(1) };
-            self.in_scope(address).first().cloned()
-        })
+        self.resolve(chain)?.line.map(|place| Place::clone(&place))
     }
 
-    fn in_scope(&mut self, address: u64) -> &[Place] {
-        if !self.known.contains_key(&address) {
-            let frames = self.frames(address).into_iter().filter(|place| is_in_scope(&place.file));
-            let frames = frames.collect();
-            self.known.insert(address, frames);
+    /// What a sample is charged to, given the call chain of its thread, the innermost address first. Time in std, in dependencies and in
+    /// andweorc is so charged to the caller. `None` when no frame is in scope.
+    ///
+    /// An address is looked up once; later calls cost a hash a frame.
+    pub fn resolve(&mut self, chain: &[u64]) -> Option<Charged> {
+        let mut charged: Option<Charged> = None;
+        for (i, &address) in chain.iter().enumerate() {
+            // All but the innermost are return addresses: the call is the instruction before.
+            let address = if i == 0 { address } else { address.wrapping_sub(1) };
+            for frame in self.in_scope(address).iter() {
+                let charged = charged.get_or_insert_with(|| Charged {
+                    line: frame.line.clone(),
+                    function: Arc::clone(&frame.function),
+                    functions: Vec::new(),
+                });
+                if !charged.functions.contains(&frame.function) {
+                    charged.functions.push(Arc::clone(&frame.function));
+                }
+            }
         }
-        &self.known[&address]
+        charged
+    }
+
+    fn in_scope(&mut self, address: u64) -> Arc<[Frame]> {
+        if let Some(frames) = self.known.get(&address) {
+            return Arc::clone(frames);
+        }
+        let frames = self.frames(address).into_iter().filter(|place| is_in_scope(&place.file));
+        let frames: Arc<[Frame]> = frames
+            .map(|place| Frame {
+                function: place.function.as_str().into(),
+                line: Some(Arc::new(place)),
+            })
+            .collect();
+        self.known.insert(address, Arc::clone(&frames));
+        frames
     }
 
     /// The frames at an address, innermost first. Empty where nothing is known.
@@ -180,6 +227,26 @@ mod tests {
             last.function.ends_with("an_address_of_this_function_is_in_this_file"),
             "{frames:?}"
         );
+    }
+
+    #[test]
+    fn a_chain_is_charged_to_its_innermost_frame_and_all_its_functions() {
+        let mut symbols = Symbols::of_this_program().unwrap();
+        let own = |place: &Place| place.file.ends_with("symbols.rs");
+        let here = a_chain_is_charged_to_its_innermost_frame_and_all_its_functions as fn();
+        let here = here as usize as u64;
+        let place = symbols.frames(here).into_iter().find(own).expect("it has a line");
+        // andweorc's own code is out of scope.
+        assert_eq!(symbols.resolve(&[here, here]), None);
+        let frame = Frame { function: place.function.as_str().into(), line: Some(Arc::new(place)) };
+        let outer = Frame { function: "shop::main".into(), line: None };
+        symbols.known.insert(1, [frame.clone(), outer.clone()].into());
+        symbols.known.insert(6, [outer.clone()].into());
+        let charged = symbols.resolve(&[here, 2, 7, 2]).unwrap();
+        assert_eq!((charged.line, &charged.function), (frame.line, &frame.function));
+        assert_eq!(charged.functions, [frame.function, outer.function.clone()]);
+        assert_eq!(symbols.resolve(&[here, 7]).unwrap().line, None);
+        assert_eq!(symbols.charged(&[here, 7]), None);
     }
 
     #[test]
