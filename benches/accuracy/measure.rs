@@ -90,9 +90,10 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         );
     }
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
-    for Case { target, speedup, .. } in &cases {
+    for Case { target, speedup, part } in &cases {
         match Row::new(target, *speedup, &turner.predicted, &turner.truth) {
-            Some(row) => rows.push(row),
+            // A line is called by the part that it is.
+            Some(row) => rows.push(Row { target: part.name().to_owned(), ..row }),
             None => missing.push(format!("{} {speedup}", target.name())),
         }
     }

@@ -9,6 +9,7 @@ use crate::symbols::{Place, Symbols};
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What was sampled since the last time.
 #[derive(Clone, Debug, Default)]
@@ -24,22 +25,26 @@ pub struct Found {
 }
 
 /// What is in scope at an address.
+#[derive(Default)]
 struct Frames {
     /// The line of the innermost frame, and where that is.
     line: Option<(&'static Target, Place)>,
-    /// The functions, innermost first.
+    /// The functions, innermost first; none where nothing is in scope.
     functions: Vec<&'static Target>,
 }
 
 impl Frames {
     fn verdict(&self, target: &Target) -> Verdict {
         let is = |it: &Target| it.id() == target.id();
-        match (&self.line, target.kind()) {
-            (None, _) => Verdict::Callers,
-            (Some((line, _)), TargetKind::Line) if is(line) => Verdict::Inside,
-            (Some(_), TargetKind::Line) => Verdict::Outside,
-            (Some(_), _) if self.functions.iter().any(|it| is(it)) => Verdict::Inside,
-            (Some(_), _) => Verdict::Callers,
+        let is_inside = match target.kind() {
+            TargetKind::Line => self.line.as_ref().is_some_and(|(line, _)| is(line)),
+            _ => self.functions.iter().any(|it| is(it)),
+        };
+        match (is_inside, target.kind()) {
+            (true, _) => Verdict::Inside,
+            // A sample is charged to the line of the innermost frame in scope, and to the functions of all.
+            (false, TargetKind::Line) if !self.functions.is_empty() => Verdict::Outside,
+            (false, _) => Verdict::Callers,
         }
     }
 }
@@ -119,7 +124,7 @@ impl Finder {
                 table.set(address, verdict);
                 frames
             });
-            if line.is_none() {
+            if functions.is_empty() {
                 line.clone_from(&frames.line);
             }
             for function in &frames.functions {
@@ -161,20 +166,14 @@ impl Finder {
 }
 
 fn frames_at(symbols: &mut Symbols, address: u64) -> Frames {
-    let Some(place) = symbols.charged(&[address]) else {
-        return Frames { line: None, functions: Vec::new() };
-    };
-    let functions = vec![function_target(&place)];
-    Frames { line: Some((line_target(&place), place)), functions }
+    let Some(charged) = symbols.resolve(&[address]) else { return Frames::default() };
+    let line = charged.line.map(|place| (line_target(&place), Place::clone(&place)));
+    let function = |name: &Arc<str>| target(TargetKind::Function, name, None, None);
+    Frames { line, functions: charged.functions.iter().map(function).collect() }
 }
 
 /// The target of a line.
 pub(crate) fn line_target(place: &Place) -> &'static Target {
     let name = format!("{}:{}", place.file, place.line);
     target(TargetKind::Line, &name, Some(&place.file), Some(place.line))
-}
-
-/// The target of a function.
-fn function_target(place: &Place) -> &'static Target {
-    target(TargetKind::Function, &place.function, Some(&place.file), None)
 }

@@ -198,8 +198,9 @@ pub(super) fn set_period(period: Nanos) {
     if let Some(asked) = &mut registry.asked {
         asked.period = period;
         for Live { slot, source, .. } in &registry.live {
-            if let Some(source) = source {
-                source.set_period(period);
+            if let Some(source) = source
+                && source.set_period(period).is_ok()
+            {
                 slot.stands_for(source, period);
             }
         }

@@ -6,7 +6,7 @@ use crate::sampler::ring::{Record, Ring};
 use crate::time::Nanos;
 use libc::{c_int, clockid_t, timer_t};
 use perf_event::Counter;
-use perf_event_open_sys::ioctls;
+use perf_event_open_sys::bindings::perf_event_ioctls_PERIOD as PERIOD;
 use std::os::fd::{AsRawFd, RawFd};
 use std::{io, ptr};
 
@@ -50,15 +50,22 @@ impl Source {
         Ok(Source::Timer(timer))
     }
 
-    /// Sets the period anew. A kernel that refuses goes on with the one before.
-    pub(crate) fn set_period(&self, period: Nanos) {
+    /// Sets the period anew.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses, and goes on with the one before.
+    pub(crate) fn set_period(&self, period: Nanos) -> io::Result<()> {
         match self {
             Source::Perf { event, exact, .. } => {
                 let value = if *exact { period.0 } else { 1_000_000_000 / period.0.max(1) };
-                // SAFETY: the descriptor is open, and the call takes a plain number.
-                unsafe { ioctls::PERIOD(event.as_raw_fd(), value.unsigned_abs()) };
+                let value = value.unsigned_abs();
+                // SAFETY: the descriptor is open, and the kernel reads a number through the pointer. (perf-event-open-sys hands on the number
+                // itself.)
+                let code = unsafe { libc::ioctl(event.as_raw_fd(), PERIOD, &raw const value) };
+                if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
             }
-            Source::Timer(timer) => drop(timer.set(period)),
+            Source::Timer(timer) => timer.set(period),
         }
     }
 
