@@ -34,6 +34,8 @@
 //! | `ANDWEORC_OUT` | where the profile goes | `target/andweorc/<program>.jsonl` |
 //! | `ANDWEORC_DURATION` | time budget, e.g. `20s` | `30s` |
 //! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest |
+//! | | `lines` and `functions` are the hottest, which are sampled; `line:src/main.rs:12` is one | |
+//! | `ANDWEORC_EVENT` | what they are sampled by: `task-clock`, `cycles`, `instructions`, `cache-misses`, `branch-misses` | `task-clock` |
 //! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans |
 //! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |

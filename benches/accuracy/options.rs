@@ -15,6 +15,7 @@ How far andweorc's predictions are from the truth, on real programs.
 cargo bench --bench accuracy [-- OPTIONS]
 
   --lines            the programs whose targets are lines and functions, which are sampled
+  --sampling-cost    only say what a sample costs
   --quick            every third program, each target at its least and its greatest speedup: less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
   --budget SECONDS   for each program (default 60; with --quick 18); each has at least three rounds
@@ -33,6 +34,8 @@ pub(crate) enum Mode {
     Outside(String),
     /// Run one program in this process.
     One(&'static Program, Turns),
+    /// Measure what a sample costs.
+    SamplingCost,
     /// Name the programs.
     List,
     /// Run them one after the other, each in a process of its own.
@@ -60,6 +63,7 @@ impl Options {
             match arg {
                 Long("quick") => quick = true,
                 Long("lines") => lines = true,
+                Long("sampling-cost") => return Ok(Mode::SamplingCost),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),
                 Long("budget") => budget = Some(args.value()?.parse_with(seconds)?),

@@ -6,7 +6,7 @@ use crate::sampler::ring::{Record, Ring};
 use crate::time::Nanos;
 use libc::{c_int, clockid_t, timer_t};
 use perf_event::Counter;
-use perf_event_open_sys::bindings::perf_event_ioctls_PERIOD as PERIOD;
+use perf_event_open_sys::bindings::PERIOD;
 use std::os::fd::{AsRawFd, RawFd};
 use std::{io, ptr};
 
@@ -62,7 +62,9 @@ impl Source {
                 let value = value.unsigned_abs();
                 // SAFETY: the descriptor is open, and the kernel reads a number through the pointer. (perf-event-open-sys hands on the number
                 // itself.)
-                let code = unsafe { libc::ioctl(event.as_raw_fd(), PERIOD, &raw const value) };
+                let code = unsafe {
+                    libc::ioctl(event.as_raw_fd(), PERIOD as libc::Ioctl, &raw const value)
+                };
                 if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
             }
             Source::Timer(timer) => timer.set(period),
