@@ -287,3 +287,27 @@ impl Live {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_stands_in_for_a_perf_event() {
+        std::thread::spawn(|| {
+            thread::enable();
+            thread::register().unwrap();
+            installed().unwrap();
+            let slot = SLOT.get().expect("who has an account has a slot");
+            let _timer = Source::timer(nix::unistd::gettid().as_raw(), Nanos::from_millis(1));
+            let begun = clock::thread_cpu();
+            // Another test may take the count in between.
+            while slot.handled.load(Ordering::Relaxed) == 0 {
+                let worked = clock::thread_cpu() - begun;
+                assert!(worked < Nanos::from_millis(3000), "not one sample in {worked}");
+            }
+        })
+        .join()
+        .unwrap();
+    }
+}
