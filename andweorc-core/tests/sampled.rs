@@ -29,6 +29,7 @@ fn lines_are_found_tested_and_told_of_when_nothing_is_timed() {
     settings.duration = Duration::from_secs(6);
     let item = point(PointKind::Progress, "item", None, None, true);
     let stop = AtomicBool::new(false);
+    let session = Session::start(settings).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             thread::enable();
@@ -39,7 +40,7 @@ fn lines_are_found_tested_and_told_of_when_nothing_is_timed() {
                 thread::pay();
             }
         });
-        let outcome = Session::start(settings).unwrap().wait();
+        let outcome = session.wait();
         stop.store(true, Ordering::SeqCst);
         println!("{}", outcome.report());
     });

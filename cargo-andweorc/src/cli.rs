@@ -173,7 +173,6 @@ pub(crate) struct RunOptions {
     /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or branch-misses [default: task-clock]
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Option<String>,
-
     /// Names of the points, the one to rank by first [default: andweorc chooses]
     #[arg(long, visible_alias = "point", value_name = "NAMES")]
     pub(crate) points: Option<String>,

@@ -94,7 +94,7 @@ impl Seen {
             return None;
         }
         let share = (self.inside * 1_000_000 / self.samples) as u32;
-        let alike = share < Seen::ALIKE || share > 1_000_000 - Seen::ALIKE;
+        let alike = !(Seen::ALIKE..=1_000_000 - Seen::ALIKE).contains(&share);
         let visits = i64::try_from(self.visits).unwrap_or(i64::MAX);
         let short = self.time.0 < Seen::LONG.0.saturating_mul(visits);
         (alike || short).then_some(share)
