@@ -41,7 +41,9 @@ fn owed(
     let second = Duration::from_secs(1);
     let lengths = Lengths { settle: 60 * second, measure: second, recover: Duration::ZERO };
     let meeting = Barrier::new(2);
-    let meet = || drop(meeting.wait());
+    let meet = || {
+        meeting.wait();
+    };
     let owes = scope(|scope| {
         scope.spawn(move || experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths));
         while LEDGER.speedup() == Speedup::ZERO {
