@@ -162,31 +162,29 @@ fn who_says_itself_that_it_is_blocked_is_not_counted_twice() {
 
 #[test]
 fn who_waited_until_a_time_owes_what_the_others_gained() {
-    let (lock, never) = (Mutex::new(()), Condvar::new());
-    let owes = owed(
-        |meet, work| {
-            meet();
-            work();
-        },
-        |meet| {
-            meet();
-            let guard = lock.lock().unwrap();
-            let (guard, timeout) = never.wait_timeout(guard, Duration::from_millis(200)).unwrap();
-            assert!(timeout.timed_out());
-            drop(guard);
-        },
-    );
+    let (lock, never, worked) = (Mutex::new(()), Condvar::new(), AtomicBool::new(false));
+    let worker = |meet: &dyn Fn(), work: &dyn Fn()| {
+        meet();
+        work();
+        worked.store(true, Ordering::SeqCst);
+    };
+    let tick = Duration::from_millis(5);
+    let owes = owed(worker, |meet| {
+        meet();
+        let mut guard = lock.lock().unwrap();
+        while !worked.load(Ordering::SeqCst) {
+            guard = never.wait_timeout(guard, tick).unwrap().0;
+        }
+        drop(guard);
+    });
     assert!(owes > HALF, "{owes}");
-    let owes = owed(
-        |meet, work| {
-            meet();
-            work();
-        },
-        |meet| {
-            meet();
-            sleep(Duration::from_millis(200));
-        },
-    );
+    worked.store(false, Ordering::SeqCst);
+    let owes = owed(worker, |meet| {
+        meet();
+        while !worked.load(Ordering::SeqCst) {
+            sleep(tick);
+        }
+    });
     assert!(owes > HALF, "slept: {owes}");
 }
 
