@@ -34,6 +34,8 @@
 //! | `ANDWEORC_OUT` | where the profile goes | `target/andweorc/<program>.jsonl` |
 //! | `ANDWEORC_DURATION` | time budget, e.g. `20s` | `30s` |
 //! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest |
+//! | | `lines` and `functions` are the hottest, which are sampled; `line:src/main.rs:12` is one | |
+//! | `ANDWEORC_EVENT` | what they are sampled by: `task-clock`, `cycles`, `instructions`, `cache-misses`, `branch-misses` | `task-clock` |
 //! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans |
 //! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
@@ -55,6 +57,8 @@ pub use andweorc_core::symbols::{Scope, ScopeError};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
+#[cfg(feature = "threads")]
+use andweorc_threads as _;
 #[cfg(feature = "hyper")]
 pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]

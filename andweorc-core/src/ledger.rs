@@ -89,7 +89,8 @@ pub struct Account {
     open: AtomicBool,
     /// L while outside the target, and L at the entry while inside, but for `sampled`.
     taken: AtomicI64,
-    /// What samples inside the target have added to L. Written by the sampler's thread only, so that neither overwrites the other.
+    /// What samples inside the target have added to L. Only ever added to, so that a signal handler and the thread that it interrupted
+    /// don't overwrite each other's.
     sampled: AtomicI64,
     /// When it entered the target, or [`OUTSIDE`].
     since: AtomicI64,
@@ -341,7 +342,8 @@ impl Ledger {
         }
     }
 
-    /// A sample found the thread inside the target: it is credited with `ran` there, the sampling period. From the sampler's thread.
+    /// A sample found the thread inside the target: it is credited with `ran` there. Async-signal-safe: from the thread itself, or the handler that
+    /// interrupted it anywhere.
     pub fn credit(&self, account: &Account, ran: Nanos) {
         let saved = self.speedup().of(ran);
         if saved > Nanos::ZERO {

@@ -11,7 +11,7 @@
 use crate::experiment::{Experimenter, Lengths};
 use crate::point::points;
 use crate::profile::ExperimentRecord;
-use crate::sampler::{Sampling, line_target};
+use crate::sampler::{Event, FINE, PerfError, Sampling, line_target};
 use crate::stats::{Regression, mean};
 use crate::symbols::{Place, Scope, SymbolError, Symbols};
 use crate::target::Target;
@@ -87,13 +87,14 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// When other experiments are under way, when the program has no line information, when nothing was sampled, and when the point is not hit.
+    /// When other experiments are under way, when the program has no line information, when threads can't be sampled, when nothing was sampled,
+    /// and when the point is not hit.
     pub fn run(&self, progress_point_name: &str) -> Result<ProfilingResults, RunError> {
         let mut experimenter = Experimenter::new().ok_or(RunError::AlreadyRunning)?;
         let symbols = Symbols::of_this_program().map_err(RunError::Symbols)?;
         symbols.lines().map_err(RunError::Symbols)?;
         let symbols = symbols.with_scope(self.scope.clone());
-        let sampling = Sampling::start(symbols);
+        let sampling = Sampling::start(symbols, Event::default()).map_err(RunError::Sampler)?;
         std::thread::sleep(DISCOVERY);
         let found = sampling.take();
         let point = points()
@@ -105,6 +106,7 @@ impl Runner {
         if lines.is_empty() {
             return Err(RunError::NoSamples(found.samples));
         }
+        sampling.set_period(FINE);
         let mut results =
             ProfilingResults { lost_samples: found.lost, ..ProfilingResults::default() };
         for (place, share) in lines {
@@ -282,6 +284,8 @@ pub enum RunError {
     AlreadyRunning,
     /// The program's symbols can't be used.
     Symbols(SymbolError),
+    /// Threads can't be sampled.
+    Sampler(PerfError),
     /// No point of this name was hit.
     NoProgress(String),
     /// No line in scope was sampled, of so many samples.
@@ -295,6 +299,7 @@ impl fmt::Display for RunError {
                 f.write_str("other experiments of this process are under way; wait for them to end")
             }
             RunError::Symbols(error) => error.fmt(f),
+            RunError::Sampler(error) => error.fmt(f),
             RunError::NoProgress(name) => {
                 let seen = points();
                 let seen = crate::experiment::names(seen.iter().map(|point| point.name()));
@@ -317,6 +322,7 @@ impl std::error::Error for RunError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             RunError::Symbols(error) => Some(error),
+            RunError::Sampler(error) => Some(error),
             _ => None,
         }
     }

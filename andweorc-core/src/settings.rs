@@ -1,6 +1,7 @@
 //! The settings of a run: from the environment, or set in code.
 
 use crate::experiment::MAX_SLOWDOWN;
+use crate::sampler::Event;
 use crate::symbols::{Scope, ScopeError};
 use crate::time::Speedup;
 use std::ffi::OsString;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub speedups: Vec<Speedup>,
     /// By how much an experiment may slow the program, a factor above 1. One that would slow it more is ended early and not tried again.
     pub max_slowdown: f64,
+    /// What lines and functions are sampled by.
+    pub event: Event,
     /// Which order of experiments: any number. Runs of a short program that are joined need different ones, or each begins with the same few.
     pub order: u64,
     /// Which functions and lines can be targets; the workspace's own when nothing is said.
@@ -40,6 +43,7 @@ impl Default for Settings {
             points: Vec::new(),
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
             max_slowdown: MAX_SLOWDOWN,
+            event: Event::default(),
             order: 0,
             scope: Scope::default(),
         }
@@ -55,9 +59,10 @@ const POINTS: &str = "ANDWEORC_POINTS";
 const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
 const SLOWDOWN: &str = "ANDWEORC_MAX_SLOWDOWN";
 const ORDER: &str = "ANDWEORC_ORDER";
+const EVENT: &str = "ANDWEORC_EVENT";
 const SCOPE: &str = "ANDWEORC_SCOPE";
-const KNOWN: [&str; 9] =
-    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, ORDER, SCOPE];
+const KNOWN: [&str; 10] =
+    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, EVENT, ORDER, SCOPE];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -103,6 +108,7 @@ impl Settings {
                 POINTS => settings.points = list(&text(POINTS, value)?),
                 SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
                 SLOWDOWN => settings.max_slowdown = slowdown(&text(SLOWDOWN, value)?)?,
+                EVENT => settings.event = event(&text(EVENT, value)?)?,
                 ORDER => settings.order = order(&text(ORDER, value)?)?,
                 SCOPE => {
                     settings.scope = text(SCOPE, value)?.parse().map_err(SettingError::Scope)?
@@ -203,6 +209,11 @@ fn slowdown(value: &str) -> Result<f64, SettingError> {
     factor.ok_or_else(|| malformed(SLOWDOWN, value, "a factor above 1, such as `2`"))
 }
 
+fn event(value: &str) -> Result<Event, SettingError> {
+    let expected = "`task-clock`, `cycles`, `instructions`, `cache-misses` or `branch-misses`";
+    value.trim().parse().map_err(|()| malformed(EVENT, value, expected))
+}
+
 fn order(value: &str) -> Result<u64, SettingError> {
     value.trim().parse().map_err(|_| malformed(ORDER, value, "a whole number, such as `0` or `1`"))
 }
@@ -243,6 +254,7 @@ mod tests {
             (SPEEDUPS, "0.1, 1"),
             (SLOWDOWN, "1.5"),
             (ORDER, "3"),
+            (EVENT, "cycles"),
             (SCOPE, "shop, !src/gen"),
         ])
         .unwrap();
@@ -253,6 +265,7 @@ mod tests {
         assert_eq!(settings.max_slowdown, 1.5);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
         assert_eq!(settings.order, 3);
+        assert_eq!(settings.event, Event::Cycles);
         assert_eq!(settings.scope.to_string(), "shop, !src/gen");
         assert_eq!(parse(&[]).unwrap(), Settings::default());
     }
@@ -273,6 +286,7 @@ mod tests {
             (SLOWDOWN, "2x"),
             (ENABLED, "maybe"),
             (ORDER, "-1"),
+            (EVENT, "heat"),
             (SCOPE, "re:("),
         ] {
             let message = parse(&[(name, value)]).unwrap_err().to_string();

@@ -39,6 +39,16 @@ impl Target {
         &self.name
     }
 
+    /// Its source file, where known.
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// Its line in that file, where known.
+    pub fn line(&self) -> Option<u32> {
+        self.line
+    }
+
     /// Counts one visit of `busy` ns, of which `own` were not spent in other targets inside it.
     #[inline]
     pub fn record(&self, busy: Nanos, own: Nanos) {

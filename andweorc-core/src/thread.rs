@@ -4,10 +4,14 @@
 //! it when it ends. On an async worker the thread is an entity only while it polls: what wakes a task between polls is the driver,
 //! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
 
+mod block;
 mod poll;
+mod sampled;
 mod stay;
 
+pub use block::{Blocking, pay_before_waking};
 pub use poll::Poll;
+pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
 
 use crate::arrival::LOOKS;
@@ -16,6 +20,7 @@ use crate::defer;
 use crate::fork;
 use crate::ledger::{Account, Ledger};
 use crate::pause;
+use crate::sampler::{self, slots};
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
@@ -99,6 +104,7 @@ pub(crate) fn abandon() {
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.
 pub(crate) fn set_target(target: Option<&Target>) {
+    sampler::aim(target);
     TARGET.store(target.map_or(0, Target::id), Ordering::SeqCst);
 }
 
@@ -150,6 +156,12 @@ struct Thread {
     ended: Cell<Option<Ended>>,
     /// The wait that is the target began in this poll: if the task parks now, it is in it.
     waits: Cell<bool>,
+    /// Id of the innermost target that was entered and not left; 0 for none.
+    context: Cell<u32>,
+    /// It has said that it is blocked by another thread.
+    blocked: Cell<bool>,
+    /// The experiment on a sampled target in which the share of the context was last credited, and the CPU time then.
+    shared: Cell<(u32, Nanos)>,
 }
 
 /// Closes the account when the thread ends.
@@ -161,6 +173,7 @@ impl Drop for Close {
             if let Some(since) = thread.parked.take() {
                 defer::worker_unparked(since, clock::now());
             }
+            slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
             }
@@ -184,6 +197,9 @@ thread_local! {
             tid: Cell::new(0),
             ended: Cell::new(None),
             waits: Cell::new(false),
+            context: Cell::new(0),
+            blocked: Cell::new(false),
+            shared: Cell::new((0, Nanos::ZERO)),
         }
     };
     static CLOSE: Close = const { Close };
@@ -207,6 +223,8 @@ impl Thread {
         self.tid.set(nix::unistd::gettid().as_raw());
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
+        } else {
+            slots::opened(self.tid.get());
         }
     }
 
@@ -221,6 +239,7 @@ impl Thread {
     /// Whether the thread owes nothing to speak of. Most often that is known without a clock.
     #[inline]
     fn owes_nothing(&self) -> bool {
+        self.share();
         self.depth.get() > 0
             || self
                 .account
@@ -248,6 +267,8 @@ impl Thread {
             now = pause::until(begun + debt);
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
         }
+        // What a pause spins is nobody's time.
+        self.share_anew();
         now
     }
 
@@ -257,6 +278,7 @@ impl Thread {
         match self.role.get() {
             Role::Outside => None,
             Role::Entity | Role::Completed => {
+                self.share();
                 self.account(now).map(|account| LEDGER.virtual_of(account, now))
             }
         }
@@ -434,9 +456,17 @@ pub fn in_pool() {
 /// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join). What was owed and passed
 /// meanwhile is not paid again.
 pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
-    if !enabled() {
+    /// Says no more that it is blocked, also when `f` panics.
+    struct Said;
+    impl Drop for Said {
+        fn drop(&mut self) {
+            with(|thread| thread.blocked.set(false));
+        }
+    }
+    if !enabled() || with(|thread| thread.blocked.replace(true)) {
         return f();
     }
+    let said = Said;
     let since = clock::now();
     let result = f();
     let now = clock::now();
@@ -445,6 +475,7 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
             LEDGER.idle(account, now - since, now);
         }
     });
+    drop(said);
     result
 }
 

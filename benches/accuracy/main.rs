@@ -10,10 +10,12 @@
 //! | `program`, `programs` | what a program is, and the programs |
 //! | `outside`, `load` | the world outside: services that take their time, HTTP clients |
 //! | `measure`, `disturbed` | the turns of one program |
+//! | `cost` | what a sample costs |
 //! | `report` | what came out: rows, errors, totals |
 //! | `table` | all that as text |
 //! | `run` | one process after the other |
 
+mod cost;
 mod disturbed;
 mod load;
 mod measure;
@@ -52,7 +54,10 @@ fn start() -> Result<ExitCode, Box<dyn Error>> {
             let report = measure::run(program, &turns)?;
             println!("{}", serde_json::to_string(&report)?);
         }
-        Mode::List => programs::all().for_each(|program| println!("{}", table::listed(program))),
+        Mode::SamplingCost => cost::print()?,
+        Mode::List => programs::timed()
+            .chain(programs::sampled())
+            .for_each(|program| println!("{}", table::listed(program))),
         Mode::Bench(options) => return run::all(&options),
     }
     Ok(ExitCode::SUCCESS)

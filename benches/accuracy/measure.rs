@@ -2,14 +2,16 @@
 
 use crate::disturbed::Watch;
 use crate::outside::Outside;
-use crate::program::{POINT, Part, Program, Runtime, Stage};
+use crate::program::{Aim, POINT, Part, Program, Runtime, Stage};
 use crate::report::{Report, Row};
 use crate::work::Pace;
 use andweorc::runtime::BuilderExt;
 use andweorc_core::estimate::{Verdict, analyse_ranking};
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::points;
-use andweorc_core::profile::{ExperimentRecord, Header, Run, VERSION};
+use andweorc_core::profile::{ExperimentRecord, Header, Run, TargetKind, VERSION};
+use andweorc_core::sampler::{Event, FINE, Found, Sampling};
+use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::time::Speedup;
 use std::error::Error;
@@ -21,6 +23,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// How long the program runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(700);
+
+/// The same where targets are found by samples.
+const OBSERVE: Duration = Duration::from_secs(2);
 
 /// The library's own, and the measured stretch of a short run.
 const LENGTHS: Lengths = Lengths {
@@ -64,8 +69,9 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace, outside.name().to_owned());
     start(program, &stage, &mut outside)?;
-    sleep(WARM_UP);
-    let cases = cases(program, &stage, turns.quick)?;
+    let sampling = sample(program)?;
+    let found = sampling.as_ref().map(Sampling::take);
+    let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
     let mut turner = Turner {
         experimenter,
         watch,
@@ -77,10 +83,17 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     };
     let began = Instant::now();
     let rounds = turner.turn(&cases, turns.budget)?;
+    if let Some(found) = sampling.as_ref().map(Sampling::take) {
+        eprintln!(
+            "{}: {} samples, {} lost, {} held back",
+            program.name, found.samples, found.lost, found.throttled
+        );
+    }
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
-    for Case { target, speedup, .. } in &cases {
+    for Case { target, speedup, part } in &cases {
         match Row::new(target, *speedup, &turner.predicted, &turner.truth) {
-            Some(row) => rows.push(row),
+            // A line is called by the part that it is.
+            Some(row) => rows.push(Row { target: part.name().to_owned(), ..row }),
             None => missing.push(format!("{} {speedup}", target.name())),
         }
     }
@@ -115,15 +128,49 @@ fn start(program: &Program, stage: &Stage, outside: &mut Outside) -> io::Result<
     Ok(())
 }
 
-fn cases(program: &Program, stage: &Stage, quick: bool) -> Result<Vec<Case>, String> {
+/// Lets the program run, and samples it if its targets are lines and functions, which are so found.
+fn sample(program: &Program) -> Result<Option<Sampling>, Box<dyn Error>> {
+    if !program.targets.iter().any(Aim::is_sampled) {
+        sleep(WARM_UP);
+        return Ok(None);
+    }
+    let sampling = Sampling::start(Symbols::of_this_program()?, Event::default())?;
+    sleep(OBSERVE);
+    sampling.set_period(FINE);
+    Ok(Some(sampling))
+}
+
+/// The target of `aim` that was busy most. A line is known by the function that it is in.
+fn find(aim: &Aim, sampling: Option<&Found>) -> Option<&'static Target> {
+    let mut all: Vec<_> =
+        targets().into_iter().filter(|it| it.kind() == aim.kind && it.count() > 0).collect();
+    all.sort_by_key(|target| std::cmp::Reverse(target.busy_ns()));
+    let is_in = |function: &str| function.rsplit("::").next() == Some(aim.name);
+    all.into_iter().find(|target| match aim.kind {
+        TargetKind::Function => is_in(target.name()),
+        TargetKind::Line => sampling.is_some_and(|found| {
+            found.lines.keys().any(|place| {
+                is_in(&place.function)
+                    && target.file() == Some(&place.file)
+                    && target.line() == Some(place.line)
+            })
+        }),
+        _ => target.name() == aim.name,
+    })
+}
+
+fn cases(
+    program: &Program,
+    stage: &Stage,
+    found: Option<&Found>,
+    quick: bool,
+) -> Result<Vec<Case>, String> {
     if !points().iter().any(|point| point.name() == POINT && point.count() > 0) {
         return Err(format!("`{}` got nothing done while it warmed up", program.name));
     }
     let mut cases = Vec::new();
     for aim in program.targets {
-        let target = targets()
-            .into_iter()
-            .find(|it| it.kind() == aim.kind && it.name() == aim.name && it.count() > 0)
+        let target = find(aim, found)
             .ok_or_else(|| format!("the {:?} `{}` did not run", aim.kind, aim.name))?;
         let last = aim.speedups.len() - 1;
         for (number, &speedup) in aim.speedups.iter().enumerate() {

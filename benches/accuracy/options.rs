@@ -14,6 +14,8 @@ How far andweorc's predictions are from the truth, on real programs.
 
 cargo bench --bench accuracy [-- OPTIONS]
 
+  --lines            the programs whose targets are lines and functions, which are sampled
+  --sampling-cost    only say what a sample costs
   --quick            every third program, each target at its least and its greatest speedup: less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
   --budget SECONDS   for each program (default 60; with --quick 18); each has at least three rounds
@@ -32,6 +34,8 @@ pub(crate) enum Mode {
     Outside(String),
     /// Run one program in this process.
     One(&'static Program, Turns),
+    /// Measure what a sample costs.
+    SamplingCost,
     /// Name the programs.
     List,
     /// Run them one after the other, each in a process of its own.
@@ -44,6 +48,8 @@ pub(crate) struct Options {
     pub(crate) programs: Vec<&'static Program>,
     pub(crate) budget: Duration,
     pub(crate) quick: bool,
+    /// The targets are sampled.
+    pub(crate) lines: bool,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -51,11 +57,13 @@ impl Options {
     /// Reads the command line. With `--help` it prints the help and ends the program.
     pub(crate) fn read() -> Result<Mode, lexopt::Error> {
         let mut args = lexopt::Parser::from_env();
-        let (mut quick, mut list, mut only) = (false, false, Vec::new());
+        let (mut quick, mut lines, mut list, mut only) = (false, false, false, Vec::new());
         let (mut budget, mut json, mut pace, mut one) = (None, None, None, None);
         while let Some(arg) = args.next()? {
             match arg {
                 Long("quick") => quick = true,
+                Long("lines") => lines = true,
+                Long("sampling-cost") => return Ok(Mode::SamplingCost),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),
                 Long("budget") => budget = Some(args.value()?.parse_with(seconds)?),
@@ -80,21 +88,24 @@ impl Options {
             let pace = pace.unwrap_or_else(Pace::measure);
             return Ok(Mode::One(program, Turns { pace, budget, quick }));
         }
-        let programs: Vec<_> = programs::all()
-            .enumerate()
-            .filter(|(number, _)| !quick || number % 3 == 0)
-            .map(|(_, program)| program)
+        let timed = programs::timed().enumerate();
+        let timed = timed.filter(|(number, _)| !quick || number % 3 == 0).map(|(_, it)| it);
+        let programs: Vec<&'static Program> =
+            if lines { programs::sampled().collect() } else { timed.collect() };
+        let programs: Vec<_> = programs
+            .into_iter()
             .filter(|it| only.is_empty() || only.iter().any(|name| it.name.contains(name)))
             .collect();
         if programs.is_empty() {
             return Err("no program is left to run: `--list` names them".into());
         }
-        Ok(Mode::Bench(Options { programs, budget, quick, json }))
+        Ok(Mode::Bench(Options { programs, budget, quick, lines, json }))
     }
 }
 
 fn program(name: &str) -> Result<&'static Program, String> {
-    programs::all()
+    programs::timed()
+        .chain(programs::sampled())
         .find(|program| program.name == name)
         .ok_or_else(|| format!("there is no program `{name}`: `--list` names them"))
 }

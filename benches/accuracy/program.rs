@@ -67,6 +67,21 @@ impl Aim {
         Aim { kind: TargetKind::Task, name, speedups: SPEEDUPS }
     }
 
+    /// The one hot line of the function that is a part.
+    pub(crate) const fn line(name: &'static str) -> Aim {
+        Aim { kind: TargetKind::Line, name, speedups: SPEEDUPS }
+    }
+
+    /// The function that is a part.
+    pub(crate) const fn function(name: &'static str) -> Aim {
+        Aim { kind: TargetKind::Function, name, speedups: SPEEDUPS }
+    }
+
+    /// Whether it is sampled.
+    pub(crate) fn is_sampled(&self) -> bool {
+        matches!(self.kind, TargetKind::Line | TargetKind::Function)
+    }
+
     /// At other speedups than [`SPEEDUPS`].
     pub(crate) const fn at(self, speedups: &'static [f64]) -> Aim {
         Aim { speedups, ..self }

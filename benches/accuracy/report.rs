@@ -136,6 +136,8 @@ impl Pair {
 /// All programs together.
 #[derive(Debug)]
 pub(crate) struct Totals {
+    /// The first word of the closing line.
+    pub(crate) title: &'static str,
     pub(crate) programs: usize,
     pub(crate) cases: usize,
     /// Mean of the absolute errors, in points.
@@ -170,6 +172,7 @@ impl Totals {
         };
         let nulls = rows.iter().filter(|row| row.is_null()).map(|row| row.throughput.error().abs());
         Totals {
+            title: "ACCURACY",
             programs: reports.len(),
             cases: rows.len(),
             mean: mean(&errors),

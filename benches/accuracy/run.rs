@@ -33,7 +33,8 @@ pub(crate) fn all(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if failed > 0 {
         println!("{failed} programs could not be measured, or not all of their cases.");
     }
-    println!("{}", Totals::of(&reports));
+    let title = if options.lines { "ACCURACY-LINES" } else { "ACCURACY" };
+    println!("{}", Totals { title, ..Totals::of(&reports) });
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -172,6 +172,9 @@ pub(crate) struct RunOptions {
     /// Names of the targets to test, separated by commas [default: the busiest]
     #[arg(long, visible_alias = "target", value_name = "NAMES")]
     pub(crate) targets: Option<String>,
+    /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or branch-misses [default: task-clock]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) event: Option<String>,
     /// Names of the points, the one to rank by first [default: andweorc chooses]
     #[arg(long, visible_alias = "point", value_name = "NAMES")]
     pub(crate) points: Option<String>,

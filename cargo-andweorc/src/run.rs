@@ -113,6 +113,7 @@ fn settings(options: &RunOptions) -> impl Iterator<Item = (&'static str, &str)> 
         (DURATION, &options.duration),
         ("ANDWEORC_TARGETS", &options.targets),
         ("ANDWEORC_POINTS", &options.points),
+        ("ANDWEORC_EVENT", &options.event),
         ("ANDWEORC_SPEEDUPS", &options.speedups),
         ("ANDWEORC_SCOPE", &options.scope),
     ]

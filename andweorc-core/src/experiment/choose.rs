@@ -94,7 +94,8 @@ impl Times {
     /// The targets to test, given what they used since `before` of `cpu_ns` in all: those named by `wanted`; by default the
     /// busiest that are no containers, and no waits. Second, the wanted names that no target has.
     ///
-    /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but waits: `wait:stock`.
+    /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but waits: `wait:stock`. `lines` and `functions`
+    /// are the hottest of them.
     pub(crate) fn choose_targets(
         &self,
         before: &Times,
@@ -105,13 +106,47 @@ impl Times {
         used.sort_by_key(|(_, time)| std::cmp::Reverse(time.busy));
         if wanted.is_empty() {
             used.retain(|(target, time)| {
-                target.kind() != TargetKind::Wait
+                // Of what is sampled, the lines: each is in a function too.
+                !matches!(target.kind(), TargetKind::Wait | TargetKind::Function)
                     && time.busy as f64 >= LEAST_SHARE * cpu_ns as f64
                     && time.own as f64 >= LEAST_OWN * time.busy as f64
             });
             used.truncate(MOST_TARGETS);
         }
+        let mut sampled = HashMap::new();
+        used.retain(|(target, time)| {
+            if !is_sampled(target) || wanted.iter().any(|wanted| is_named(target, wanted)) {
+                return true;
+            }
+            let count = sampled.entry(target.kind()).or_insert(0);
+            *count += 1;
+            *count <= MOST_TARGETS && time.own as f64 >= LEAST_SHARE * cpu_ns as f64
+        });
+        let is_named = |target: &Target, wanted: &str| {
+            is_named(target, wanted) || all_of(wanted) == Some(target.kind())
+        };
         by_name(used.into_iter().map(|(target, _)| target).collect(), wanted, is_named)
+    }
+}
+
+/// Whether a target is seen by samples alone.
+fn is_sampled(target: &Target) -> bool {
+    matches!(target.kind(), TargetKind::Line | TargetKind::Function)
+}
+
+/// Whether targets among these are seen by samples alone.
+pub(crate) fn want_samples(wanted: &[String]) -> bool {
+    wanted.iter().any(|wanted| {
+        all_of(wanted).is_some() || wanted.starts_with("line:") || wanted.starts_with("function:")
+    })
+}
+
+/// The words for the hottest lines, and the hottest functions.
+fn all_of(wanted: &str) -> Option<TargetKind> {
+    match wanted {
+        "lines" => Some(TargetKind::Line),
+        "functions" => Some(TargetKind::Function),
+        _ => None,
     }
 }
 
@@ -229,6 +264,38 @@ mod tests {
             assert!(is_named(line, name) && is_named(line, &format!("line:{name}")), "{name}");
         }
         assert!(!is_named(line, "tock.rs:42") && !is_named(line, "src/stock.rs:4"));
+    }
+
+    #[test]
+    fn the_hottest_lines_and_functions_have_a_word() {
+        use crate::target::target;
+        use crate::time::Nanos;
+        let before = Times::read();
+        for (kind, name, own) in [
+            (TargetKind::Line, "choose: hot:1", 600),
+            (TargetKind::Line, "choose: cold:2", 1),
+            (TargetKind::Function, "choose: hot", 600),
+            (TargetKind::Function, "choose: main", 0),
+        ] {
+            target(kind, name, None, None).record(Nanos(own.max(1)), Nanos(own));
+        }
+        let after = Times::read();
+        let chosen = |wanted: &str| {
+            let wanted: Vec<String> = vec![wanted.to_owned()];
+            let (targets, _) = after.choose_targets(&before, 1000, &wanted);
+            let mut names: Vec<_> = targets.iter().map(|t| t.name()).collect();
+            names.retain(|name| name.starts_with("choose: "));
+            names
+        };
+        assert_eq!(chosen("lines"), ["choose: hot:1"]);
+        assert_eq!(chosen("functions"), ["choose: hot"]);
+        assert_eq!(chosen("line:choose: cold:2"), ["choose: cold:2"]);
+        assert_eq!(chosen("choose: main"), ["choose: main"]);
+        for (wanted, samples) in
+            [("lines", true), ("function:x", true), ("line:x", true), ("x", false)]
+        {
+            assert_eq!(want_samples(&[wanted.to_owned()]), samples);
+        }
     }
 
     #[test]

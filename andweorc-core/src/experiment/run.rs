@@ -3,7 +3,7 @@
 
 use crate::clock;
 use crate::estimate::{Analysis, Verdict, analyse_ranking};
-use crate::experiment::choose::{Times, choose_points, names};
+use crate::experiment::choose::{Times, choose_points, names, want_samples};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::plan::{Cell, Known, Plan};
@@ -11,7 +11,9 @@ use crate::point::{Point, points};
 use crate::profile::{
     EndRecord, ExperimentRecord, Header, NoteRecord, Record, Run, SamplesRecord, TargetKind, Writer,
 };
+use crate::sampler::{FINE, Found, Sampling};
 use crate::settings::Settings;
+use crate::symbols::Symbols;
 use crate::target::{Target, targets};
 use crate::thread;
 use crate::time::{Nanos, Speedup};
@@ -67,6 +69,9 @@ pub(crate) struct Runner {
     written_targets: HashSet<u32>,
     written_points: HashSet<u32>,
     status: Arc<Mutex<Status>>,
+    /// Lines and functions are sampled, since the user named some, or nothing else runs.
+    sampling: Option<Sampling>,
+    sampled: Found,
 }
 
 impl Runner {
@@ -86,6 +91,8 @@ impl Runner {
             written_targets: HashSet::new(),
             written_points: HashSet::new(),
             status,
+            sampling: None,
+            sampled: Found::default(),
         }
     }
 
@@ -144,6 +151,11 @@ impl Runner {
     fn observe(&mut self) -> Option<(Vec<&'static Point>, Vec<&'static Target>)> {
         self.set_status("observing", None);
         let mut told = false;
+        let mut may_sample = true;
+        if want_samples(&self.settings.targets) {
+            may_sample = false;
+            self.sample();
+        }
         loop {
             let (began, cpu, before) = (clock::now(), clock::process_cpu(), Times::read());
             let stopper = self.experimenter.stopper();
@@ -151,6 +163,7 @@ impl Runner {
                 self.note_what_lacks(told);
                 return None;
             }
+            self.take_samples();
             let times = Times::read();
             let cpu_ns = to_ns(clock::process_cpu() - cpu);
             let (points, no_points) = choose_points(&self.settings.points);
@@ -161,7 +174,14 @@ impl Runner {
                 self.note_unknown(&no_points, &no_targets);
             }
             if points.is_empty() || targets.is_empty() {
+                if !points.is_empty() && self.settings.targets.is_empty() && may_sample {
+                    may_sample = false;
+                    self.sample();
+                }
                 continue;
+            }
+            if let Some(sampling) = &self.sampling {
+                sampling.set_period(FINE);
             }
             for target in crate::target::targets() {
                 self.write_target(target);
@@ -169,11 +189,49 @@ impl Runner {
             self.write(Record::Samples(SamplesRecord {
                 real_ns: to_ns(clock::now() - began),
                 cpu_ns,
-                source: "timed".to_owned(),
+                source: self
+                    .sampling
+                    .as_ref()
+                    .map_or("timed".to_owned(), |sampling| sampling.kind().to_string()),
                 targets: times.records_since(&before),
-                lost: 0,
+                lost: self.sampled.lost + self.sampled.throttled,
             }));
             return Some((points, targets));
+        }
+    }
+
+    /// Begins to sample lines and functions, or notes why not.
+    fn sample(&mut self) {
+        let started =
+            Symbols::of_this_program().map_err(|error| error.to_string()).and_then(|symbols| {
+                Sampling::start(symbols, self.settings.event).map_err(|error| error.to_string())
+            });
+        match started {
+            Ok(sampling) => self.sampling = Some(sampling),
+            Err(why) => self.note(why),
+        }
+    }
+
+    /// Takes note of what was sampled up to now.
+    fn take_samples(&mut self) {
+        if let Some(found) = self.sampling.as_ref().map(Sampling::take) {
+            self.sampled.samples += found.samples;
+            self.sampled.lost += found.lost;
+            self.sampled.throttled += found.throttled;
+        }
+    }
+
+    /// Says what took the samples, and what of them was lost.
+    fn note_samples(&mut self) {
+        self.take_samples();
+        let Some(sampling) = &self.sampling else { return };
+        let (kind, refused) = (sampling.kind(), sampling.refused());
+        let Found { samples, lost, throttled, .. } = self.sampled;
+        self.note(format!(
+            "lines and functions were sampled by {kind}: {samples} samples, {lost} lost, held back by the kernel {throttled} times"
+        ));
+        if let Some(refused) = refused {
+            self.note(format!("not all threads could be sampled: {refused}"));
         }
     }
 
@@ -300,6 +358,7 @@ impl Runner {
     }
 
     fn finish(&mut self, reason: String) {
+        self.note_samples();
         let without_account = thread::without_account();
         if without_account > 0 {
             self.note(format!(
@@ -321,7 +380,7 @@ impl Runner {
             real_ns: to_ns(self.elapsed()),
             experiments,
             spoiled,
-            lost_samples: 0,
+            lost_samples: self.sampled.lost + self.sampled.throttled,
             lost_records: self.writer.lost_records(),
         }));
         self.set_status("done", None);

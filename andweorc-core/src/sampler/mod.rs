@@ -1,35 +1,63 @@
-//! Sampling where threads spend their CPU time, for line targets.
+//! Sampling where threads spend their CPU time, for line and function targets.
 //!
-//! Each registered thread has a perf event of its own ([`register`]) that writes its call chain into a ring at every period. One
-//! thread drains all rings every 200 us while a [`Sampling`] lives, resolves what it finds to lines, counts it, and credits the ledger when the line is
-//! the target of the running experiment. Threads of andweorc are never registered, so they are never sampled.
+//! Every thread that has an account in the ledger has an event of its own that sends it a signal at each period of its CPU time. The handler, on
+//! the thread, walks the frame pointers, looks up whether that is inside the target of the running experiment, and credits the thread in
+//! the ledger at once: before the poll that it is in can end. Chains it cannot judge, and all others, go through a queue to one thread that
+//! resolves them, counts what is found, and so teaches the handler.
+//!
+//! | module | what |
+//! |---|---|
+//! | `source`, `perf`, `ring` | what sends the signal; what the kernel held back |
+//! | `slots`, `queue` | the threads, and their samples |
+//! | `walk`, `addresses` | the call chain, and what is known of its addresses |
+//! | `share` | by samples, or by an expected share |
+//! | `found` | what the samples tell |
+//!
+//! Threads of andweorc have no account, so they are never sampled.
 
+mod addresses;
+mod found;
 mod perf;
+mod queue;
 mod ring;
+pub(crate) mod share;
+pub(crate) mod slots;
+mod source;
+mod walk;
 
-pub use perf::PerfError;
+pub use found::Found;
+pub(crate) use found::line_target;
+pub use perf::{Event, PerfError};
 
 use crate::fork::forked;
-use crate::ledger::Account;
-use crate::profile::TargetKind;
-use crate::symbols::{Place, Symbols};
-use crate::target::{Target, target};
-use crate::thread::{self, LEDGER};
+use crate::symbols::Symbols;
+use crate::target::Target;
+use crate::thread;
 use crate::time::Nanos;
-use perf_event::Counter;
-use ring::{Record, Ring};
-use std::collections::HashMap;
-use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use addresses::Addresses;
+use found::Finder;
+use nix::errno::Errno;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use walk::Registers;
 
-/// CPU time between two samples of a thread. Finer than the usual 1 ms: what is credited a sample is the lump by which predictions are off.
-pub const PERIOD: Nanos = Nanos::from_micros(250);
+/// CPU time between two samples of a thread while targets are looked for: 1 kHz.
+pub const COARSE: Nanos = Nanos::from_millis(1);
 
-/// How often the rings are drained.
-const DRAIN: Duration = Duration::from_micros(200);
+/// And while sampled targets are experimented on. On a virtual machine one sample takes some 25 us, nearly all of it the timer's interrupt, so
+/// that still finer samples would cost more than they tell.
+pub const FINE: Nanos = Nanos::from_micros(250);
+
+/// How often the queues are drained.
+const DRAIN: Duration = Duration::from_millis(10);
+
+/// What profilers use: a program that does so itself keeps its handler and is not sampled.
+const SIGNAL: Signal = Signal::SIGPROF;
 
 /// Whether the kernel gives this process perf events.
 ///
@@ -37,168 +65,162 @@ const DRAIN: Duration = Duration::from_micros(200);
 ///
 /// When it does not, with what to do about it.
 pub fn probe() -> Result<(), PerfError> {
-    perf::open(PERIOD).map(drop)
+    perf::open(0, Event::default(), COARSE).map(drop)
 }
 
-/// A thread that is sampled.
-struct Sampled {
-    account: &'static Account,
-    ring: Ring,
-    /// Closed before the ring is unmapped or after: the kernel counts both.
-    _event: Counter,
+/// Makes the calling thread an entity of the ledger, until it ends. It is sampled whenever somebody asks for samples. Once is enough.
+///
+/// # Errors
+///
+/// When it can't be sampled. The thread is an entity all the same.
+pub fn register() -> Result<(), PerfError> {
+    match thread::register() {
+        Some(_) => slots::check(),
+        None => Ok(()),
+    }
 }
 
-static THREADS: Mutex<Vec<(u64, Sampled)>> = Mutex::new(Vec::new());
-static NEXT: AtomicU64 = AtomicU64::new(1);
-
-fn threads() -> MutexGuard<'static, Vec<(u64, Sampled)>> {
-    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+/// What takes the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A perf event.
+    Perf(Event),
+    /// A timer of each thread's CPU time, since perf events are refused. It is bound to the kernel's ticks: a sample in 4 ms, most often.
+    Timer,
 }
 
-/// Unregisters the thread when it ends.
-struct Registered(u64);
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        // In a child of fork there are no rings, and the lock may be held for ever.
-        if !forked() {
-            threads().retain(|(id, _)| *id != self.0);
+impl fmt::Display for Kind {
+    /// `perf task-clock`, `cpu timer`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Perf(event) => write!(f, "perf {}", event.name()),
+            Kind::Timer => f.write_str("cpu timer"),
         }
     }
 }
 
-thread_local! {
-    static REGISTERED: std::cell::OnceCell<Registered> = const { std::cell::OnceCell::new() };
-}
-
-/// Registers the calling thread: it is an entity of the ledger and is sampled, until it ends. Once is enough.
-///
-/// # Errors
-///
-/// When the kernel gives no perf events. The thread is an entity all the same.
-pub fn register() -> Result<(), PerfError> {
-    let account = thread::register();
-    REGISTERED.with(|registered| {
-        if registered.get().is_some() {
-            return Ok(());
-        }
-        let Some(account) = account else { return Ok(()) };
-        let event = perf::open(PERIOD)?;
-        let ring = Ring::map(event.as_raw_fd()).map_err(PerfError::new)?;
-        // Relaxed: only uniqueness matters.
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        threads().push((id, Sampled { account, ring, _event: event }));
-        registered.get_or_init(|| Registered(id));
-        Ok(())
-    })
-}
-
-/// What was sampled since the sampling began.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// Samples of each line in scope.
-    pub lines: HashMap<Place, u64>,
-    /// Samples in all.
-    pub samples: u64,
-    /// Samples that the rings lost, or that the kernel held back.
-    pub lost: u64,
-}
-
-/// The thread that drains the rings, until dropped.
+/// Samples all threads, until dropped. There is one at a time that knows of targets: the last one.
 #[derive(Debug)]
 pub struct Sampling {
-    found: Arc<Mutex<Found>>,
+    finder: Arc<Mutex<Finder>>,
+    kind: Kind,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// Who resolves samples at the moment.
+static FINDER: Mutex<Option<Arc<Mutex<Finder>>>> = Mutex::new(None);
+
+static ADDRESSES: OnceLock<Addresses> = OnceLock::new();
+
+/// What is known of addresses, once something is.
+fn addresses() -> Option<&'static Addresses> {
+    ADDRESSES.get()
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Sampling {
-    /// Starts to drain the rings.
-    pub fn start(mut symbols: Symbols) -> Sampling {
-        let found = Arc::new(Mutex::new(Found::default()));
+    /// Begins to sample by `event`, at [`COARSE`].
+    ///
+    /// # Errors
+    ///
+    /// When the event is not to be had, or the program handles SIGPROF itself. Where perf events are refused altogether, timers stand in for
+    /// the default event.
+    pub fn start(symbols: Symbols, event: Event) -> Result<Sampling, PerfError> {
+        let table = ADDRESSES.get_or_init(Addresses::new);
+        let kind = slots::on(event, COARSE)?;
+        let finder = Arc::new(Mutex::new(Finder::new(symbols, table)));
+        *lock(&FINDER) = Some(Arc::clone(&finder));
         let stop = Arc::new(AtomicBool::new(false));
-        let (counts, stopped) = (Arc::clone(&found), Arc::clone(&stop));
+        let (finds, stopped) = (Arc::clone(&finder), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("andweorc-sample".into()).spawn(move || {
-            let mut lines = Lines::default();
             while !stopped.load(Ordering::SeqCst) {
                 std::thread::sleep(DRAIN);
-                let mut found = counts.lock().unwrap_or_else(PoisonError::into_inner);
-                for (_, thread) in threads().iter_mut() {
-                    drain(thread, &mut symbols, &mut lines, &mut found);
-                }
+                lock(&finds).drain();
             }
         });
-        Sampling { found, stop, thread: thread.ok() }
+        Ok(Sampling { finder, kind, stop, thread: thread.ok() })
     }
 
-    /// Takes what was found since the last call.
+    /// What takes the samples.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Sets the CPU time between two samples of a thread.
+    pub fn set_period(&self, period: Nanos) {
+        lock(&self.finder).set_period(period);
+        slots::set_period(period);
+    }
+
+    /// Takes what was found since the last call. What is learned of shares is kept.
     pub fn take(&self) -> Found {
-        std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
+        lock(&self.finder).take()
+    }
+
+    /// The refusal that kept a thread from being sampled, if one did. Told once.
+    pub fn refused(&self) -> Option<PerfError> {
+        slots::refused()
     }
 }
 
 impl Drop for Sampling {
     fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        slots::off();
         self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take().filter(|_| !forked()) {
+        if let Some(thread) = self.thread.take() {
             // A panic of it was printed; there is nothing else to do for it.
             drop(thread.join());
         }
+        let mut current = lock(&FINDER);
+        if current.as_ref().is_some_and(|it| Arc::ptr_eq(it, &self.finder)) {
+            *current = None;
+        }
     }
 }
 
-/// The target of each line that was seen.
-type Lines = HashMap<Place, &'static Target>;
-
-fn drain(thread: &mut Sampled, symbols: &mut Symbols, lines: &mut Lines, found: &mut Found) {
-    let account = thread.account;
-    thread.ring.read(|record| match record {
-        Record::Sample(chain) => {
-            found.samples += 1;
-            let Some(place) = symbols.charged(&chain) else { return };
-            let target = *lines.entry(place.clone()).or_insert_with(|| line_target(&place));
-            if thread::is_target(target) {
-                LEDGER.credit(account, PERIOD);
-            }
-            target.record(PERIOD, PERIOD);
-            *found.lines.entry(place).or_insert(0) += 1;
-        }
-        Record::Lost(n) => found.lost += n,
-        Record::Throttled => found.lost += 1,
-    });
+/// The target of the experiment that begins; none when it ends.
+pub(crate) fn aim(target: Option<&Target>) {
+    use crate::profile::TargetKind::{Function, Line};
+    share::end();
+    let sampled = target.filter(|target| matches!(target.kind(), Line | Function));
+    if let (Some(target), Some(finder)) = (sampled, lock(&FINDER).clone()) {
+        lock(&finder).aim(target);
+    }
 }
 
-/// The target of a line.
-pub(crate) fn line_target(place: &Place) -> &'static Target {
-    let name = format!("{}:{}", place.file, place.line);
-    target(TargetKind::Line, &name, Some(&place.file), Some(place.line))
+/// Installs the handler, once.
+fn installed() -> Result<(), PerfError> {
+    static INSTALLED: LazyLock<bool> = LazyLock::new(|| {
+        let flags = SaFlags::SA_RESTART | SaFlags::SA_SIGINFO;
+        let ours = SigAction::new(SigHandler::SigAction(on_signal), flags, SigSet::empty());
+        // SAFETY: the handler is async-signal-safe, as it says.
+        let Ok(before) = (unsafe { sigaction(SIGNAL, &ours) }) else { return false };
+        if matches!(before.handler(), SigHandler::SigDfl | SigHandler::SigIgn) {
+            return true;
+        }
+        // SAFETY: puts back what the program had installed.
+        unsafe { sigaction(SIGNAL, &before) }.is_err()
+    });
+    if *INSTALLED { Ok(()) } else { Err(PerfError::signal_is_taken()) }
+}
+
+/// # Safety
+///
+/// Interrupts a thread anywhere. It reads that thread's registers, stack, cells and CPU clock, reads and writes atomics, allocates nothing,
+/// takes no lock, and leaves errno as it was.
+extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    let errno = Errno::last_raw();
+    // SAFETY: the handler is installed with SA_SIGINFO, and this is its third argument.
+    slots::sample(unsafe { Registers::of(context) });
+    Errno::set_raw(errno);
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock;
-
-    #[test]
-    fn a_registered_thread_that_works_is_sampled() {
-        let sampling = Sampling::start(Symbols::of_this_program().unwrap());
-        let worker = std::thread::spawn(|| {
-            if let Err(error) = register() {
-                println!("skipped: {error}");
-                return false;
-            }
-            register().expect("once is enough");
-            let begun = clock::thread_cpu();
-            while clock::thread_cpu() - begun < Nanos::from_millis(100) {}
-            // The rings are drained while the thread lives.
-            std::thread::sleep(Duration::from_millis(100));
-            true
-        });
-        let samples = sampling.take().samples;
-        if worker.join().unwrap() {
-            let samples = samples + sampling.take().samples;
-            assert!(samples > 0, "100 ms of work and not one sample");
-            assert!(threads().is_empty(), "the thread is unregistered when it ends");
-        }
-    }
-}
+mod tests;

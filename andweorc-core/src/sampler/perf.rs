@@ -1,26 +1,75 @@
 //! Opening perf events, and what to say when the kernel refuses.
 
 use crate::time::Nanos;
-use perf_event::events::Software;
+use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter};
-use perf_event_open_sys::bindings::{PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_IP};
+use std::str::FromStr;
 use std::{error, fmt, fs, io};
 
-/// Opens a sampling event on the calling thread: every `period` of its CPU time, its user-space call chain.
+/// What a perf event counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Event {
+    /// CPU time, by the kernel's software clock: works in virtual machines without hardware counters.
+    #[default]
+    TaskClock,
+    /// Cycles of the processor.
+    Cycles,
+    /// Instructions that it retired.
+    Instructions,
+    /// Accesses that its last cache did not hold.
+    CacheMisses,
+    /// Branches that it predicted wrong.
+    BranchMisses,
+}
+
+impl Event {
+    const ALL: [Event; 5] = [
+        Event::TaskClock,
+        Event::Cycles,
+        Event::Instructions,
+        Event::CacheMisses,
+        Event::BranchMisses,
+    ];
+
+    /// The name that perf(1) has for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Event::TaskClock => "task-clock",
+            Event::Cycles => "cycles",
+            Event::Instructions => "instructions",
+            Event::CacheMisses => "cache-misses",
+            Event::BranchMisses => "branch-misses",
+        }
+    }
+}
+
+impl FromStr for Event {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Event, ()> {
+        Event::ALL.into_iter().find(|event| event.name() == name).ok_or(())
+    }
+}
+
+/// Opens an event on a thread of this process, disabled: every `period` of its CPU time in user space, or about as often as that.
 ///
-/// From the crate perf-event (0.4.9) come the attributes and the system call; the ring is our own, since perf-event has none and
-/// perf-event2's does not parse all records. The event is the software clock `task-clock`, which works in virtual machines without
-/// hardware counters.
-pub(crate) fn open(period: Nanos) -> Result<Counter, PerfError> {
-    let mut builder = Builder::new().kind(Software::TASK_CLOCK).observe_self().any_cpu();
-    builder
-        .sample_period(u64::try_from(period.0).unwrap_or(1).max(1))
-        .exclude_kernel(true)
-        .exclude_hv(true)
-        .exclude_callchain_kernel(true)
-        .enabled(true);
-    builder.attrs_mut().sample_type = (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN).into();
-    builder.build().map_err(PerfError::new)
+/// From the crate perf-event (0.4.9) come the attributes and the system call.
+pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<Counter, PerfError> {
+    let builder = Builder::new().observe_pid(tid).any_cpu();
+    let mut builder = match event {
+        Event::TaskClock => builder.kind(Software::TASK_CLOCK),
+        Event::Cycles => builder.kind(Hardware::CPU_CYCLES),
+        Event::Instructions => builder.kind(Hardware::INSTRUCTIONS),
+        Event::CacheMisses => builder.kind(Hardware::CACHE_MISSES),
+        Event::BranchMisses => builder.kind(Hardware::BRANCH_MISSES),
+    };
+    let period = u64::try_from(period.0).unwrap_or(1).max(1);
+    match event {
+        Event::TaskClock => builder.sample_period(period),
+        _ => builder.sample_frequency(1_000_000_000 / period),
+    };
+    builder.exclude_kernel(true).exclude_hv(true).wakeup_events(1);
+    builder.build().map_err(|error| PerfError::of(event, error))
 }
 
 /// The kernel gives no perf events.
@@ -28,19 +77,54 @@ pub(crate) fn open(period: Nanos) -> Result<Counter, PerfError> {
 pub struct PerfError {
     source: io::Error,
     paranoid: Option<i32>,
+    /// The event that was asked for.
+    event: Event,
+    /// It is not the kernel: the program has a handler for the signal.
+    signal_is_taken: bool,
 }
 
 impl PerfError {
     pub(crate) fn new(source: io::Error) -> PerfError {
+        PerfError::of(Event::TaskClock, source)
+    }
+
+    fn of(event: Event, source: io::Error) -> PerfError {
         let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
             .ok()
             .and_then(|text| text.trim().parse().ok());
-        PerfError { source, paranoid }
+        PerfError { source, paranoid, event, signal_is_taken: false }
+    }
+
+    /// The program has a handler for SIGPROF.
+    pub(crate) fn signal_is_taken() -> PerfError {
+        let error = PerfError::new(io::ErrorKind::ResourceBusy.into());
+        PerfError { signal_is_taken: true, ..error }
+    }
+
+    /// Whether the kernel gives this process no perf events at all: a timer can stand in for them.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.source.raw_os_error(), Some(libc::EACCES | libc::EPERM | libc::ENOSYS))
     }
 }
 
 impl fmt::Display for PerfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.signal_is_taken {
+            return f.write_str(
+                "the program handles SIGPROF itself, so lines and functions can't be sampled; tasks and spans are timed and go on. Do \
+                 without that handler (another profiler's?) to have them",
+            );
+        }
+        if self.event != Event::TaskClock
+            && let Some(libc::ENOENT | libc::EOPNOTSUPP | libc::EINVAL) = self.source.raw_os_error()
+        {
+            let event = self.event.name();
+            return write!(
+                f,
+                "this processor, or virtual machine, has no event `{event}` ({}): leave ANDWEORC_EVENT out, and CPU time is sampled",
+                self.source
+            );
+        }
         write!(f, "the kernel refuses perf events ({})", self.source)?;
         f.write_str(
             ", so lines and functions can't be sampled; tasks and spans are timed and go on. ",
@@ -79,7 +163,13 @@ mod tests {
     #[test]
     fn every_refusal_says_what_to_do() {
         let say = |code, paranoid| {
-            PerfError { source: io::Error::from_raw_os_error(code), paranoid }.to_string()
+            PerfError {
+                source: io::Error::from_raw_os_error(code),
+                paranoid,
+                event: Event::TaskClock,
+                signal_is_taken: false,
+            }
+            .to_string()
         };
         assert!(say(libc::EACCES, Some(4)).contains("sudo sysctl kernel.perf_event_paranoid=2"));
         assert!(say(libc::EPERM, Some(1)).contains("--cap-add PERFMON"));

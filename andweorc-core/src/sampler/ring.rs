@@ -1,4 +1,5 @@
-//! The ring buffer that the kernel writes samples into.
+//! The ring buffer in which the kernel writes down that it took a sample, and when it held one back. The samples themselves are taken
+//! by the signal handler.
 //!
 //! The kernel moves `data_head` after it has written records, we move `data_tail` after we have read them: two counters that only grow,
 //! each written by one side (perf_event_open(2), "MMAP layout"). Whatever a record says of its own length is checked.
@@ -12,8 +13,8 @@ use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Data pages of a ring: at 10 kHz and 300 bytes a sample they last for 80 ms.
-const PAGES: usize = 64;
+/// Data pages of a ring: at 4 kHz and 8 bytes a sample they last for 128 ms.
+const PAGES: usize = 1;
 
 /// Bytes of a record's header.
 const HEADER: usize = 8;
@@ -21,9 +22,9 @@ const HEADER: usize = 8;
 /// What a record tells.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// Where the thread was: the instruction, then the return addresses of its callers.
-    Sample(Vec<u64>),
-    /// So many records were lost: the ring was full.
+    /// It took one.
+    Sample,
+    /// So many records found no room.
     Lost(u64),
     /// The kernel held sampling back.
     Throttled,
@@ -113,22 +114,14 @@ impl Drop for Ring {
     }
 }
 
-/// Parses a record's body. Samples hold, in the order of the format: the instruction, and the length and entries of the call chain.
+/// Parses a record's body. That of a sample is empty: nothing was asked for.
 fn parse(kind: u32, body: &[u8]) -> Option<Record> {
-    let words: Vec<u64> = body
-        .chunks_exact(8)
-        .map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes")))
-        .collect();
     match kind {
-        PERF_RECORD_SAMPLE => {
-            let (&ip, rest) = words.split_first()?;
-            let (&length, chain) = rest.split_first()?;
-            let chain = chain.get(..usize::try_from(length).ok()?)?;
-            // Entries this high mark contexts (PERF_CONTEXT_USER); the first real one repeats the instruction.
-            let callers = chain.iter().copied().filter(|&it| it < u64::MAX - 4095 && it != ip);
-            Some(Record::Sample(std::iter::once(ip).chain(callers).collect()))
+        PERF_RECORD_SAMPLE => Some(Record::Sample),
+        PERF_RECORD_LOST => {
+            let lost = body.get(8..16)?;
+            Some(Record::Lost(u64::from_ne_bytes(lost.try_into().expect("eight bytes"))))
         }
-        PERF_RECORD_LOST => Some(Record::Lost(*words.get(1)?)),
         PERF_RECORD_THROTTLE => Some(Record::Throttled),
         _ => None,
     }
@@ -142,24 +135,13 @@ mod model;
 mod tests {
     use super::*;
 
-    fn body(words: &[u64]) -> Vec<u8> {
-        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
-    }
-
     #[test]
-    fn samples_are_their_instruction_and_callers() {
-        let user = u64::MAX - 511;
-        let sample = parse(PERF_RECORD_SAMPLE, &body(&[7, 4, user, 7, 8, 9]));
-        assert_eq!(sample, Some(Record::Sample(vec![7, 8, 9])));
-        assert_eq!(parse(PERF_RECORD_LOST, &body(&[1, 5])), Some(Record::Lost(5)));
-        assert_eq!(parse(PERF_RECORD_THROTTLE, &[]), Some(Record::Throttled));
-    }
-
-    #[test]
-    fn lengths_are_not_trusted() {
-        assert_eq!(parse(PERF_RECORD_SAMPLE, &body(&[7, 9, 1])), None);
-        assert_eq!(parse(PERF_RECORD_SAMPLE, &body(&[7, u64::MAX])), None);
-        assert_eq!(parse(PERF_RECORD_SAMPLE, &[1, 2, 3]), None);
-        assert_eq!(parse(PERF_RECORD_LOST, &[]), None);
+    fn records_are_told_apart_and_lengths_are_not_trusted() {
+        let body: Vec<u8> = [1u64, 5].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(parse(PERF_RECORD_SAMPLE, &[]), Some(Record::Sample));
+        assert_eq!(parse(PERF_RECORD_LOST, &body), Some(Record::Lost(5)));
+        assert_eq!(parse(PERF_RECORD_LOST, &body[..15]), None);
+        assert_eq!(parse(PERF_RECORD_THROTTLE, &body), Some(Record::Throttled));
+        assert_eq!(parse(1, &body), None);
     }
 }

@@ -30,6 +30,7 @@ pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
     let own = alone - above.inner;
     // The time that both cover is in the busy time of `above` when that is left.
     above.inner = entered.inner + alone;
+    above.context = entered.context;
     Stay { busy: now - entered.at, own }
 }
 
@@ -40,6 +41,8 @@ pub struct Entered {
     at: Real,
     /// Time spent so far in targets inside the one around this.
     inner: Nanos,
+    /// Id of the target around this; 0 for none.
+    context: u32,
 }
 
 impl Entered {
@@ -65,7 +68,8 @@ impl Thread {
         if credited {
             self.enter_credited(now);
         }
-        Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO) }
+        let context = self.go_on_in(target.id());
+        Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO), context }
     }
 
     #[inline]
@@ -73,6 +77,7 @@ impl Thread {
         if entered.credited {
             self.exit_credited(now);
         }
+        self.go_on_in(entered.context);
         let busy = now - entered.at;
         let own = busy - self.inner.replace(entered.inner + busy);
         Stay { busy, own }

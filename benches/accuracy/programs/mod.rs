@@ -4,6 +4,7 @@ mod batches;
 mod contention;
 mod handlers;
 mod http;
+mod lines;
 mod locks;
 mod messages;
 mod offload;
@@ -12,8 +13,13 @@ mod threads;
 
 use crate::program::Program;
 
-/// All of them. `--quick` takes every third, and neighbours are of one family.
-pub(crate) fn all() -> impl Iterator<Item = &'static Program> {
+/// Those whose targets are lines and functions.
+pub(crate) fn sampled() -> impl Iterator<Item = &'static Program> {
+    lines::PROGRAMS.iter()
+}
+
+/// Those whose targets are timed. `--quick` takes every third, and neighbours are of one family.
+pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
     [
         pipelines::PROGRAMS,
         handlers::PROGRAMS,

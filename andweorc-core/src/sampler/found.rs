@@ -1,0 +1,179 @@
+//! What the samples tell: how hot each line and function is, and how large its share is of each context.
+
+use crate::profile::TargetKind;
+use crate::sampler::addresses::{Addresses, Verdict};
+use crate::sampler::queue::Sample;
+use crate::sampler::share::{self, Seen};
+use crate::sampler::{COARSE, slots};
+use crate::symbols::{Place, Symbols};
+use crate::target::{Target, target, targets};
+use crate::time::Nanos;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What was sampled since the last time.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Samples of each line in scope.
+    pub lines: HashMap<Place, u64>,
+    /// Samples in all.
+    pub samples: u64,
+    /// Samples that were lost: the kernel took them, but nobody could look.
+    pub lost: u64,
+    /// How often the kernel held samples back.
+    pub throttled: u64,
+}
+
+/// What is in scope at an address.
+#[derive(Default)]
+struct Frames {
+    /// The line of the innermost frame, and where that is.
+    line: Option<(&'static Target, Place)>,
+    /// The functions, innermost first; none where nothing is in scope.
+    functions: Vec<&'static Target>,
+}
+
+impl Frames {
+    fn verdict(&self, target: &Target) -> Verdict {
+        let is = |it: &Target| it.id() == target.id();
+        let is_inside = match target.kind() {
+            TargetKind::Line => self.line.as_ref().is_some_and(|(line, _)| is(line)),
+            _ => self.functions.iter().any(|it| is(it)),
+        };
+        match (is_inside, target.kind()) {
+            (true, _) => Verdict::Inside,
+            // A sample is charged to the line of the innermost frame in scope, and to the functions of all.
+            (false, TargetKind::Line) if !self.functions.is_empty() => Verdict::Outside,
+            (false, _) => Verdict::Callers,
+        }
+    }
+}
+
+/// Resolves samples.
+pub(super) struct Finder {
+    symbols: Symbols,
+    table: &'static Addresses,
+    known: HashMap<u64, Frames>,
+    /// The target of the running experiment, if it is sampled.
+    aimed: Option<u32>,
+    period: Nanos,
+    found: Found,
+    told: slots::Tally,
+    /// Samples of each context with the time that they stand for, and samples of each target in it, all told.
+    contexts: HashMap<u32, (u64, Nanos)>,
+    inside: HashMap<(u32, u32), u64>,
+    /// Visits of each target before the first sample.
+    visits: HashMap<u32, u64>,
+}
+
+impl std::fmt::Debug for Finder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Finder").field("found", &self.found).finish_non_exhaustive()
+    }
+}
+
+impl Finder {
+    pub(super) fn new(symbols: Symbols, table: &'static Addresses) -> Finder {
+        Finder {
+            symbols,
+            table,
+            known: HashMap::new(),
+            aimed: None,
+            period: COARSE,
+            found: Found::default(),
+            told: slots::tally(),
+            contexts: HashMap::new(),
+            inside: HashMap::new(),
+            visits: targets().iter().map(|target| (target.id(), target.count())).collect(),
+        }
+    }
+
+    pub(super) fn set_period(&mut self, period: Nanos) {
+        self.drain();
+        self.period = period;
+    }
+
+    /// Resolves what was sampled.
+    pub(super) fn drain(&mut self) {
+        slots::drain(|sample| self.count(sample));
+    }
+
+    pub(super) fn take(&mut self) -> Found {
+        self.drain();
+        let tally = slots::tally();
+        let mut found = std::mem::take(&mut self.found);
+        found.lost = tally.lost - self.told.lost;
+        found.throttled = tally.throttled - self.told.throttled;
+        self.told = tally;
+        found
+    }
+
+    fn count(&mut self, sample: &Sample) {
+        let Finder { symbols, table, known, found, contexts, inside, .. } = self;
+        found.samples += 1;
+        let (samples, time) = contexts.entry(sample.context).or_default();
+        *samples += 1;
+        *time += self.period;
+        let mut line = None;
+        let mut functions: Vec<&'static Target> = Vec::new();
+        for &address in sample.chain() {
+            let frames = known.entry(address).or_insert_with(|| {
+                let frames = frames_at(symbols, address);
+                let aimed = targets().into_iter().find(|it| Some(it.id()) == self.aimed);
+                let verdict = aimed.map_or(Verdict::Callers, |target| frames.verdict(target));
+                table.set(address, verdict);
+                frames
+            });
+            if functions.is_empty() {
+                line.clone_from(&frames.line);
+            }
+            for function in &frames.functions {
+                // Recursion: the function is in it once.
+                if !functions.iter().any(|it| it.id() == function.id()) {
+                    functions.push(function);
+                }
+            }
+        }
+        let mut hit = |target: &'static Target, own| {
+            target.record(self.period, own);
+            *inside.entry((sample.context, target.id())).or_default() += 1;
+        };
+        if let Some((line, place)) = line {
+            hit(line, self.period);
+            *found.lines.entry(place).or_default() += 1;
+        }
+        for (depth, function) in functions.into_iter().enumerate() {
+            hit(function, if depth == 0 { self.period } else { Nanos::ZERO });
+        }
+    }
+
+    /// An experiment on `target` begins.
+    pub(super) fn aim(&mut self, target: &'_ Target) {
+        self.drain();
+        self.aimed = Some(target.id());
+        for (&address, frames) in &self.known {
+            self.table.set(address, frames.verdict(target));
+        }
+        let visits: HashMap<u32, u64> = targets().iter().map(|it| (it.id(), it.count())).collect();
+        let shares = self.contexts.iter().filter_map(|(&context, &(samples, time))| {
+            let before = self.visits.get(&context).copied().unwrap_or(0);
+            let visits = visits.get(&context)?.saturating_sub(before);
+            let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
+            Some((context, Seen { samples, inside, time, visits }.share()?))
+        });
+        share::begin(shares);
+    }
+}
+
+fn frames_at(symbols: &mut Symbols, address: u64) -> Frames {
+    let Some(charged) = symbols.resolve(&[address]) else { return Frames::default() };
+    let line = charged.line.map(|place| (line_target(&place), Place::clone(&place)));
+    let function = |name: &Arc<str>| target(TargetKind::Function, name, None, None);
+    Frames { line, functions: charged.functions.iter().map(function).collect() }
+}
+
+/// The target of a line.
+pub(crate) fn line_target(place: &Place) -> &'static Target {
+    let name = format!("{}:{}", place.file, place.line);
+    target(TargetKind::Line, &name, Some(&place.file), Some(place.line))
+}

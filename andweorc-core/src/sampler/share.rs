@@ -1,0 +1,121 @@
+//! How a thread is credited while a sampled target is that of the running experiment: by samples, or by its expected share.
+//!
+//! A sample is a lump as wide as the period, and it may come when the poll that it belongs to is long over. What a thread does between
+//! two samples is known beforehand, though, from the targets that it is in: of the time in the polls of one kind of task, or in one span, a
+//! certain *share* is inside the line or function, and all samples of the run tell how large it is. So where visits of that *context*
+//! are shorter than a few periods, or all alike, the thread is credited with the share of each visit, as it ends and at each sample in it
+//! ([`Credit::Share`]). Where they are longer, samples are fine enough ([`Credit::Samples`]).
+
+use crate::sampler::FINE;
+use crate::time::Nanos;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Contexts with a share, by the ids of their targets. Others are credited by samples.
+const CONTEXTS: usize = 4096;
+
+/// What a context with [`Credit::Samples`] has for a share.
+const BY_SAMPLES: u32 = u32::MAX;
+
+/// Number of the experiment whose target is sampled; 0 while there is none.
+static AIM: AtomicU32 = AtomicU32::new(0);
+
+static SHARES: [AtomicU32; CONTEXTS] = [const { AtomicU32::new(BY_SAMPLES) }; CONTEXTS];
+
+/// How a thread in a context is credited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credit {
+    /// By samples that find it inside the target.
+    Samples,
+    /// By this part of its time, ppm.
+    Share(u32),
+}
+
+/// The number of the experiment whose target is sampled; 0 while there is none. Everything in the hot paths asks this first.
+#[inline]
+pub(crate) fn aim() -> u32 {
+    // Relaxed: a thread that sees the change later is credited later. The shares are stored before, and each stands for itself.
+    AIM.load(Ordering::Relaxed)
+}
+
+/// How a thread in `context` is credited. Async-signal-safe.
+pub(crate) fn credit(context: u32) -> Credit {
+    match SHARES.get(context as usize).map(|share| share.load(Ordering::Relaxed)) {
+        None | Some(BY_SAMPLES) => Credit::Samples,
+        Some(share) => Credit::Share(share),
+    }
+}
+
+/// Begins an experiment on a sampled target, with these shares of contexts; the others are credited by samples.
+pub(super) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    for share in &SHARES {
+        share.store(BY_SAMPLES, Ordering::Relaxed);
+    }
+    for (context, share) in shares {
+        if let Some(place) = SHARES.get(context as usize) {
+            place.store(share, Ordering::Relaxed);
+        }
+    }
+    // Relaxed: only that it differs from the one before matters.
+    AIM.store(NEXT.fetch_add(1, Ordering::Relaxed).max(1), Ordering::SeqCst);
+}
+
+/// Ends it.
+pub(super) fn end() {
+    AIM.store(0, Ordering::SeqCst);
+}
+
+/// What the samples tell of a context and a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Samples in the context.
+    pub(super) samples: u64,
+    /// Of these, inside the target.
+    pub(super) inside: u64,
+    /// The time that the samples stand for.
+    pub(super) time: Nanos,
+    /// Visits of the context meanwhile.
+    pub(super) visits: u64,
+}
+
+impl Seen {
+    /// Fewer samples than this are no share.
+    const LEAST: u64 = 20;
+
+    /// Visits that last this long are long enough for samples.
+    const LONG: Nanos = Nanos(4 * FINE.0);
+
+    /// Ppm. Nearer than this to none or all, the visits are alike.
+    const ALIKE: u32 = 80_000;
+
+    /// The share of the context's time, ppm, where it is to be credited so.
+    pub(super) fn share(&self) -> Option<u32> {
+        if self.samples < Seen::LEAST {
+            return None;
+        }
+        let share = (self.inside * 1_000_000 / self.samples) as u32;
+        let alike = !(Seen::ALIKE..=1_000_000 - Seen::ALIKE).contains(&share);
+        let visits = i64::try_from(self.visits).unwrap_or(i64::MAX);
+        let short = self.time.0 < Seen::LONG.0.saturating_mul(visits);
+        (alike || short).then_some(share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_visits_and_such_that_are_alike_have_a_share() {
+        let seen = |inside, visits| {
+            let time = Nanos::from_millis(100);
+            Seen { samples: 100, inside, time, visits }.share()
+        };
+        assert_eq!(seen(40, 1000), Some(400_000), "short");
+        assert_eq!(seen(40, 10), None, "long, and half of it inside");
+        assert_eq!(seen(97, 10), Some(970_000), "long, and all of it inside");
+        assert_eq!(seen(0, 10), Some(0));
+        let hardly = Seen { samples: 10, inside: 4, time: Nanos::from_millis(10), visits: 1000 };
+        assert_eq!(hardly.share(), None, "hardly known");
+    }
+}

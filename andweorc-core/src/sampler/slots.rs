@@ -1,0 +1,313 @@
+//! The threads that can be sampled: all that have an account in the ledger. They come and go by themselves, and are sampled while somebody
+//! [asks for samples](on).
+
+use crate::clock;
+use crate::fork::forked;
+use crate::sampler::perf::{Event, PerfError};
+use crate::sampler::queue::{DEPTH, Queue, Sample};
+use crate::sampler::source::Source;
+use crate::sampler::walk::{self, Registers};
+use crate::sampler::{Kind, addresses, installed};
+use crate::thread;
+use crate::time::Nanos;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A thread's place. Lives for ever: it is handed on to the next thread.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    queue: Queue,
+    /// The thread's stack: first address, and the one after the last.
+    stack: [AtomicUsize; 2],
+    /// What a sample stands for, ns of CPU time; 0 for the time since the one before.
+    stands_for: AtomicI64,
+    /// CPU time at the last sample, ns, where that is asked for.
+    cpu: AtomicI64,
+    /// Samples that the handler took.
+    handled: AtomicU64,
+    /// Of these, those for which the queue had no room.
+    dropped: AtomicU64,
+}
+
+thread_local! {
+    // Without a destructor, so that a signal handler may read it.
+    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot {
+            queue: Queue::new(),
+            stack: [const { AtomicUsize::new(0) }; 2],
+            stands_for: AtomicI64::new(0),
+            cpu: AtomicI64::new(0),
+            handled: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a sample: credits the thread, and hands the chain on.
+    fn sample(&self, at: Registers) {
+        // Relaxed, all of these: only this thread uses them while it is sampled, or they are counts.
+        let stack = &self.stack;
+        let stack = stack[0].load(Ordering::Relaxed)..stack[1].load(Ordering::Relaxed);
+        let mut chain = [0; DEPTH];
+        // SAFETY: the stack is the calling thread's, which took it down itself.
+        let length = unsafe { walk::chain(at, &stack, &mut chain) };
+        let chain = &chain[..length];
+        let ran = match self.stands_for.load(Ordering::Relaxed) {
+            0 => {
+                let now = clock::thread_cpu().0;
+                Nanos(now - self.cpu.swap(now, Ordering::Relaxed))
+            }
+            period => Nanos(period),
+        };
+        let context = thread::sampled(ran, || addresses().and_then(|known| known.judge(chain)));
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Takes a sample of the calling thread, from the signal handler that interrupted it there.
+pub(super) fn sample(at: Registers) {
+    if let Some(slot) = SLOT.get() {
+        slot.sample(at);
+    }
+}
+
+/// A thread that lives.
+struct Live {
+    tid: i32,
+    slot: &'static Slot,
+    source: Option<Source>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    event: Event,
+    period: Nanos,
+}
+
+/// What became of the samples so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Those that the kernel took and no handler saw, and for which there was no room.
+    pub(crate) lost: u64,
+    /// How often the kernel held samples back.
+    pub(crate) throttled: u64,
+}
+
+struct Registry {
+    live: Vec<Live>,
+    all: Vec<&'static Slot>,
+    free: Vec<&'static Slot>,
+    asked: Option<Asked>,
+    kind: Option<Kind>,
+    /// The first refusal.
+    refused: Option<PerfError>,
+    tally: Tally,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    live: Vec::new(),
+    all: Vec::new(),
+    free: Vec::new(),
+    asked: None,
+    kind: None,
+    refused: None,
+    tally: Tally { lost: 0, throttled: 0 },
+});
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The calling thread, of this kernel id, has got an account.
+pub(crate) fn opened(tid: i32) {
+    if forked() {
+        return;
+    }
+    let stack = walk::own_stack();
+    let mut registry = registry();
+    let slot = registry.free.pop().unwrap_or_else(|| {
+        let slot: &'static Slot = Box::leak(Box::new(Slot::new()));
+        registry.all.push(slot);
+        slot
+    });
+    // Relaxed: read by this thread alone.
+    slot.stack[0].store(stack.start, Ordering::Relaxed);
+    slot.stack[1].store(stack.end, Ordering::Relaxed);
+    SLOT.set(Some(slot));
+    let mut live = Live { tid, slot, source: None };
+    registry.begin(&mut live);
+    registry.live.push(live);
+}
+
+/// The calling thread gives its account back.
+pub(crate) fn closed() {
+    let Some(slot) = SLOT.take() else { return };
+    // In a child of fork there are no events, and the lock may be held for ever.
+    if forked() {
+        return;
+    }
+    let mut registry = registry();
+    if let Some(at) = registry.live.iter().position(|live| std::ptr::eq(live.slot, slot)) {
+        let mut live = registry.live.swap_remove(at);
+        registry.end(&mut live);
+        registry.free.push(slot);
+    }
+}
+
+/// Samples all threads from now on, the later ones too, at every `period` of their CPU time.
+///
+/// # Errors
+///
+/// When the event is not to be had.
+pub(super) fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
+    installed()?;
+    let kind = match super::perf::open(0, event, period) {
+        Ok(_) => Kind::Perf(event),
+        Err(error) if error.is_refusal() && event == Event::TaskClock => Kind::Timer,
+        Err(error) => return Err(error),
+    };
+    let mut registry = registry();
+    registry.asked = Some(Asked { event, period });
+    registry.kind = Some(kind);
+    let mut live = std::mem::take(&mut registry.live);
+    live.iter_mut().for_each(|live| registry.begin(live));
+    registry.live = live;
+    Ok(kind)
+}
+
+/// Ends that.
+pub(super) fn off() {
+    let mut registry = registry();
+    registry.asked = None;
+    let mut live = std::mem::take(&mut registry.live);
+    live.iter_mut().for_each(|live| registry.end(live));
+    registry.live = live;
+}
+
+/// Sets the period anew.
+pub(super) fn set_period(period: Nanos) {
+    let mut registry = registry();
+    if let Some(asked) = &mut registry.asked {
+        asked.period = period;
+        for Live { slot, source, .. } in &registry.live {
+            if let Some(source) = source
+                && source.set_period(period).is_ok()
+            {
+                slot.stands_for(source, period);
+            }
+        }
+    }
+}
+
+/// What became of the samples so far.
+pub(super) fn tally() -> Tally {
+    let mut registry = registry();
+    let Registry { live, tally, .. } = &mut *registry;
+    live.iter_mut().for_each(|live| live.count(tally));
+    *tally
+}
+
+/// The refusal that kept a thread from being sampled, if one did.
+pub(super) fn refused() -> Option<PerfError> {
+    registry().refused.take()
+}
+
+/// Whether the calling thread is sampled, or will be.
+///
+/// # Errors
+///
+/// When it could not be.
+pub(super) fn check() -> Result<(), PerfError> {
+    let event = registry().asked.map_or(Event::default(), |asked| asked.event);
+    match super::perf::open(0, event, Nanos::from_millis(1)) {
+        Err(error) if !error.is_refusal() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the oldest sample of any thread. For one reader.
+pub(super) fn drain(mut each: impl FnMut(&Sample)) {
+    let all = registry().all.clone();
+    for slot in all {
+        while let Some(sample) = slot.queue.pop() {
+            each(&sample);
+        }
+    }
+}
+
+impl Registry {
+    fn begin(&mut self, live: &mut Live) {
+        let (Some(Asked { event, period }), Some(kind)) = (self.asked, self.kind) else { return };
+        let source = match kind {
+            Kind::Perf(_) => Source::perf(live.tid, event, period),
+            Kind::Timer => Source::timer(live.tid, period).map_err(PerfError::new),
+        };
+        match source {
+            Ok(source) => {
+                live.slot.stands_for(&source, period);
+                let cpu = clock::cpu_of_thread(live.tid).unwrap_or_default();
+                // Relaxed: a first sample that is somewhat wrong harms nothing.
+                live.slot.cpu.store(cpu.0, Ordering::Relaxed);
+                live.source = Some(source);
+            }
+            Err(error) => drop(self.refused.get_or_insert(error)),
+        }
+    }
+
+    fn end(&mut self, live: &mut Live) {
+        live.count(&mut self.tally);
+        live.source = None;
+    }
+}
+
+impl Slot {
+    fn stands_for(&self, source: &Source, period: Nanos) {
+        let period = if source.is_exact() { period.0 } else { 0 };
+        // Relaxed: what comes at this moment counts for the one or the other.
+        self.stands_for.store(period, Ordering::Relaxed);
+    }
+}
+
+impl Live {
+    fn count(&mut self, tally: &mut Tally) {
+        // Relaxed: counts.
+        let handled = self.slot.handled.swap(0, Ordering::Relaxed);
+        tally.lost += self.slot.dropped.swap(0, Ordering::Relaxed);
+        if let Some((taken, throttled)) = self.source.as_mut().and_then(Source::taken) {
+            tally.lost += taken.saturating_sub(handled);
+            tally.throttled += throttled;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_stands_in_for_a_perf_event() {
+        std::thread::spawn(|| {
+            thread::enable();
+            thread::register().unwrap();
+            installed().unwrap();
+            let slot = SLOT.get().expect("who has an account has a slot");
+            let _timer = Source::timer(nix::unistd::gettid().as_raw(), Nanos::from_millis(1));
+            let begun = clock::thread_cpu();
+            // Another test may take the count in between.
+            while slot.handled.load(Ordering::Relaxed) == 0 {
+                let worked = clock::thread_cpu() - begun;
+                assert!(worked < Nanos::from_millis(3000), "not one sample in {worked}");
+            }
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,132 @@
+//! The C library's `syscall`.
+
+use andweorc_core::thread::{self, Blocking};
+use libc::{c_int, c_long};
+
+/// What is called in the place of the C library's function, which takes the number of the system call and up to six arguments.
+///
+/// That one is variadic; on x86-64 and aarch64 its caller passes whole numbers and pointers as for this signature, and what it does not pass is
+/// garbage that the kernel does not look at, here as there.
+///
+/// # Safety
+///
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn syscall(
+    number: c_long,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+    e: c_long,
+    f: c_long,
+) -> c_long {
+    // SAFETY: the caller answers for the arguments.
+    let call = || unsafe { kernel(number, a, b, c, d, e, f) };
+    let answer = if number == libc::SYS_futex && andweorc_core::enabled() {
+        futex(b as c_int, call)
+    } else {
+        call()
+    };
+    // The kernel's errors are the negatives of their numbers.
+    if (-4095..0).contains(&answer) {
+        set_errno(-answer as c_int);
+        return -1;
+    }
+    answer
+}
+
+/// A futex call of the operation `operation`, with what it means to the ledger.
+fn futex(operation: c_int, call: impl FnOnce() -> c_long) -> c_long {
+    let errno = errno();
+    let answer = match operation & libc::FUTEX_CMD_MASK {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
+            let blocking = Blocking::begin();
+            let answer = call();
+            if let Some(blocking) = blocking {
+                match -answer as c_int {
+                    libc::ETIMEDOUT => blocking.end_by_time(),
+                    _ => blocking.end(),
+                }
+            }
+            answer
+        }
+        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP => {
+            thread::pay_before_waking();
+            call()
+        }
+        // What else there is moves waiters from one futex to another; std and parking_lot make no use of it.
+        _ => call(),
+    };
+    // What was done beside the call has no errors of its own.
+    set_errno(errno);
+    answer
+}
+
+fn errno() -> c_int {
+    // SAFETY: the address of the calling thread's errno.
+    unsafe { *libc::__errno_location() }
+}
+
+fn set_errno(errno: c_int) {
+    // SAFETY: the address of the calling thread's errno.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// The system call itself. Errors come back as negative numbers.
+///
+/// # Safety
+///
+/// As for the system call.
+#[cfg(target_arch = "x86_64")]
+unsafe fn kernel(
+    number: c_long,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+    e: c_long,
+    f: c_long,
+) -> c_long {
+    let answer;
+    // SAFETY: the caller answers for the arguments; the kernel changes no other registers than these.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number => answer,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    answer
+}
+
+/// The system call itself. Errors come back as negative numbers.
+///
+/// # Safety
+///
+/// As for the system call.
+#[cfg(target_arch = "aarch64")]
+unsafe fn kernel(
+    number: c_long,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+    e: c_long,
+    f: c_long,
+) -> c_long {
+    let answer;
+    // SAFETY: the caller answers for the arguments; the kernel changes no other register than that of the answer.
+    unsafe {
+        std::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") a => answer,
+            in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
+            options(nostack),
+        );
+    }
+    answer
+}

@@ -1,0 +1,204 @@
+//! What threads owe that were blocked, in programs of std's and parking_lot's locks: on the real ledger, with debts of tens of
+//! milliseconds. Who was blocked by another thread must not have them; who slept, or waited until a time, must.
+
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::profile::TargetKind;
+use andweorc_core::target::{Target, target};
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Speedup};
+use andweorc_core::{clock, thread::blocked};
+use andweorc_threads as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Condvar, Mutex, PoisonError, mpsc};
+use std::thread::{park, scope, sleep, spawn};
+use std::time::Duration;
+
+/// CPU time in the target, at 50 %: everybody owes half of it.
+const WORK: Nanos = Nanos::from_millis(60);
+
+/// Half of that debt: who owes less has not all of it, who owes more has.
+const HALF: Nanos = Nanos::from_millis(15);
+
+fn work_in(target: &Target) {
+    let entered = thread::enter(target, clock::now());
+    let begun = clock::thread_cpu();
+    while clock::thread_cpu() - begun < WORK {}
+    thread::exit(entered, clock::now());
+}
+
+/// Two registered threads: `worker` gets a function that meets the other, and one that works inside the target. Returns what the other
+/// owes after `waiter`, which gets the first.
+fn owed(
+    worker: impl FnOnce(&dyn Fn(), &dyn Fn()) + Send,
+    waiter: impl FnOnce(&dyn Fn()) + Send,
+) -> Nanos {
+    // There is one ledger, and one experiment at a time.
+    static ONE: Mutex<()> = Mutex::new(());
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = target(TargetKind::Span, "target", None, None);
+    let mut experimenter = Experimenter::new().unwrap().with_max_slowdown(1e9);
+    let stop = experimenter.stopper();
+    let second = Duration::from_secs(1);
+    let lengths = Lengths { settle: 60 * second, measure: second, recover: Duration::ZERO };
+    let meeting = Barrier::new(2);
+    let meet = || {
+        meeting.wait();
+    };
+    let owes = scope(|scope| {
+        scope.spawn(move || experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths));
+        while LEDGER.speedup() == Speedup::ZERO {
+            sleep(Duration::from_millis(1));
+        }
+        let waiter = scope.spawn(|| {
+            let account = thread::register().unwrap();
+            waiter(&meet);
+            LEDGER.debt(account, clock::now())
+        });
+        let worker = scope.spawn(|| {
+            thread::register();
+            worker(&meet, &|| work_in(target));
+        });
+        let owes = waiter.join().unwrap();
+        worker.join().unwrap();
+        stop.stop();
+        owes
+    });
+    drop(one);
+    owes
+}
+
+#[test]
+fn who_waited_for_a_lock_owes_nothing() {
+    let lock = Mutex::new(());
+    let owes = owed(
+        |meet, work| {
+            let guard = lock.lock().unwrap();
+            meet();
+            work();
+            drop(guard);
+        },
+        |meet| {
+            meet();
+            drop(lock.lock().unwrap());
+        },
+    );
+    assert!(owes < HALF, "{owes}");
+    let lock = parking_lot::Mutex::new(());
+    let owes = owed(
+        |meet, work| {
+            let guard = lock.lock();
+            meet();
+            work();
+            drop(guard);
+        },
+        |meet| {
+            meet();
+            drop(lock.lock());
+        },
+    );
+    assert!(owes < HALF, "parking_lot: {owes}");
+}
+
+#[test]
+fn who_waited_at_a_barrier_owes_nothing() {
+    let barrier = Barrier::new(2);
+    let owes = owed(
+        |meet, work| {
+            meet();
+            work();
+            barrier.wait();
+        },
+        |meet| {
+            meet();
+            barrier.wait();
+        },
+    );
+    assert!(owes < HALF, "{owes}");
+}
+
+#[test]
+fn who_waited_for_a_message_owes_nothing() {
+    let (sender, receiver) = mpsc::channel();
+    let owes = owed(
+        move |meet, work| {
+            meet();
+            work();
+            sender.send(()).unwrap();
+        },
+        move |meet| {
+            meet();
+            receiver.recv().unwrap();
+        },
+    );
+    assert!(owes < HALF, "{owes}");
+}
+
+#[test]
+fn who_says_itself_that_it_is_blocked_is_not_counted_twice() {
+    let (lock, worked) = (Mutex::new(()), AtomicBool::new(false));
+    owed(
+        |meet, work| {
+            let guard = lock.lock().unwrap();
+            meet();
+            work();
+            worked.store(true, Ordering::SeqCst);
+            sleep(Duration::from_millis(10));
+            drop(guard);
+        },
+        |meet| {
+            meet();
+            // It owes all, and then is blocked for a part of that.
+            while !worked.load(Ordering::SeqCst) {
+                sleep(Duration::from_millis(1));
+            }
+            let account = thread::register().unwrap();
+            let (since, before) = (clock::now(), LEDGER.debt(account, clock::now()));
+            blocked(|| drop(lock.lock().unwrap()));
+            let (took, after) = (clock::now() - since, LEDGER.debt(account, clock::now()));
+            assert!(after >= before - took, "owed {before}, blocked {took}, owes {after}");
+        },
+    );
+}
+
+/// Long enough for [`WORK`] on a busy machine. Who waits in one piece uses no processor time, and is not told to pay meanwhile.
+const LONG: Duration = Duration::from_secs(1);
+
+#[test]
+fn who_waited_until_a_time_owes_what_the_others_gained() {
+    let (lock, never) = (Mutex::new(()), Condvar::new());
+    let worker = |meet: &dyn Fn(), work: &dyn Fn()| {
+        meet();
+        work();
+    };
+    let owes = owed(worker, |meet| {
+        meet();
+        let guard = lock.lock().unwrap();
+        let (guard, timeout) = never.wait_timeout(guard, LONG).unwrap();
+        assert!(timeout.timed_out());
+        drop(guard);
+    });
+    assert!(owes > HALF, "{owes}");
+    let owes = owed(worker, |meet| {
+        meet();
+        sleep(LONG);
+    });
+    assert!(owes > HALF, "slept: {owes}");
+}
+
+#[test]
+fn who_wakes_another_has_paid_before() {
+    let parked = spawn(park);
+    let owes = owed(
+        |meet, work| {
+            meet();
+            work();
+        },
+        |meet| {
+            meet();
+            sleep(LONG);
+            parked.thread().unpark();
+        },
+    );
+    parked.join().unwrap();
+    assert!(owes < HALF, "{owes}");
+}
