@@ -164,6 +164,30 @@ impl WakeCell {
         PASSING.with(|passing| passing.set(before));
     }
 
+    /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn note(&self) {
+        thread::pay_before_acting();
+        let now = clock::now();
+        self.end_wait(now);
+        let ready = if let Some((ready, by)) = PASSING.with(Cell::get) {
+            self.set_woken(now, by);
+            ready
+        } else if let Some(waker) = thread::entity_at(now) {
+            self.set_woken(now, Cause::Task);
+            thread::acted();
+            waker
+        } else if self.unnamed.load(Ordering::Relaxed) == Unnamed::Runtime as u8 {
+            self.set_woken(now, Cause::Task);
+            Virtual(i64::MIN)
+        } else {
+            self.set_woken(now, Cause::Outside);
+            self.by_outside.fetch_min(now.0, Ordering::Relaxed);
+            return;
+        };
+        self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+    }
+
     /// A wake with no entity on the waking thread.
     fn wake_unnamed(self: &Arc<Self>, now: Real) {
         let unnamed = Unnamed::from_number(self.unnamed.load(Ordering::Relaxed));
