@@ -2,7 +2,7 @@
 
 use crate::measure::Turns;
 use crate::outside;
-use crate::program::Program;
+use crate::program::{self, Program, Runtime};
 use crate::programs;
 use crate::work::Pace;
 use lexopt::prelude::*;
@@ -17,6 +17,7 @@ cargo bench --bench accuracy [-- OPTIONS]
   --quick            every third program, each target at its least and its greatest speedup: less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
   --budget SECONDS   for each program (default 60; with --quick 18); each has at least three rounds
+  --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
   --json FILE        write all rows to FILE
   --list             list the programs
 
@@ -44,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) programs: Vec<&'static Program>,
     pub(crate) budget: Duration,
     pub(crate) quick: bool,
+    /// Nothing is wrapped.
+    pub(crate) unwrapped: bool,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -56,6 +59,14 @@ impl Options {
         while let Some(arg) = args.next()? {
             match arg {
                 Long("quick") => quick = true,
+                Long("unwrapped") if !cfg!(tokio_unstable) => {
+                    return Err(
+                        "`--unwrapped` needs a build with RUSTFLAGS=\"--cfg tokio_unstable\": \
+                                tasks that nobody wrapped are not seen otherwise"
+                            .into(),
+                    );
+                }
+                Long("unwrapped") => program::unwrap(),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),
                 Long("budget") => budget = Some(args.value()?.parse_with(seconds)?),
@@ -84,12 +95,15 @@ impl Options {
             .enumerate()
             .filter(|(number, _)| !quick || number % 3 == 0)
             .map(|(_, program)| program)
+            // Threads are spawned by nobody but std.
+            .filter(|it| !program::unwrapped() || it.runtime != Runtime::None)
             .filter(|it| only.is_empty() || only.iter().any(|name| it.name.contains(name)))
             .collect();
         if programs.is_empty() {
             return Err("no program is left to run: `--list` names them".into());
         }
-        Ok(Mode::Bench(Options { programs, budget, quick, json }))
+        let unwrapped = program::unwrapped();
+        Ok(Mode::Bench(Options { programs, budget, quick, unwrapped, json }))
     }
 }
 

@@ -136,6 +136,8 @@ impl Pair {
 /// All programs together.
 #[derive(Debug)]
 pub(crate) struct Totals {
+    /// Of programs in which nothing is wrapped.
+    pub(crate) unwrapped: bool,
     pub(crate) programs: usize,
     pub(crate) cases: usize,
     /// Mean of the absolute errors, in points.
@@ -170,6 +172,7 @@ impl Totals {
         };
         let nulls = rows.iter().filter(|row| row.is_null()).map(|row| row.throughput.error().abs());
         Totals {
+            unwrapped: false,
             programs: reports.len(),
             cases: rows.len(),
             mean: mean(&errors),

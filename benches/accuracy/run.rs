@@ -33,7 +33,7 @@ pub(crate) fn all(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if failed > 0 {
         println!("{failed} programs could not be measured, or not all of their cases.");
     }
-    println!("{}", Totals::of(&reports));
+    println!("{}", Totals { unwrapped: options.unwrapped, ..Totals::of(&reports) });
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -43,6 +43,7 @@ fn one(program: &Program, pace: Pace, options: &Options) -> Result<Report, Box<d
         .args(["--pace", &pace.rounds_per_ms().to_string()])
         .args(["--budget", &options.budget.as_secs().to_string()])
         .args(options.quick.then_some("--quick"))
+        .args(options.unwrapped.then_some("--unwrapped"))
         .env_remove("ANDWEORC_ENABLED")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

@@ -78,7 +78,8 @@ impl fmt::Display for Totals {
         writeln!(f, " p99_mean={:.2} p99_worst={:.2}", self.p99.mean, self.p99.worst)?;
         write!(
             f,
-            "ACCURACY programs={} cases={} mean={:.2} worst={:.2} null_worst={:.2} coverage={:.2} settle_s_max={:.1}",
+            "{} programs={} cases={} mean={:.2} worst={:.2} null_worst={:.2} coverage={:.2} settle_s_max={:.1}",
+            if self.unwrapped { "ACCURACY-UNWRAPPED" } else { "ACCURACY" },
             self.programs,
             self.cases,
             self.mean,
