@@ -177,13 +177,18 @@ impl WakeCell {
             self.set_woken(now, Cause::Task);
             thread::acted();
             waker
-        } else if self.unnamed.load(Ordering::Relaxed) == Unnamed::Runtime as u8 {
-            self.set_woken(now, Cause::Task);
-            Virtual(i64::MIN)
         } else {
-            self.set_woken(now, Cause::Outside);
-            self.by_outside.fetch_min(now.0, Ordering::Relaxed);
-            return;
+            let unnamed = Unnamed::from_number(self.unnamed.load(Ordering::Relaxed));
+            let by = if unnamed == Unnamed::Outside { Cause::Outside } else { Cause::Task };
+            self.set_woken(now, by);
+            match unnamed {
+                Unnamed::Outside => {
+                    self.by_outside.fetch_min(now.0, Ordering::Relaxed);
+                    return;
+                }
+                Unnamed::Program => LEDGER.virtual_now(now),
+                Unnamed::Runtime => Virtual(i64::MIN),
+            }
         };
         self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
     }
