@@ -112,11 +112,21 @@ pub(crate) fn worker_parked() {
 }
 
 /// Releases what is due. A busy worker calls this between two polls: nobody could run it earlier, and the thread would only take
-/// processor time from who works.
-pub(crate) fn release_due() {
+/// processor time from who works. Says whether anything was held at all: most often it is not, and no time has passed.
+#[inline]
+pub(crate) fn release_due() -> bool {
     // Relaxed: what is pushed at this moment is released at the next poll.
     let first = Virtual(FIRST.load(Relaxed));
-    if first == Virtual::NEVER || LEDGER.early(first, clock::now()) > Nanos::ZERO {
+    let held = first != Virtual::NEVER;
+    if held {
+        release_until_now(first);
+    }
+    held
+}
+
+#[inline(never)]
+fn release_until_now(first: Virtual) {
+    if LEDGER.early(first, clock::now()) > Nanos::ZERO {
         return;
     }
     let mut entries = QUEUE.lock();

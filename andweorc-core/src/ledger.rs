@@ -127,12 +127,14 @@ pub struct Parked {
 impl Parked {
     /// When it becomes ready if an entity wakes it whose virtual time is `waker`: not before it parked, and not before
     /// its waker. It cannot have absorbed more than the real time for which it waited.
+    #[inline]
     pub fn woken_by(self, waker: Virtual) -> Virtual {
         self.at.max(waker)
     }
 
     /// When it becomes ready if the world outside (a timer, a socket) wakes it at `now`: that world was not sped up, so
     /// the wait is stretched by what D grew meanwhile. `floor` is [`Ledger::floor`].
+    #[inline]
     pub fn woken_outside(self, now: Real, floor: Nanos) -> Virtual {
         self.at.max(now.less(self.taken.max(floor)))
     }
@@ -217,25 +219,24 @@ impl Ledger {
     }
 
     /// The speedup of the running experiment; zero between experiments.
+    #[inline]
     pub fn speedup(&self) -> Speedup {
         // Relaxed: a thread that sees the change a moment later enters the target a moment later.
         Speedup::from_ppm(self.speedup.load(Relaxed))
     }
 
     /// D when the running experiment began. Nobody's L counts as less.
+    #[inline]
     pub fn floor(&self) -> Nanos {
         Nanos(self.floor.load(SeqCst))
     }
 
     /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows at the moment.
+    #[inline]
     pub fn owed(&self, now: Real) -> Nanos {
         let mut owed = i64::MIN;
         if self.inside.load(SeqCst) > 0 {
-            for account in &self.accounts[..self.opened.load(SeqCst)] {
-                if let Some(taken) = self.taken_inside(account, now) {
-                    owed = owed.max(taken.0);
-                }
-            }
+            owed = owed.max(self.greatest_inside(now));
         }
         let line = self.top_line.load(SeqCst);
         if line != NO_LINE {
@@ -246,12 +247,22 @@ impl Ledger {
         Nanos(owed.max(self.owed.load(SeqCst)))
     }
 
+    /// The greatest L(now) of the threads inside the target.
+    #[inline(never)]
+    fn greatest_inside(&self, now: Real) -> i64 {
+        let opened = &self.accounts[..self.opened.load(SeqCst)];
+        let inside = opened.iter().filter_map(|account| self.taken_inside(account, now));
+        inside.max().map_or(i64::MIN, |taken| taken.0)
+    }
+
     /// V at `now`.
+    #[inline]
     pub fn virtual_now(&self, now: Real) -> Virtual {
         now.less(self.owed(now))
     }
 
     /// How far `ready` is ahead of V, positive when a task that is ready then must be deferred.
+    #[inline]
     pub fn early(&self, ready: Virtual, now: Real) -> Nanos {
         ready - self.virtual_now(now)
     }
@@ -309,11 +320,13 @@ impl Ledger {
     }
 
     /// L(now) of a thread.
+    #[inline]
     pub fn taken(&self, account: &Account, now: Real) -> Nanos {
         self.taken_inside(account, now).unwrap_or_else(|| account.base()).max(self.floor())
     }
 
     /// The owner sets L of its account, outside the target.
+    #[inline]
     fn update(&self, account: &Account, now: Real, new: impl FnOnce(Nanos) -> Nanos) {
         // The same `sampled` on both sides: what the sampler adds meanwhile stays added.
         let sampled = account.sampled.load(SeqCst);
@@ -321,7 +334,11 @@ impl Ledger {
             .taken_inside(account, now)
             .unwrap_or_else(|| Nanos(account.taken.load(SeqCst) + sampled))
             .max(self.floor());
-        account.taken.store(new(base).0 - sampled, SeqCst);
+        let taken = new(base).0 - sampled;
+        // A SeqCst store waits until all stores before it are out, and most often nothing changes.
+        if taken != account.taken.load(SeqCst) {
+            account.taken.store(taken, SeqCst);
+        }
     }
 
     /// A sample found the thread inside the target: it is credited with `ran` there, the sampling period. From the sampler's thread.
@@ -339,6 +356,7 @@ impl Ledger {
     ///
     /// `since` is the sequence number of what was stored beside it: it is [`OUTSIDE`] while the owner writes, and no two
     /// entries of one thread have the same, since the clock moves between them.
+    #[inline]
     fn taken_inside(&self, account: &Account, now: Real) -> Option<Nanos> {
         let since = account.since.load(SeqCst);
         if since == OUTSIDE {
@@ -360,6 +378,7 @@ impl Ledger {
     }
 
     /// The thread's virtual time.
+    #[inline]
     pub fn virtual_of(&self, account: &Account, now: Real) -> Virtual {
         now.less(self.taken(account, now))
     }
@@ -367,6 +386,17 @@ impl Ledger {
     /// What the thread owes, `D - L`: it pauses for as long before it acts on others. Negative: credit.
     pub fn debt(&self, account: &Account, now: Real) -> Nanos {
         self.owed(now) - self.taken(account, now)
+    }
+
+    /// What the thread owes, if that does not change with time: nothing grows, and the thread is outside the target. As
+    /// [`debt`](Ledger::debt), without a clock.
+    #[inline]
+    pub fn debt_at_rest(&self, account: &Account) -> Option<Nanos> {
+        // D last: what left the target before it was seen to be empty has raised D.
+        let at_rest = self.inside.load(SeqCst) == 0
+            && self.top_line.load(SeqCst) == NO_LINE
+            && account.since.load(SeqCst) == OUTSIDE;
+        at_rest.then(|| Nanos(self.owed.load(SeqCst)) - account.base().max(self.floor()))
     }
 
     /// The names of the owners that run outside the target and owe more than `least`.
@@ -388,6 +418,7 @@ impl Ledger {
 
     /// The thread starts to run a task that is ready at `ready`. The two go on together, at the later of their virtual times:
     /// if the task is a little ahead, the thread owes the rest.
+    #[inline]
     pub fn join(&self, account: &Account, ready: Virtual, now: Real) {
         self.update(account, now, |taken| taken.min(ready.delay_at(now)));
     }
@@ -468,11 +499,13 @@ impl Account {
     }
 
     /// L while outside the target; L at the entry while inside.
+    #[inline]
     fn base(&self) -> Nanos {
         Nanos(self.taken.load(SeqCst) + self.sampled.load(SeqCst))
     }
 
     /// Sets the name under which [`Ledger::lagging`] reports the owner; 0 for none.
+    #[inline]
     pub fn set_runs_as(&self, name: i32) {
         // Relaxed: who reads it late is late by one look.
         self.runs_as.store(name, Relaxed);

@@ -17,12 +17,12 @@ use crate::time::{Nanos, Real};
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the thread looks, in baselines too, so that what it costs is on both sides of a comparison.
+/// How often the thread looks, in baselines too, so that what it costs is on both sides of a comparison. While no experiment is held
+/// there is nothing to see, and it sleeps.
 ///
 /// A look takes some 40 us from a busy processor (on a virtual machine a timer interrupt alone takes 20 us), and that counts more the more the
 /// program is delayed: looks every 500 us made a pipeline of 600 and 400 us read 4 to 9 points too low, none at all 5 points too
@@ -37,36 +37,92 @@ const SIGNAL: Signal = Signal::SIGURG;
 /// The thread that looks, until dropped.
 #[derive(Debug)]
 pub(crate) struct Nudger {
-    stop: Arc<AtomicBool>,
+    order: Arc<Order>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What the thread is to do.
+#[derive(Debug, Default)]
+struct Order {
+    says: Mutex<Say>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Say {
+    #[default]
+    Rest,
+    Look,
+    Stop,
+}
+
+impl Order {
+    /// A stop is for good.
+    fn say(&self, say: Say) {
+        let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        if *says != Say::Stop {
+            *says = say;
+        }
+        self.changed.notify_one();
+    }
+
+    /// Sleeps until there is something to look at. Says whether there ever will be.
+    fn wait(&self) -> bool {
+        let says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        let says = self.changed.wait_while(says, |say| *say == Say::Rest);
+        *says.unwrap_or_else(PoisonError::into_inner) == Say::Look
+    }
+}
+
 impl Nudger {
-    /// Starts to look, and to call `also` at each look. Nobody is told if the signal is not to be had.
+    /// A thread that calls `also` at each look, once it is told to [look](Nudger::look). Nobody is nudged if the signal is not to be had.
     pub(crate) fn start(also: impl Fn(Real) + Send + 'static) -> Nudger {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let order = Arc::<Order>::default();
+        let ordered = Arc::clone(&order);
         let tells = installed();
         let thread = std::thread::Builder::new()
             .name("andweorc-nudge".into())
-            .spawn(move || look(&stopped, tells, also));
-        Nudger { stop, thread: thread.ok() }
+            .spawn(move || look(&ordered, tells, also));
+        Nudger { order, thread: thread.ok() }
+    }
+
+    /// Looks from now on, until what it returns is dropped.
+    pub(crate) fn look(&self) -> Looking {
+        self.order.say(Say::Look);
+        Looking(Arc::clone(&self.order))
+    }
+}
+
+/// While this lives the thread looks.
+#[derive(Debug)]
+#[must_use = "nobody looks once this is dropped"]
+pub(crate) struct Looking(Arc<Order>);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        // In a child of fork the lock may be another thread's, and nobody looks.
+        if !forked() {
+            self.0.say(Say::Rest);
+        }
     }
 }
 
 impl Drop for Nudger {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take().filter(|_| !forked()) {
+        if forked() {
+            return;
+        }
+        self.order.say(Say::Stop);
+        if let Some(thread) = self.thread.take() {
             // It does not panic; and if it did, there is nothing left to do for it.
             drop(thread.join());
         }
     }
 }
 
-fn look(stop: &AtomicBool, tells: bool, also: impl Fn(Real)) {
+fn look(order: &Order, tells: bool, also: impl Fn(Real)) {
     let mut seen = HashMap::new();
-    while !stop.load(Ordering::SeqCst) {
+    while order.wait() {
         std::thread::sleep(PERIOD);
         let now = clock::now();
         also(now);

@@ -1,6 +1,6 @@
 //! The registry of points: where units of work are counted and intervals are timed, in virtual time.
 
-use crate::counter::{Counter, SHARDS, shard};
+use crate::counter::{Counters, Shards};
 use crate::profile::{PointKind, PointRecord};
 use crate::time::{Nanos, Virtual};
 use crate::{clock, thread};
@@ -32,8 +32,8 @@ pub struct Point {
     explicit: bool,
     /// A span was seen as a root.
     root: AtomicBool,
-    count: Counter,
-    latencies: [Mutex<Option<Histogram<u64>>>; SHARDS],
+    count: Counters<1>,
+    latencies: Shards<Mutex<Option<Histogram<u64>>>>,
 }
 
 impl Point {
@@ -72,26 +72,28 @@ impl Point {
     }
 
     /// Counts one unit of work.
+    #[inline]
     pub fn hit(&self) {
-        self.count.add(1);
+        self.count.add([1]);
     }
 
     /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
-        self.count.add(1);
+        self.count.add([1]);
         let took = u64::try_from((end - begin).0).unwrap_or(0);
-        let mut shard = self.latencies[shard()].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.latencies.own().lock().unwrap_or_else(PoisonError::into_inner);
         shard.get_or_insert_with(new_histogram).saturating_record(took);
     }
 
     /// Hits so far.
     pub fn count(&self) -> u64 {
-        self.count.get()
+        let [count] = self.count.get();
+        count
     }
 
     /// Forgets the latencies recorded since the last call.
     pub(crate) fn discard_latencies(&self) {
-        for shard in &self.latencies {
+        for shard in self.latencies.iter() {
             if let Some(shard) = shard.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 shard.reset();
             }
@@ -101,7 +103,7 @@ impl Point {
     /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
     pub fn take_latencies(&self) -> Vec<(u64, u64)> {
         let mut all = new_histogram();
-        for shard in &self.latencies {
+        for shard in self.latencies.iter() {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(shard) = shard.as_mut() {
                 all.add(&*shard).expect("both histograms resize themselves");
@@ -203,8 +205,8 @@ pub fn point(
             line,
             explicit,
             root: AtomicBool::new(false),
-            count: Counter::default(),
-            latencies: Default::default(),
+            count: Counters::default(),
+            latencies: Shards::default(),
         }))
     })
 }

@@ -1,6 +1,6 @@
 //! The registry of targets: everything that can be virtually sped up, with the time spent in it.
 
-use crate::counter::Counter;
+use crate::counter::Counters;
 use crate::profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Split};
@@ -16,15 +16,15 @@ pub struct Target {
     name: String,
     file: Option<String>,
     line: Option<u32>,
-    busy: Counter,
-    own: Counter,
-    count: Counter,
+    /// Busy ns, own ns, visits.
+    visits: Counters<3>,
     /// Of a wait.
     split: Option<Split>,
 }
 
 impl Target {
     /// Id, unique in the process and never 0.
+    #[inline]
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -40,14 +40,15 @@ impl Target {
     }
 
     /// Counts one visit of `busy` ns, of which `own` were not spent in other targets inside it.
+    #[inline]
     pub fn record(&self, busy: Nanos, own: Nanos) {
-        self.busy.add(u64::try_from(busy.0).unwrap_or(0));
-        self.own.add(u64::try_from(own.0).unwrap_or(0));
-        self.count.add(1);
+        let ns = |time: Nanos| u64::try_from(time.0).unwrap_or(0);
+        self.visits.add([ns(busy), ns(own), 1]);
     }
 
     /// Counts one wait from `since` to `until`, for targets of kind wait. `ended` says how the task's wait ended, where that is known:
     /// when the task had parked before `since`, it ran from then on, and there was no wait.
+    #[inline]
     pub fn record_wait(&self, since: Real, ended: Option<Ended>, until: Real) {
         if ended.is_some_and(|ended| ended.parked < since) {
             return;
@@ -66,17 +67,17 @@ impl Target {
 
     /// Time spent in it so far, ns, summed over threads.
     pub fn busy_ns(&self) -> u64 {
-        self.busy.get()
+        self.visits.get()[0]
     }
 
     /// Of [`busy_ns`](Target::busy_ns), the time not spent in other targets inside it.
     pub fn own_ns(&self) -> u64 {
-        self.own.get()
+        self.visits.get()[1]
     }
 
     /// Visits so far.
     pub fn count(&self) -> u64 {
-        self.count.get()
+        self.visits.get()[2]
     }
 
     /// As the profile names it.
@@ -89,6 +90,15 @@ impl Target {
             line: self.line,
         }
     }
+}
+
+/// What a kind of task can be sped up in.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskTargets {
+    /// Its polls.
+    pub task: &'static Target,
+    /// The time between them.
+    pub wait: &'static Target,
 }
 
 type Key = (TargetKind, String, Option<String>, Option<u32>);
@@ -113,9 +123,7 @@ pub fn target(
             name: name.to_owned(),
             file: file.map(str::to_owned),
             line,
-            busy: Counter::default(),
-            own: Counter::default(),
-            count: Counter::default(),
+            visits: Counters::default(),
             split: (kind == TargetKind::Wait).then(Split::default),
         }))
     })

@@ -4,10 +4,16 @@
 //! it when it ends. On an async worker the thread is an entity only while it polls: what wakes a task between polls is the driver,
 //! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
 
+mod poll;
+mod stay;
+
+pub use poll::Poll;
+pub use stay::{Entered, Stay, enter, exit, exit_under};
+
 use crate::clock;
 use crate::defer;
 use crate::fork;
-use crate::ledger::{Account, Ledger, Parked};
+use crate::ledger::{Account, Ledger};
 use crate::pause;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
@@ -62,6 +68,7 @@ pub fn enable() {
     }
     fork::watch();
     if !ENABLED.swap(true, Ordering::SeqCst) {
+        clock::start();
         // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
         let hooks = mem::take(&mut *hooks());
         hooks.into_iter().for_each(|hook| hook());
@@ -182,19 +189,27 @@ thread_local! {
 }
 
 impl Thread {
+    #[inline]
     fn account(&self, now: Real) -> Option<&'static Account> {
-        if !self.asked.replace(true) {
-            // A thread that is being torn down gets no account: nobody would close it.
-            let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
-            self.account.set(open());
-            self.tid.set(nix::unistd::gettid().as_raw());
-            if self.account.get().is_none() {
-                WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
-            }
+        if !self.asked.get() {
+            self.ask(now);
         }
         self.account.get()
     }
 
+    #[cold]
+    fn ask(&self, now: Real) {
+        self.asked.set(true);
+        // A thread that is being torn down gets no account: nobody would close it.
+        let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
+        self.account.set(open());
+        self.tid.set(nix::unistd::gettid().as_raw());
+        if self.account.get().is_none() {
+            WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[inline]
     fn set_role(&self, role: Role) {
         self.role.set(role);
         if let Some(account) = self.account.get() {
@@ -202,12 +217,27 @@ impl Thread {
         }
     }
 
-    fn pay(&self) {
-        if self.depth.get() > 0 {
-            return;
-        }
+    /// Whether the thread owes nothing to speak of. Most often that is known without a clock.
+    #[inline]
+    fn owes_nothing(&self) -> bool {
+        self.depth.get() > 0
+            || self
+                .account
+                .get()
+                .and_then(|account| LEDGER.debt_at_rest(account))
+                .is_some_and(|debt| debt < LEAST_PAUSE)
+    }
+
+    /// Pays what the thread owes. Returns when it was done, no earlier than `now`, a moment ago.
+    #[inline]
+    fn pay(&self, now: Real) -> Real {
+        if self.owes_nothing() { now } else { self.pay_debt() }
+    }
+
+    #[inline(never)]
+    fn pay_debt(&self) -> Real {
         let mut now = clock::now();
-        let Some(account) = self.account(now) else { return };
+        let Some(account) = self.account(now) else { return now };
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -217,31 +247,23 @@ impl Thread {
             now = pause::until(begun + debt);
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
         }
+        now
     }
 
-    fn enter(&self, now: Real) {
-        let depth = self.depth.get();
-        self.depth.set(depth + 1);
-        if depth == 0
-            && let Some(account) = self.account(now)
-        {
-            self.cpu.set(clock::thread_cpu());
-            LEDGER.enter(account, now);
-        }
-    }
-
-    fn exit(&self, now: Real) {
-        let depth = self.depth.get();
-        self.depth.set(depth.saturating_sub(1));
-        if depth == 1
-            && let Some(account) = self.account(now)
-        {
-            LEDGER.exit(account, now, clock::thread_cpu() - self.cpu.get());
+    /// The virtual time of whoever acts on this thread.
+    #[inline]
+    fn entity_at(&self, now: Real) -> Option<Virtual> {
+        match self.role.get() {
+            Role::Outside => None,
+            Role::Entity | Role::Completed => {
+                self.account(now).map(|account| LEDGER.virtual_of(account, now))
+            }
         }
     }
 }
 
 /// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
+#[inline]
 fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(|thread| {
         let before = thread.writing.replace(true);
@@ -261,7 +283,11 @@ pub(crate) fn pay_in_signal_handler() {
             && thread.account.get().is_some()
             && !thread.writing.replace(true)
         {
-            thread.pay();
+            if !thread.owes_nothing() {
+                clock::in_signal_handler(|| {
+                    thread.pay_debt();
+                });
+            }
             thread.writing.set(false);
         }
     });
@@ -278,19 +304,16 @@ pub fn register() -> Option<&'static Account> {
 }
 
 /// The virtual time of whoever runs on the calling thread; V when nobody does.
+#[inline]
 pub fn virtual_at(now: Real) -> Virtual {
     entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
 }
 
 /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world
 /// outside: a timer or a socket.
+#[inline]
 pub fn entity_at(now: Real) -> Option<Virtual> {
-    with(|thread| match thread.role.get() {
-        Role::Outside => None,
-        Role::Entity | Role::Completed => {
-            thread.account(now).map(|account| LEDGER.virtual_of(account, now))
-        }
-    })
+    with(|thread| thread.entity_at(now))
 }
 
 /// The entity that runs on the calling thread has woken a task. If it was one that had just completed, that was its last act: whoever
@@ -303,71 +326,8 @@ pub fn acted() {
     });
 }
 
-/// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
-/// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
-#[must_use = "hand the answer to `exit`"]
-pub fn enter(target: &Target, now: Real) -> Entered {
-    let credited = is_target(target);
-    with(|thread| {
-        if credited {
-            thread.enter(now);
-        }
-        Entered { credited, at: now, inner: thread.inner.replace(Nanos::ZERO) }
-    })
-}
-
-/// The calling thread leaves what it entered.
-pub fn exit(entered: Entered, now: Real) -> Stay {
-    with(|thread| {
-        if entered.credited {
-            thread.exit(now);
-        }
-        let busy = now - entered.at;
-        let own = busy - thread.inner.replace(entered.inner + busy);
-        Stay { busy, own }
-    })
-}
-
-/// The calling thread leaves what it entered before `above`, the next stay that goes on.
-pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
-    with(|thread| {
-        if entered.credited {
-            thread.exit(now);
-        }
-    });
-    let alone = above.at - entered.at;
-    let own = alone - above.inner;
-    // The time that both cover is in the busy time of `above` when that is left.
-    above.inner = entered.inner + alone;
-    Stay { busy: now - entered.at, own }
-}
-
-/// A stay in a target that goes on.
-#[derive(Clone, Copy, Debug)]
-pub struct Entered {
-    credited: bool,
-    at: Real,
-    /// Time spent so far in targets inside the one around this.
-    inner: Nanos,
-}
-
-impl Entered {
-    /// When it began.
-    pub fn at(&self) -> Real {
-        self.at
-    }
-}
-
-/// A stay in a target that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stay {
-    /// How long it was.
-    pub busy: Nanos,
-    /// How much of it was not spent in other targets inside.
-    pub own: Nanos,
-}
-
 /// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it waits there.
+#[inline]
 pub fn wait_begins(wait: &Target) {
     if is_target(wait) {
         with(|thread| thread.waits.set(true));
@@ -376,6 +336,7 @@ pub fn wait_begins(wait: &Target) {
 
 /// The task is back in what `wait` is the wait of, or has closed it. Returns how the task's wait ended with this poll, where that
 /// is known.
+#[inline]
 pub fn wait_ends(wait: &Target) -> Option<Ended> {
     with(|thread| {
         if is_target(wait) {
@@ -386,18 +347,39 @@ pub fn wait_ends(wait: &Target) -> Option<Ended> {
 }
 
 /// Pauses for as long as the calling thread owes delay. Does nothing inside the target or when the thread has no account.
+#[inline]
 pub fn pay() {
-    with(Thread::pay);
-}
-
-/// Pays what the calling thread owes, if it is an entity, before it acts on others: what it does sets more going than a wake carries a
-/// virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its time.
-pub fn pay_before_acting() {
     with(|thread| {
-        if thread.role.get() == Role::Entity {
-            thread.pay();
+        if !thread.owes_nothing() {
+            thread.pay_debt();
         }
     });
+}
+
+/// Who is about to wake a task.
+#[derive(Clone, Copy, Debug)]
+pub struct Acts {
+    /// When.
+    pub at: Real,
+    /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world outside.
+    pub entity: Option<Virtual>,
+    /// This is its last act: [`acted`] is to be called after it.
+    pub last: bool,
+}
+
+/// The calling thread is about to wake a task. If it is an entity it first pays what it owes: what it does sets more going than a wake
+/// carries a virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its
+/// time.
+#[inline]
+pub fn act() -> Acts {
+    with(|thread| {
+        let role = thread.role.get();
+        if role == Role::Entity && !thread.owes_nothing() {
+            thread.pay_debt();
+        }
+        let at = clock::now();
+        Acts { at, entity: thread.entity_at(at), last: role == Role::Completed }
+    })
 }
 
 /// For the park hook of a worker: it is idle from now on.
@@ -468,177 +450,4 @@ pub fn handed_back() {
         }
     });
     defer::release_due();
-}
-
-/// A poll of a task on the calling thread: while it lives the thread is an entity.
-#[derive(Debug)]
-pub struct Poll {
-    before: Role,
-    entered: Entered,
-    target: &'static Target,
-    began: Real,
-    open: bool,
-    /// Of the poll around this one.
-    outer_ended: Option<Ended>,
-    outer_waits: bool,
-}
-
-impl Poll {
-    /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
-    /// wait ended as `ended` says.
-    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>) -> Poll {
-        with(|thread| {
-            let now = clock::now();
-            let Some(account) = thread.account(now) else { return };
-            // Without hooks nobody says what a worker did since its last poll; most often it was idle.
-            if let Some(since) = thread.busy_until.take() {
-                LEDGER.idle(account, now - since, now);
-            }
-            if thread.depth.get() == 0 {
-                LEDGER.join(account, ready, now);
-            }
-        });
-        pay();
-        let (before, outer_ended, outer_waits) = with(|thread| {
-            let before = thread.role.get();
-            thread.set_role(Role::Entity);
-            (before, thread.ended.replace(ended), thread.waits.replace(false))
-        });
-        let began = clock::now();
-        let entered = enter(target, began);
-        Poll { before, entered, target, began, open: true, outer_ended, outer_waits }
-    }
-
-    /// The delay that the task has taken as it runs now.
-    pub fn taken(&self) -> Nanos {
-        virtual_at(self.began).delay_at(self.began)
-    }
-
-    /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
-    /// the task itself.
-    pub fn waits(&self, wait: &Target) -> bool {
-        with(|thread| {
-            let waits = is_target(wait) || thread.waits.get();
-            thread.waits.set(waits);
-            waits
-        })
-    }
-
-    /// Ends the poll, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
-    pub fn end(&mut self, completed: bool) -> Parked {
-        self.open = false;
-        let now = clock::now();
-        let Stay { busy, own } = exit(self.entered, now);
-        self.target.record(busy, own);
-        let at = virtual_at(now);
-        with(|thread| {
-            thread.ended.set(self.outer_ended);
-            // What waits in the poll inside waits in that around it too.
-            thread.waits.set(self.outer_waits || thread.waits.get());
-            thread.set_role(match self.before {
-                Role::Entity => Role::Entity,
-                _ if completed => Role::Completed,
-                _ => Role::Outside,
-            });
-        });
-        Parked { at, taken: at.delay_at(now) }
-    }
-}
-
-impl Drop for Poll {
-    /// Ends the poll if it was not (a panic), and pays what the thread owes by then.
-    fn drop(&mut self) {
-        if self.open {
-            self.end(true);
-        }
-        pay();
-        defer::release_due();
-        with(|thread| {
-            if !thread.hooked.get() && self.before != Role::Entity {
-                thread.busy_until.set(Some(clock::now()));
-            }
-        });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::TargetKind;
-    use crate::target::target;
-
-    #[test]
-    fn own_time_leaves_out_the_targets_inside() {
-        let (outer, inner) = (
-            target(TargetKind::Span, "outer", None, None),
-            target(TargetKind::Span, "inner", None, None),
-        );
-        let task = enter(outer, Real(0));
-        let first = enter(inner, Real(10));
-        assert_eq!(exit(first, Real(30)), Stay { busy: Nanos(20), own: Nanos(20) });
-        let second = enter(inner, Real(40));
-        let nested = enter(inner, Real(45));
-        assert_eq!(exit(nested, Real(50)), Stay { busy: Nanos(5), own: Nanos(5) });
-        assert_eq!(exit(second, Real(60)), Stay { busy: Nanos(20), own: Nanos(15) });
-        assert_eq!(exit(task, Real(100)), Stay { busy: Nanos(100), own: Nanos(60) });
-    }
-
-    #[test]
-    fn what_is_left_out_of_order_is_timed_until_it_is_left() {
-        let target = |name| target(TargetKind::Span, name, None, None);
-        let around = enter(target("around"), Real(0));
-        let first = enter(target("first"), Real(10));
-        let before = enter(target("before"), Real(20));
-        assert_eq!(exit(before, Real(25)), Stay { busy: Nanos(5), own: Nanos(5) });
-        let mut second = enter(target("second"), Real(40));
-        assert_eq!(
-            exit_under(first, &mut second, Real(70)),
-            Stay { busy: Nanos(60), own: Nanos(25) },
-            "its own from 10 to 20 and from 25 to 40",
-        );
-        let inside = enter(target("inside"), Real(80));
-        assert_eq!(exit(inside, Real(83)), Stay { busy: Nanos(3), own: Nanos(3) });
-        assert_eq!(exit(second, Real(100)), Stay { busy: Nanos(60), own: Nanos(57) });
-        assert_eq!(exit(around, Real(110)), Stay { busy: Nanos(110), own: Nanos(20) });
-    }
-
-    #[test]
-    fn a_wait_of_the_task_that_is_polled_is_told_to_its_spans() {
-        let [task, span] = ["wait told", "wait told inside"]
-            .map(|name| target(TargetKind::Wait, name, None, None));
-        let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
-        let mut outer = Poll::begin(task, Virtual(0), ended);
-        assert_eq!(wait_ends(span), ended);
-        let mut inner = Poll::begin(task, Virtual(0), None);
-        assert_eq!(wait_ends(span), None);
-        wait_begins(span);
-        // Neither is the target of an experiment.
-        assert!(!inner.waits(span) && !outer.waits(task));
-        inner.end(false);
-        assert_eq!(wait_ends(span), ended);
-        outer.end(false);
-        assert_eq!(wait_ends(span), None);
-    }
-
-    #[test]
-    fn a_thread_is_an_entity_only_while_it_polls() {
-        let task = target(TargetKind::Task, "role", None, None);
-        std::thread::spawn(move || {
-            assert_eq!(entity_at(clock::now()), None);
-            let mut poll = Poll::begin(task, Virtual(0), None);
-            assert!(entity_at(clock::now()).is_some());
-            poll.end(false);
-            drop(poll);
-            assert_eq!(entity_at(clock::now()), None);
-            Poll::begin(task, Virtual(0), None).end(true);
-            assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
-            parked();
-            assert_eq!(entity_at(clock::now()), None);
-            register();
-            assert!(entity_at(clock::now()).is_some());
-        })
-        .join()
-        .unwrap();
-        assert!(task.count() >= 2);
-    }
 }

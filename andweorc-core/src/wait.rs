@@ -1,6 +1,6 @@
 //! Waits: the time in which a task, or a span that is open, does not run, and what ended it.
 
-use crate::counter::Counter;
+use crate::counter::Counters;
 use crate::time::{Nanos, Real};
 
 /// What ended a wait.
@@ -23,28 +23,24 @@ pub struct Ended {
     pub by: Cause,
 }
 
-/// The time that a target of kind wait took, by cause.
+/// The time that a target of kind wait took, by cause: outside, task, queue.
 #[derive(Debug, Default)]
-pub(crate) struct Split {
-    outside: Counter,
-    task: Counter,
-    queue: Counter,
-}
+pub(crate) struct Split(Counters<3>);
 
 impl Split {
     /// Adds a wait from `since` to `until`.
     pub(crate) fn add(&self, since: Real, ended: Ended, until: Real) {
-        let waited = match ended.by {
-            Cause::Outside => &self.outside,
-            Cause::Task => &self.task,
-        };
-        waited.add(to_ns(ended.woken - since));
-        self.queue.add(to_ns(until - ended.woken));
+        let waited = to_ns(ended.woken - since);
+        let queued = to_ns(until - ended.woken);
+        self.0.add(match ended.by {
+            Cause::Outside => [waited, 0, queued],
+            Cause::Task => [0, waited, queued],
+        });
     }
 
     /// Time so far in ns: for the world outside, for another task, and ready but not yet polled.
     pub(crate) fn get(&self) -> [u64; 3] {
-        [&self.outside, &self.task, &self.queue].map(Counter::get)
+        self.0.get()
     }
 }
 

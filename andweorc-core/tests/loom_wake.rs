@@ -29,14 +29,16 @@ mod parks {
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;
 
+use andweorc_core::profile::TargetKind;
+use andweorc_core::target::{TaskTargets, target};
 use andweorc_core::thread::LEDGER;
-use andweorc_core::time::{Nanos, Real, Speedup};
+use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use andweorc_core::{clock, defer};
 use loom::model::Builder;
 use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use loom::thread;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize as Count;
+use std::sync::{Arc, LazyLock};
 use std::task::{Wake, Waker};
 use wake::WakeCell;
 
@@ -81,6 +83,14 @@ fn owe() {
     LEDGER.end(Real(2_000_000));
 }
 
+fn targets() -> &'static TaskTargets {
+    static TARGETS: LazyLock<TaskTargets> = LazyLock::new(|| {
+        let new = |kind| target(kind, "model", None, None);
+        TaskTargets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) }
+    });
+    &TARGETS
+}
+
 struct Shared {
     task: Arc<Task>,
     cell: Arc<WakeCell>,
@@ -91,7 +101,8 @@ struct Shared {
 impl Shared {
     fn new() -> Arc<Shared> {
         let task = Arc::new(Task { notified: AtomicBool::new(false), wakes: AtomicI64::new(0) });
-        let cell = WakeCell::new(Waker::from(Arc::clone(&task)), Nanos::ZERO);
+        let cell =
+            WakeCell::new(Waker::from(Arc::clone(&task)), targets(), Nanos::ZERO, Virtual::NEVER);
         Arc::new(Shared { task, cell, done: [AtomicBool::new(false), AtomicBool::new(false)] })
     }
 

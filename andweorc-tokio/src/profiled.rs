@@ -2,9 +2,8 @@
 
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::wake::{WakeCell, is_early};
-use andweorc_core::ledger::Parked;
 use andweorc_core::profile::TargetKind;
-use andweorc_core::target::{Target, target};
+use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Ended;
@@ -29,25 +28,29 @@ pin_project! {
         // `None` once completed, so that the future is dropped inside its own last poll.
         #[pin]
         future: Option<F>,
-        kind: Kind,
-        born: Option<Virtual>,
-        state: Option<State>,
+        stage: Stage,
     }
 
     impl<F> PinnedDrop for Profiled<F> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             let mut future = this.future;
-            if future.is_none() || !(this.state.is_some() || enabled()) {
+            if future.is_none() {
                 return;
             }
+            let now = clock::now();
+            let (targets, at) = match &*this.stage {
+                Stage::Polled(state) => (state.cell.targets(), state.at),
+                Stage::New { kind, born } if enabled() => (kind.targets(), virtual_birth(*born, now)),
+                Stage::New { .. } => return,
+            };
             // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so it does who joins it.
-            let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
-            let mut scope = PollScope::begin(state.targets.task, state.parked.at, None);
+            let mut scope = PollScope::begin(targets.task, at, None, now);
             future.set(None);
-            scope.end(true);
-            if let Some((cell, _)) = &state.waker {
-                cell.end_wait(clock::now());
+            let now = clock::now();
+            scope.end(true, now);
+            if let Stage::Polled(state) = this.stage {
+                state.cell.end_wait(now);
             }
         }
     }
@@ -62,19 +65,11 @@ pub(crate) enum Kind {
     Name(Cow<'static, str>),
 }
 
-/// What a kind of task can be sped up in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Targets {
-    /// Its polls.
-    pub(crate) task: &'static Target,
-    /// The time between them.
-    pub(crate) wait: &'static Target,
-}
-
 impl Kind {
     /// The targets of this kind, called by the task's name, or by `file:line` of its spawn site.
-    pub(crate) fn targets(&self) -> Targets {
-        static KNOWN: LazyLock<RwLock<HashMap<Kind, Targets>>> = LazyLock::new(RwLock::default);
+    pub(crate) fn targets(&self) -> &'static TaskTargets {
+        static KNOWN: LazyLock<RwLock<HashMap<Kind, &'static TaskTargets>>> =
+            LazyLock::new(RwLock::default);
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(self).copied();
         known.unwrap_or_else(|| {
             let new = |kind| match self {
@@ -84,81 +79,108 @@ impl Kind {
                 }
                 Kind::Name(name) => target(kind, name, None, None),
             };
-            let targets = Targets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) };
-            KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(self.clone(), targets);
-            targets
+            let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+            *known.entry(self.clone()).or_insert_with(|| {
+                let targets =
+                    TaskTargets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) };
+                // As the targets themselves: there are as many as the program has kinds of tasks.
+                Box::leak(Box::new(targets))
+            })
         })
     }
 }
 
-/// What a profiled future keeps between polls.
+/// What a profiled future keeps. One or the other: each task has it for as long as it lives.
+enum Stage {
+    /// It was not polled, or not while andweorc was on. `born` is [`Virtual::NEVER`] if it was not on then either.
+    New { kind: Kind, born: Virtual },
+    /// It was.
+    Polled(State),
+}
+
+impl Stage {
+    /// What is kept between polls, the next of which wakes `outer`.
+    #[inline]
+    fn polled(&mut self, outer: &Waker) -> &mut State {
+        if let Stage::New { kind, born } = self {
+            *self = Stage::Polled(State::new(kind, *born, outer));
+        }
+        match self {
+            Stage::Polled(state) => state,
+            Stage::New { .. } => unreachable!("it has just become polled"),
+        }
+    }
+}
+
+/// What a profiled future keeps between polls. Its clock as it parked is `at`, and the delay that it had taken by then the rest to `parked`.
 struct State {
-    targets: Targets,
-    /// Its clock as it parked.
-    parked: Parked,
-    /// When that was; `None` before the first poll.
-    parked_at: Option<Real>,
-    /// When it is ready, while it is deferred.
-    ready: Virtual,
-    waker: Option<(Arc<WakeCell>, Waker)>,
+    /// Its virtual time as it parked, or was born.
+    at: Virtual,
+    /// When it parked; [`Real::NEVER`] before its first poll has ended.
+    parked: Real,
+    cell: Arc<WakeCell>,
 }
 
 impl<F> Profiled<F> {
     pub(crate) fn new(future: F, kind: Kind) -> Profiled<F> {
-        let born = enabled().then(|| thread::virtual_at(clock::now()));
-        Profiled { future: Some(future), kind, born, state: None }
+        let born = if enabled() { thread::virtual_at(clock::now()) } else { Virtual::NEVER };
+        Profiled { future: Some(future), stage: Stage::New { kind, born } }
     }
 }
 
+/// When a task begins that was born at `born`: now, if andweorc was off then.
+fn virtual_birth(born: Virtual, now: Real) -> Virtual {
+    if born == Virtual::NEVER { LEDGER.virtual_now(now) } else { born }
+}
+
 impl State {
-    fn new(kind: &Kind, born: Option<Virtual>) -> State {
+    #[cold]
+    fn new(kind: &Kind, born: Virtual, outer: &Waker) -> State {
         let now = clock::now();
-        let born = born.unwrap_or_else(|| LEDGER.virtual_now(now));
-        State {
-            targets: kind.targets(),
-            parked: Parked { at: born, taken: born.delay_at(now) },
-            parked_at: None,
-            ready: born,
-            waker: None,
-        }
+        let at = virtual_birth(born, now);
+        let cell = WakeCell::new(outer.clone(), kind.targets(), at.delay_at(now), at);
+        State { at, parked: Real::NEVER, cell }
     }
 
-    /// The cell and the waker that pass on to `outer`: always the same ones, unless the future moved to another task.
-    fn waker(&mut self, outer: &Waker) -> &(Arc<WakeCell>, Waker) {
-        let taken = self.parked.taken;
-        if !self.waker.as_ref().is_some_and(|(cell, _)| cell.passes_on_to(outer)) {
-            let cell = WakeCell::new(outer.clone(), taken);
-            let waker = Waker::from(Arc::clone(&cell));
-            self.waker = Some((cell, waker));
-        }
-        self.waker.as_ref().expect("was set above")
+    /// Goes on in another task, whose waker is `outer`.
+    #[cold]
+    fn move_to(&mut self, outer: &Waker) {
+        let taken = if self.parked == Real::NEVER { clock::now() } else { self.parked };
+        let (targets, ready) = (self.cell.targets(), self.cell.take_ready(self.at));
+        self.cell = WakeCell::new(outer.clone(), targets, self.at.delay_at(taken), ready);
     }
 
-    /// Polls `future`, or defers it.
+    /// Polls `future`, or defers it. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off, too.
+    #[inline(never)]
     fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut Option<F>>,
         outer: &Waker,
     ) -> Poll<F::Output> {
-        let (parked, deferred) = (self.parked, self.ready);
-        let (cell, waker) = self.waker(outer);
+        // Always the same, unless the future moved to another task.
+        if !self.cell.passes_on_to(outer) {
+            self.move_to(outer);
+        }
+        let State { at, parked, cell } = self;
         let now = clock::now();
         cell.end_wait(now);
-        let ready = deferred.min(cell.take_ready(parked));
+        let ready = cell.take_ready(*at);
         if ready != Virtual::NEVER && is_early(ready, now) {
-            cell.hold(ready);
-            self.ready = ready;
+            cell.defer(ready);
             return Poll::Pending;
         }
-        let (cell, waker) = (Arc::clone(cell), waker.clone());
-        self.ready = Virtual::NEVER;
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
-        let from = if ready == Virtual::NEVER { parked.at } else { ready };
+        let from = if ready == Virtual::NEVER { *at } else { ready };
 
-        let ended = self.wait_ended(&cell, now);
-        let mut scope = PollScope::begin(self.targets.task, from, ended);
+        let targets = cell.targets();
+        let ended = match *parked {
+            Real::NEVER => None,
+            parked => wait_ended(targets.wait, parked, cell, now),
+        };
+        let mut scope = PollScope::begin(targets.task, from, ended, now);
         cell.set_taken(scope.taken(), Unnamed::Outside);
         let listen = Listen::begin();
+        let waker = cell.waker();
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
         let result = inner.poll(&mut Context::from_waker(&waker));
@@ -166,29 +188,31 @@ impl State {
             future.set(None);
         }
         let unnamed = listen.end();
-        let waits = result.is_pending() && scope.waits(self.targets.wait);
-        let ended = scope.end(result.is_ready());
+        let waits = result.is_pending() && scope.waits(targets.wait);
+        let now = clock::now();
+        let ended = scope.end(result.is_ready(), now);
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
         if ready != Virtual::NEVER {
-            self.parked = ended;
-            self.parked_at = Some(clock::now());
+            *at = ended.at;
+            *parked = now;
         }
         if result.is_pending() {
-            cell.set_taken(self.parked.taken, unnamed);
+            cell.set_taken(at.delay_at(*parked), unnamed);
             if waits {
-                cell.begin_wait(clock::now());
+                cell.begin_wait(now);
             }
         }
         result
     }
+}
 
-    /// How the task's wait ended, if a wake did, now that it is polled; counts it.
-    fn wait_ended(&mut self, cell: &WakeCell, now: Real) -> Option<Ended> {
-        let (parked, (woken, by)) = (self.parked_at?, cell.take_woken()?);
-        let ended = Ended { parked, woken: woken.clamp(parked, now), by };
-        self.targets.wait.record_wait(parked, Some(ended), now);
-        Some(ended)
-    }
+/// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.
+#[inline]
+pub(crate) fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
+    let (woken, by) = cell.take_woken()?;
+    let ended = Ended { parked, woken: woken.clamp(parked, now), by };
+    wait.record_wait(parked, Some(ended), now);
+    Some(ended)
 }
 
 impl<F: Future> Future for Profiled<F> {
@@ -196,25 +220,26 @@ impl<F: Future> Future for Profiled<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        if !enabled() {
-            let inner = this
-                .future
-                .as_mut()
-                .as_pin_mut()
-                .expect("`Profiled` is not polled after completion");
-            let output = ready!(inner.poll(cx));
-            this.future.set(None);
-            return Poll::Ready(output);
+        if enabled() {
+            let outer = cx.waker();
+            return this.stage.polled(outer).poll(this.future, outer);
         }
-        let state = this.state.get_or_insert_with(|| State::new(this.kind, *this.born));
-        state.poll(this.future, cx.waker())
+        let inner =
+            this.future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+        let output = ready!(inner.poll(cx));
+        this.future.set(None);
+        Poll::Ready(output)
     }
 }
 
 impl<F> fmt::Debug for Profiled<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind: &dyn fmt::Debug = match &self.stage {
+            Stage::New { kind, .. } => kind,
+            Stage::Polled(state) => &state.cell.targets().task.name(),
+        };
         f.debug_struct("Profiled")
-            .field("kind", &self.kind)
+            .field("kind", kind)
             .field("completed", &self.future.is_none())
             .finish_non_exhaustive()
     }

@@ -76,9 +76,9 @@ where
     move || {
         let Some(born) = born else { return f() };
         thread::in_pool();
-        let mut scope = Poll::begin(kind.targets().task, born, None);
+        let mut scope = Poll::begin(kind.targets().task, born, None, clock::now());
         let result = f();
-        scope.end(true);
+        scope.end(true, clock::now());
         result
     }
 }

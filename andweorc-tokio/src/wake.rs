@@ -16,24 +16,32 @@
 
 use crate::parks::{Unnamed, clock_is_paused};
 use andweorc_core::ledger::{Parked, TargetWait};
-use andweorc_core::thread::LEDGER;
+use andweorc_core::target::TaskTargets;
+use andweorc_core::thread::{Acts, LEDGER};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
-use andweorc_core::{clock, defer, thread};
+use andweorc_core::{defer, thread};
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
-#[cfg(loom)]
-use loom::thread_local;
+use loom::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::ptr;
+use std::sync::Arc;
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::task::{Wake, Waker};
 
+/// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
+type Passing = Cell<Option<(Virtual, Cause)>>;
+
+#[cfg(not(loom))]
 thread_local! {
-    /// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
-    #[allow(clippy::missing_const_for_thread_local, reason = "that of loom takes no const")]
-    static PASSING: Cell<Option<(Virtual, Cause)>> = Cell::new(None);
+    static PASSING: Passing = const { Cell::new(None) };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static PASSING: Passing = Cell::new(None);
 }
 
 /// Whether a task must be held that is ready at `ready`.
@@ -44,115 +52,173 @@ pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
     LEDGER.early(ready, now) > defer::LEAST && !clock_is_paused()
 }
 
-/// What wakes write and polls take.
+/// Nothing was written since it was last taken: [`Virtual::NEVER`] and [`Real::NEVER`].
+const NOTHING: i64 = i64::MAX;
+
+/// Takes what wakes wrote. Only polls take, one at a time: where nothing was written there is nothing to swap.
+#[inline]
+fn take(written: &AtomicI64) -> i64 {
+    if written.load(Ordering::Relaxed) == NOTHING {
+        return NOTHING;
+    }
+    written.swap(NOTHING, Ordering::Relaxed)
+}
+
+/// Writes `time` unless an earlier one is there.
+#[inline]
+fn lower(written: &AtomicI64, time: i64) {
+    if time < written.load(Ordering::Relaxed) {
+        written.fetch_min(time, Ordering::Relaxed);
+    }
+}
+
+/// What wakes write and polls take. One for each live task: every byte counts.
 #[derive(Debug)]
 pub(crate) struct WakeCell {
     outer: Waker,
+    /// What its task can be sped up in.
+    targets: &'static TaskTargets,
     /// The earliest virtual time of an entity that woke the task since its last poll.
     by_entity: AtomicI64,
     /// The earliest real time at which the world outside woke it since its last poll.
     by_outside: AtomicI64,
-    /// L of the task as it parked.
-    taken: AtomicI64,
-    /// [`Unnamed`]: who wakes it, if nobody's name is on the wake.
-    unnamed: AtomicU8,
-    /// The deferral queue has it.
-    held: AtomicBool,
-    /// Until when.
+    /// L of the task as it parked, four times, plus [`Unnamed`]: who wakes it, if nobody's name is on the wake.
+    parked: AtomicI64,
+    /// Until when the deferral queue holds it; [`NOTHING`] when it does not.
     due: AtomicI64,
     /// The real time of the first wake since its last poll, twice, plus one if it came from outside.
     woken: AtomicI64,
-    /// It is in a wait that is the target: `wait` has it.
-    waits: AtomicBool,
-    wait: Mutex<Option<TargetWait>>,
+    /// The wait that is the target, if the task is in one. This owns it.
+    wait: AtomicPtr<TargetWait>,
 }
 
 impl WakeCell {
-    pub(crate) fn new(outer: Waker, taken: Nanos) -> Arc<WakeCell> {
+    /// Of a task that has taken this delay and is ready at `ready`.
+    pub(crate) fn new(
+        outer: Waker,
+        targets: &'static TaskTargets,
+        taken: Nanos,
+        ready: Virtual,
+    ) -> Arc<WakeCell> {
         Arc::new(WakeCell {
             outer,
-            by_entity: AtomicI64::new(Virtual::NEVER.0),
-            by_outside: AtomicI64::new(Real::NEVER.0),
-            taken: AtomicI64::new(taken.0),
-            unnamed: AtomicU8::new(Unnamed::Outside as u8),
-            held: AtomicBool::new(false),
-            due: AtomicI64::new(Virtual::NEVER.0),
-            woken: AtomicI64::new(Real::NEVER.0),
-            waits: AtomicBool::new(false),
-            wait: Mutex::new(None),
+            targets,
+            by_entity: AtomicI64::new(ready.0),
+            by_outside: AtomicI64::new(NOTHING),
+            parked: AtomicI64::new(parked(taken, Unnamed::Outside)),
+            due: AtomicI64::new(NOTHING),
+            woken: AtomicI64::new(NOTHING),
+            wait: AtomicPtr::new(ptr::null_mut()),
         })
     }
 
+    /// What its task can be sped up in.
+    #[inline]
+    pub(crate) fn targets(&self) -> &'static TaskTargets {
+        self.targets
+    }
+
+    /// The waker that this is. It goes no further than a borrow of `self`, and is not counted.
+    #[inline]
+    pub(crate) fn waker(self: &Arc<Self>) -> ManuallyDrop<Waker> {
+        // SAFETY: the pointer is that of an `Arc`, whose count stays as it is: the second one that is made here is never dropped.
+        ManuallyDrop::new(Waker::from(unsafe { Arc::from_raw(Arc::as_ptr(self)) }))
+    }
+
+    /// L of the task as it parked, and what grew since.
+    #[inline]
+    fn taken(&self) -> Nanos {
+        Nanos(self.parked.load(Ordering::Relaxed) >> 2)
+    }
+
     /// Whether this cell passes its wakes on to `outer`.
+    #[inline]
     pub(crate) fn passes_on_to(&self, outer: &Waker) -> bool {
         self.outer.will_wake(outer)
     }
 
-    /// When the wakes since the last call make a task ready that parked as `parked` says. [`Virtual::NEVER`] without any.
-    pub(crate) fn take_ready(&self, parked: Parked) -> Virtual {
-        let by_entity = Virtual(self.by_entity.swap(Virtual::NEVER.0, Ordering::Relaxed));
-        let by_outside = Real(self.by_outside.swap(Real::NEVER.0, Ordering::Relaxed));
+    /// When the wakes since the last call make a task ready that parked at `at`. [`Virtual::NEVER`] without any.
+    #[inline]
+    pub(crate) fn take_ready(&self, at: Virtual) -> Virtual {
+        let by_entity = Virtual(take(&self.by_entity));
+        let by_outside = Real(take(&self.by_outside));
+        // What it took by now: a wait that is the target adds to it.
+        let parked = Parked { at, taken: self.taken() };
         let mut ready = Virtual::NEVER;
         if by_entity != Virtual::NEVER {
             ready = parked.woken_by(by_entity);
         }
         if by_outside != Real::NEVER {
-            // What it took by now: a wait that is the target adds to it.
-            let parked = Parked { taken: Nanos(self.taken.load(Ordering::Relaxed)), ..parked };
             ready = ready.min(parked.woken_outside(by_outside, LEDGER.floor()));
         }
         ready
     }
 
     /// When and by whom the task was first woken since the last call.
+    #[inline]
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
-        let woken = self.woken.swap(Real::NEVER.0, Ordering::Relaxed);
+        let woken = take(&self.woken);
         (woken != Real::NEVER.0).then_some((Real(woken >> 1), cause(woken)))
     }
 
     /// The task was woken at `now`; counted if it is the first time since its last poll.
+    #[inline]
     fn set_woken(&self, now: Real, by: Cause) {
-        let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
-        self.woken.fetch_min(woken, Ordering::Relaxed);
+        lower(&self.woken, (now.0 << 1) | i64::from(by == Cause::Outside));
     }
 
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
     pub(crate) fn begin_wait(&self, now: Real) {
-        let taken = Nanos(self.taken.load(Ordering::Relaxed));
-        let wait = LEDGER.begin_wait(taken, now);
-        let waits = wait.is_some();
-        *self.wait.lock().unwrap_or_else(PoisonError::into_inner) = wait;
-        // Relaxed: the lock orders what it stands for; a wake that does not see it yet leaves it to the poll that it causes.
-        self.waits.store(waits, Ordering::Relaxed);
+        if let Some(wait) = LEDGER.begin_wait(self.taken(), now) {
+            // A wake that does not see it yet leaves it to the poll that it causes. Only polls begin waits, and each has ended the one before.
+            self.set_wait(Box::into_raw(Box::new(wait)));
+        }
     }
 
     /// Ends that wait, if there is one.
+    #[inline]
     pub(crate) fn end_wait(&self, now: Real) {
-        if !self.waits.load(Ordering::Relaxed) || !self.waits.swap(false, Ordering::Relaxed) {
-            return;
-        }
-        let wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(wait) = wait {
-            let floor = LEDGER.floor();
-            let grown = LEDGER.end_wait(wait, now);
-            let taken = Nanos(self.taken.load(Ordering::Relaxed)).max(floor);
-            self.taken.store((taken + grown).0, Ordering::Relaxed);
+        if !self.wait.load(Ordering::Relaxed).is_null() {
+            self.end_wait_that_is(now);
         }
     }
 
+    #[cold]
+    fn end_wait_that_is(&self, now: Real) {
+        if let Some(wait) = self.set_wait(ptr::null_mut()) {
+            let (taken, floor) = (self.taken(), LEDGER.floor());
+            let grown = LEDGER.end_wait(*wait, now);
+            let more = taken.max(floor) + grown - taken;
+            self.parked.fetch_add(more.0 << 2, Ordering::Relaxed);
+        }
+    }
+
+    /// Puts a wait in the place of the one that was there. `wait` is null, or from a box.
+    fn set_wait(&self, wait: *mut TargetWait) -> Option<Box<TargetWait>> {
+        // AcqRel: who takes it out sees what was put in.
+        let before = self.wait.swap(wait, Ordering::AcqRel);
+        // SAFETY: what is in there came from a box, and whoever swaps it out is the only one to have it.
+        (!before.is_null()).then(|| unsafe { Box::from_raw(before) })
+    }
+
     /// The task runs, or parks, having taken this delay.
+    #[inline]
     pub(crate) fn set_taken(&self, taken: Nanos, unnamed: Unnamed) {
-        self.taken.store(taken.0, Ordering::Relaxed);
-        self.unnamed.store(unnamed as u8, Ordering::Relaxed);
+        self.parked.store(parked(taken, unnamed), Ordering::Relaxed);
+    }
+
+    /// Defers the poll until V gets to `ready`.
+    pub(crate) fn defer(self: &Arc<Self>, ready: Virtual) {
+        lower(&self.by_entity, ready.0);
+        self.hold(ready);
     }
 
     /// Holds the task's wake until V gets to `due`.
     pub(crate) fn hold(self: &Arc<Self>, due: Virtual) {
-        // AcqRel: a wake that finds the task held is passed on by the release that follows. What was done before it must be seen by the
-        // poll after that.
-        if !self.held.swap(true, Ordering::AcqRel) {
-            // Relaxed: read by who takes this out of the queue, whose lock orders the two.
-            self.due.store(due.0, Ordering::Relaxed);
+        let first = |held| Some(if held == NOTHING { due.0 } else { held });
+        // AcqRel, and a write in any case: a wake that finds the task held is passed on by the release that follows. What was done before it
+        // must be seen by the poll after that.
+        if self.due.fetch_update(Ordering::AcqRel, Ordering::Relaxed, first) == Ok(NOTHING) {
             defer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
         }
     }
@@ -164,43 +230,46 @@ impl WakeCell {
         PASSING.with(|passing| passing.set(before));
     }
 
+    /// The poll came too early, and comes again by itself.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn put_back(&self, ready: Virtual) {
+        lower(&self.by_entity, ready.0);
+    }
+
     /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.
     #[cfg(tokio_unstable)]
     pub(crate) fn note(&self) {
-        thread::pay_before_acting();
-        let now = clock::now();
+        let Acts { at: now, entity, last } = thread::act();
         self.end_wait(now);
-        let ready = if let Some((ready, by)) = PASSING.with(Cell::get) {
-            self.set_woken(now, by);
-            ready
-        } else if let Some(waker) = thread::entity_at(now) {
-            self.set_woken(now, Cause::Task);
-            thread::acted();
-            waker
+        let (ready, by) = if let Some(passing) = PASSING.with(Cell::get) {
+            passing
+        } else if let Some(waker) = entity {
+            if last {
+                thread::acted();
+            }
+            (waker, Cause::Task)
         } else {
-            let unnamed = Unnamed::from_number(self.unnamed.load(Ordering::Relaxed));
-            let by = if unnamed == Unnamed::Outside { Cause::Outside } else { Cause::Task };
-            self.set_woken(now, by);
-            match unnamed {
+            match Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8) {
                 Unnamed::Outside => {
-                    self.by_outside.fetch_min(now.0, Ordering::Relaxed);
-                    return;
+                    self.set_woken(now, Cause::Outside);
+                    return lower(&self.by_outside, now.0);
                 }
-                Unnamed::Program => LEDGER.virtual_now(now),
-                Unnamed::Runtime => Virtual(i64::MIN),
+                Unnamed::Program => (LEDGER.virtual_now(now), Cause::Task),
+                Unnamed::Runtime => (Virtual(i64::MIN), Cause::Task),
             }
         };
-        self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+        self.set_woken(now, by);
+        lower(&self.by_entity, ready.0);
     }
 
     /// A wake with no entity on the waking thread.
     fn wake_unnamed(self: &Arc<Self>, now: Real) {
-        let unnamed = Unnamed::from_number(self.unnamed.load(Ordering::Relaxed));
+        let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
         let ready = match unnamed {
             Unnamed::Outside => {
                 self.set_woken(now, Cause::Outside);
-                self.by_outside.fetch_min(now.0, Ordering::Relaxed);
-                let due = now.less(Nanos(self.taken.load(Ordering::Relaxed)).max(LEDGER.floor()));
+                lower(&self.by_outside, now.0);
+                let due = now.less(self.taken().max(LEDGER.floor()));
                 if is_early(due, now) {
                     self.hold(due);
                 } else {
@@ -214,9 +283,22 @@ impl WakeCell {
             Unnamed::Runtime => Virtual(i64::MIN),
         };
         self.set_woken(now, Cause::Task);
-        self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+        lower(&self.by_entity, ready.0);
         self.pass_on(ready, Cause::Task);
     }
+}
+
+impl Drop for WakeCell {
+    /// A wait that is still under way goes on in the ledger until the experiment ends: its task is gone, and nobody woke it.
+    fn drop(&mut self) {
+        drop(self.set_wait(ptr::null_mut()));
+    }
+}
+
+/// As [`WakeCell::parked`] has it.
+#[inline]
+fn parked(taken: Nanos, unnamed: Unnamed) -> i64 {
+    (taken.0 << 2) | unnamed as i64
 }
 
 /// Who woke, as [`WakeCell::woken`] has it.
@@ -226,10 +308,9 @@ fn cause(woken: i64) -> Cause {
 
 impl defer::Held for WakeCell {
     fn release(self: Arc<Self>) {
-        let due = Virtual(self.due.load(Ordering::Relaxed));
         let by = cause(self.woken.load(Ordering::Relaxed));
         // A wake from here on holds the task anew, one from before is covered by this one. AcqRel: pairs with `hold`.
-        self.held.swap(false, Ordering::AcqRel);
+        let due = Virtual(self.due.swap(NOTHING, Ordering::AcqRel));
         self.pass_on(due, by);
     }
 }
@@ -240,18 +321,19 @@ impl Wake for WakeCell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        thread::pay_before_acting();
-        let now = clock::now();
+        let Acts { at: now, entity, last } = thread::act();
         self.end_wait(now);
         if let Some((ready, by)) = PASSING.with(Cell::get) {
             self.set_woken(now, by);
-            self.by_entity.fetch_min(ready.0, Ordering::Relaxed);
+            lower(&self.by_entity, ready.0);
             self.outer.wake_by_ref();
-        } else if let Some(waker) = thread::entity_at(now) {
+        } else if let Some(waker) = entity {
             self.set_woken(now, Cause::Task);
-            self.by_entity.fetch_min(waker.0, Ordering::Relaxed);
+            lower(&self.by_entity, waker.0);
             self.outer.wake_by_ref();
-            thread::acted();
+            if last {
+                thread::acted();
+            }
         } else {
             self.wake_unnamed(now);
         }

@@ -32,9 +32,12 @@ impl Task for Told {
     }
 }
 
-/// Remembers the tasks by their name.
+/// A task: its name, what runs it, its spawn site.
+type One = (String, How, String, Arc<Told>);
+
+/// Remembers the tasks.
 #[derive(Debug)]
-struct Listener(Mutex<Vec<(String, How, String, Arc<Told>)>>);
+struct Listener(Mutex<Vec<One>>);
 
 static LISTENER: Listener = Listener(Mutex::new(Vec::new()));
 

@@ -137,8 +137,8 @@ pub struct Experimenter {
     stop: Arc<Stop>,
     watch: Watch,
     guard: Arc<Guard>,
-    /// Looks for threads that lag, and at the experiment, as long as this lives.
-    _nudger: Nudger,
+    /// Looks for threads that lag, and at the experiment, while one is held.
+    nudger: Nudger,
 }
 
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
@@ -160,7 +160,7 @@ impl Experimenter {
             stop,
             watch: Watch::default(),
             guard,
-            _nudger: Nudger::start(move |now| looks.look(now)),
+            nudger: Nudger::start(move |now| looks.look(now)),
         })
     }
 
@@ -202,6 +202,7 @@ impl Experimenter {
         let seq = self.next;
         self.next += 1;
         self.stop.asked().cut = false;
+        let _looking = self.nudger.look();
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
         if self.stop.sleep_unless_cut(lengths.settle) {
             return None;

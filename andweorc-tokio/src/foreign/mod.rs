@@ -25,11 +25,9 @@
 mod poll;
 mod site;
 
-use crate::profiled::Targets;
 use crate::wake::WakeCell;
 use crate::wrapped::Wrapped;
 use andweorc_core::foreign::{How, Spawned, Task, Tasks};
-use andweorc_core::ledger::Parked;
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::{clock, thread};
 use std::hash::{Hash, Hasher};
@@ -56,14 +54,13 @@ impl Tasks for Foreign {
         }
         let now = clock::now();
         let born = thread::virtual_at(now);
-        let parked = Parked { at: born, taken: born.delay_at(now) };
+        let (waker, targets) = (Waker::noop().clone(), site::targets(&spawned));
         Some(Arc::new(ForeignTask {
             id: spawned.id,
             how: spawned.how,
             by: std::thread::current().id(),
-            targets: site::targets(&spawned),
-            cell: WakeCell::new(Waker::noop().clone(), parked.taken),
-            state: Mutex::new(State { parked, parked_at: None, ready: born }),
+            cell: WakeCell::new(waker, targets, born.delay_at(now), born),
+            state: Mutex::new(State { at: born, parked: Real::NEVER }),
         }))
     }
 }
@@ -75,7 +72,6 @@ struct ForeignTask {
     how: How,
     /// Who spawned it.
     by: ThreadId,
-    targets: Targets,
     /// Who woke it. It wakes nobody.
     cell: Arc<WakeCell>,
     /// Only whoever polls it looks at this.
@@ -85,12 +81,10 @@ struct ForeignTask {
 /// What is kept of it between polls.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// Its clock as it parked.
-    parked: Parked,
-    /// When that was; `None` before its first poll.
-    parked_at: Option<Real>,
-    /// When it is ready, while it is held or before its first poll.
-    ready: Virtual,
+    /// Its virtual time as it parked, or was born.
+    at: Virtual,
+    /// When it parked; [`Real::NEVER`] before its first poll has ended.
+    parked: Real,
 }
 
 impl ForeignTask {
@@ -98,8 +92,8 @@ impl ForeignTask {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn update(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    fn set_state(&self, state: State) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
     /// Whether it is this task that the calling thread polls, or drops: its span may be entered by others too, who took it for one of the user's

@@ -1,13 +1,13 @@
 //! A poll of a task that nobody wrapped.
 
-use super::ForeignTask;
+use super::{ForeignTask, State};
 use crate::parks::{Listen, Unnamed};
+use crate::profiled::wait_ended;
 use crate::wake::is_early;
 use andweorc_core::clock;
 use andweorc_core::foreign::How;
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
 use andweorc_core::time::{Real, Virtual};
-use andweorc_core::wait::Ended;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -62,52 +62,45 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
 fn begin(task: &ForeignTask) -> Entry {
     let now = clock::now();
     task.cell.end_wait(now);
-    let (ready, from) = match task.how {
+    let state = task.state();
+    let ready = task.cell.take_ready(state.at);
+    let woken = ready != Virtual::NEVER;
+    let from = match task.how {
         // Nobody says who woke it.
-        How::Root => (Virtual::NEVER, LEDGER.virtual_now(now)),
-        How::Worker | How::Blocking => {
-            let state = task.state();
-            let ready = state.ready.min(task.cell.take_ready(state.parked));
-            if task.how == How::Worker && ready != Virtual::NEVER && is_early(ready, now) {
-                task.update(|state| state.ready = ready);
-                return Entry::Held { _budget: use_up_budget() };
-            }
-            (ready, if ready == Virtual::NEVER { state.parked.at } else { ready })
+        How::Root => LEDGER.virtual_now(now),
+        How::Worker if woken && is_early(ready, now) => {
+            task.cell.put_back(ready);
+            return Entry::Held { _budget: use_up_budget() };
         }
+        How::Worker | How::Blocking if woken => ready,
+        How::Worker | How::Blocking => state.at,
     };
     if task.how == How::Blocking {
         thread::in_pool();
     }
-    let ended = wait_ended(task, now);
-    task.update(|state| state.ready = Virtual::NEVER);
-    let scope = PollScope::begin(task.targets.task, from, ended);
+    let targets = task.cell.targets();
+    let ended = match state.parked {
+        Real::NEVER => None,
+        parked => wait_ended(targets.wait, parked, &task.cell, now),
+    };
+    let scope = PollScope::begin(targets.task, from, ended, now);
     task.cell.set_taken(scope.taken(), Unnamed::Outside);
-    Entry::Poll { scope, listen: Listen::begin(), woken: ready != Virtual::NEVER }
+    Entry::Poll { scope, listen: Listen::begin(), woken }
 }
 
 fn end(task: &ForeignTask, mut scope: PollScope, listen: Listen, woken: bool) {
     let unnamed = listen.end();
-    let waits = scope.waits(task.targets.wait);
+    let waits = scope.waits(task.cell.targets().wait);
+    let now = clock::now();
     // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken next, in its name.
-    let parked = scope.end(!woken && task.how != How::Root);
+    let parked = scope.end(!woken && task.how != How::Root, now);
     if woken {
-        task.update(|state| {
-            state.parked = parked;
-            state.parked_at = Some(clock::now());
-        });
+        task.set_state(State { at: parked.at, parked: now });
         task.cell.set_taken(parked.taken, unnamed);
         if waits {
-            task.cell.begin_wait(clock::now());
+            task.cell.begin_wait(now);
         }
     }
-}
-
-/// How the task's wait ended, if a wake did, now that it is polled; counts it.
-fn wait_ended(task: &ForeignTask, now: Real) -> Option<Ended> {
-    let (parked, (woken, by)) = (task.state().parked_at?, task.cell.take_woken()?);
-    let ended = Ended { parked, woken: woken.clamp(parked, now), by };
-    task.targets.wait.record_wait(parked, Some(ended), now);
-    Some(ended)
 }
 
 /// Uses up the budget of the poll that begins, until the answer is dropped.

@@ -1,20 +1,20 @@
 //! What a task that nobody wrapped is counted as.
 
-use crate::profiled::{Kind, Targets};
+use crate::profiled::Kind;
 use andweorc_core::foreign::Spawned;
 use andweorc_core::profile::TargetKind;
-use andweorc_core::target::target;
+use andweorc_core::target::{TaskTargets, target};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 /// By line; few files have a spawn site at the same one.
-type Known = HashMap<u32, Vec<(String, Targets)>>;
+type Known = HashMap<u32, Vec<(String, &'static TaskTargets)>>;
 
 static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
 
 /// The targets of this task: by its name, or by `file:line` of its spawn site.
-pub(super) fn targets(spawned: &Spawned<'_>) -> Targets {
+pub(super) fn targets(spawned: &Spawned<'_>) -> &'static TaskTargets {
     if !spawned.name.is_empty() {
         return Kind::Name(Cow::Owned(spawned.name.to_owned())).targets();
     }
@@ -24,13 +24,19 @@ pub(super) fn targets(spawned: &Spawned<'_>) -> Targets {
     }
     let name = format!("{}:{line}", short(file));
     let new = |kind| target(kind, &name, Some(short(file)), Some(line));
-    let targets = Targets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) };
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    known.entry(line).or_default().push((file.to_owned(), targets));
+    let at_line = known.entry(line).or_default();
+    if let Some((_, targets)) = at_line.iter().find(|(at, _)| at == file) {
+        return targets;
+    }
+    let targets = TaskTargets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) };
+    // As the targets themselves: there are as many as the program has kinds of tasks.
+    let targets = Box::leak(Box::new(targets));
+    at_line.push((file.to_owned(), targets));
     targets
 }
 
-fn known(file: &str, line: u32) -> Option<Targets> {
+fn known(file: &str, line: u32) -> Option<&'static TaskTargets> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     known.get(&line)?.iter().find(|(at, _)| at == file).map(|&(_, targets)| targets)
 }

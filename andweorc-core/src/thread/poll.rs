@@ -1,0 +1,163 @@
+//! A poll of a task, on the thread that polls it.
+
+use super::{Entered, LEDGER, Role, Stay, THREAD, is_target, with};
+use crate::clock;
+use crate::defer;
+use crate::ledger::Parked;
+use crate::target::Target;
+use crate::time::{Nanos, Real, Virtual};
+use crate::wait::Ended;
+
+/// A poll of a task on the calling thread: while it lives the thread is an entity.
+#[derive(Debug)]
+pub struct Poll {
+    before: Role,
+    /// The delay that the task had taken as the poll began.
+    taken: Nanos,
+    entered: Entered,
+    target: &'static Target,
+    open: bool,
+    /// When it ended.
+    ended_at: Real,
+    /// Of the poll around this one.
+    outer_ended: Option<Ended>,
+    outer_waits: bool,
+}
+
+impl Poll {
+    /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
+    /// wait ended as `ended` says. `now` is a moment ago.
+    #[inline]
+    pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
+        with(|thread| {
+            if let Some(account) = thread.account(now) {
+                // Without hooks nobody says what a worker did since its last poll; most often it was idle.
+                if let Some(since) = thread.busy_until.take() {
+                    LEDGER.idle(account, now - since, now);
+                }
+                if thread.depth.get() == 0 {
+                    LEDGER.join(account, ready, now);
+                }
+            }
+            let began = thread.pay(now);
+            let before = thread.role.get();
+            thread.set_role(Role::Entity);
+            let at = thread.entity_at(began).unwrap_or_else(|| LEDGER.virtual_now(began));
+            Poll {
+                before,
+                taken: at.delay_at(began),
+                entered: thread.enter(target, began),
+                target,
+                open: true,
+                ended_at: began,
+                outer_ended: thread.ended.replace(ended),
+                outer_waits: thread.waits.replace(false),
+            }
+        })
+    }
+
+    /// The delay that the task had taken as the poll began.
+    #[inline]
+    pub fn taken(&self) -> Nanos {
+        self.taken
+    }
+
+    /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
+    /// the task itself.
+    #[inline]
+    pub fn waits(&self, wait: &Target) -> bool {
+        THREAD.with(|thread| {
+            let waits = is_target(wait) || thread.waits.get();
+            thread.waits.set(waits);
+            waits
+        })
+    }
+
+    /// Ends the poll at `now`, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
+    #[inline]
+    pub fn end(&mut self, completed: bool, now: Real) -> Parked {
+        self.open = false;
+        self.ended_at = now;
+        with(|thread| {
+            let Stay { busy, own } = thread.exit(self.entered, now);
+            self.target.record(busy, own);
+            let at = thread.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now));
+            thread.ended.set(self.outer_ended);
+            // What waits in the poll inside waits in that around it too.
+            thread.waits.set(self.outer_waits || thread.waits.get());
+            thread.set_role(match self.before {
+                Role::Entity => Role::Entity,
+                _ if completed => Role::Completed,
+                _ => Role::Outside,
+            });
+            Parked { at, taken: at.delay_at(now) }
+        })
+    }
+}
+
+impl Drop for Poll {
+    /// Ends the poll if it was not (a panic), and pays what the thread owes by then.
+    #[inline]
+    fn drop(&mut self) {
+        if self.open {
+            self.end(true, clock::now());
+        }
+        let (paid, untold) = with(|thread| {
+            let untold = !thread.hooked.get() && self.before != Role::Entity;
+            (thread.pay(self.ended_at), untold)
+        });
+        let released = defer::release_due();
+        if untold {
+            let now = if released { clock::now() } else { paid };
+            THREAD.with(|thread| thread.busy_until.set(Some(now)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::TargetKind;
+    use crate::target::target;
+    use crate::thread::{entity_at, parked, register, wait_begins, wait_ends};
+
+    #[test]
+    fn a_wait_of_the_task_that_is_polled_is_told_to_its_spans() {
+        let [task, span] = ["wait told", "wait told inside"]
+            .map(|name| target(TargetKind::Wait, name, None, None));
+        let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
+        let mut outer = Poll::begin(task, Virtual(0), ended, clock::now());
+        assert_eq!(wait_ends(span), ended);
+        let mut inner = Poll::begin(task, Virtual(0), None, clock::now());
+        assert_eq!(wait_ends(span), None);
+        wait_begins(span);
+        // Neither is the target of an experiment.
+        assert!(!inner.waits(span) && !outer.waits(task));
+        inner.end(false, clock::now());
+        assert_eq!(wait_ends(span), ended);
+        outer.end(false, clock::now());
+        assert_eq!(wait_ends(span), None);
+    }
+
+    #[test]
+    fn a_thread_is_an_entity_only_while_it_polls() {
+        let task = target(TargetKind::Task, "role", None, None);
+        std::thread::spawn(move || {
+            assert_eq!(entity_at(clock::now()), None);
+            let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
+            assert!(entity_at(clock::now()).is_some());
+            poll.end(false, clock::now());
+            drop(poll);
+            assert_eq!(entity_at(clock::now()), None);
+            Poll::begin(task, Virtual(0), None, clock::now()).end(true, clock::now());
+            assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
+            parked();
+            assert_eq!(entity_at(clock::now()), None);
+            register();
+            assert!(entity_at(clock::now()).is_some());
+        })
+        .join()
+        .unwrap();
+        assert!(task.count() >= 2);
+    }
+}

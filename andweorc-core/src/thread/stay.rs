@@ -1,0 +1,143 @@
+//! Stays of the calling thread in targets: entered and left, timed, and credited if the target is that of the experiment.
+
+use super::{LEDGER, Thread, is_target, with};
+use crate::clock;
+use crate::target::Target;
+use crate::time::{Nanos, Real};
+
+/// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
+/// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
+#[must_use = "hand the answer to `exit`"]
+#[inline]
+pub fn enter(target: &Target, now: Real) -> Entered {
+    with(|thread| thread.enter(target, now))
+}
+
+/// The calling thread leaves what it entered.
+#[inline]
+pub fn exit(entered: Entered, now: Real) -> Stay {
+    with(|thread| thread.exit(entered, now))
+}
+
+/// The calling thread leaves what it entered before `above`, the next stay that goes on.
+pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
+    with(|thread| {
+        if entered.credited {
+            thread.exit_credited(now);
+        }
+    });
+    let alone = above.at - entered.at;
+    let own = alone - above.inner;
+    // The time that both cover is in the busy time of `above` when that is left.
+    above.inner = entered.inner + alone;
+    Stay { busy: now - entered.at, own }
+}
+
+/// A stay in a target that goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Entered {
+    credited: bool,
+    at: Real,
+    /// Time spent so far in targets inside the one around this.
+    inner: Nanos,
+}
+
+impl Entered {
+    /// When it began.
+    pub fn at(&self) -> Real {
+        self.at
+    }
+}
+
+/// A stay in a target that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// How long it was.
+    pub busy: Nanos,
+    /// How much of it was not spent in other targets inside.
+    pub own: Nanos,
+}
+
+impl Thread {
+    #[inline]
+    pub(super) fn enter(&self, target: &Target, now: Real) -> Entered {
+        let credited = is_target(target);
+        if credited {
+            self.enter_credited(now);
+        }
+        Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO) }
+    }
+
+    #[inline]
+    pub(super) fn exit(&self, entered: Entered, now: Real) -> Stay {
+        if entered.credited {
+            self.exit_credited(now);
+        }
+        let busy = now - entered.at;
+        let own = busy - self.inner.replace(entered.inner + busy);
+        Stay { busy, own }
+    }
+
+    fn enter_credited(&self, now: Real) {
+        let depth = self.depth.get();
+        self.depth.set(depth + 1);
+        if depth == 0
+            && let Some(account) = self.account(now)
+        {
+            self.cpu.set(clock::thread_cpu());
+            LEDGER.enter(account, now);
+        }
+    }
+
+    fn exit_credited(&self, now: Real) {
+        let depth = self.depth.get();
+        self.depth.set(depth.saturating_sub(1));
+        if depth == 1
+            && let Some(account) = self.account(now)
+        {
+            LEDGER.exit(account, now, clock::thread_cpu() - self.cpu.get());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::TargetKind;
+    use crate::target::target;
+
+    #[test]
+    fn own_time_leaves_out_the_targets_inside() {
+        let (outer, inner) = (
+            target(TargetKind::Span, "outer", None, None),
+            target(TargetKind::Span, "inner", None, None),
+        );
+        let task = enter(outer, Real(0));
+        let first = enter(inner, Real(10));
+        assert_eq!(exit(first, Real(30)), Stay { busy: Nanos(20), own: Nanos(20) });
+        let second = enter(inner, Real(40));
+        let nested = enter(inner, Real(45));
+        assert_eq!(exit(nested, Real(50)), Stay { busy: Nanos(5), own: Nanos(5) });
+        assert_eq!(exit(second, Real(60)), Stay { busy: Nanos(20), own: Nanos(15) });
+        assert_eq!(exit(task, Real(100)), Stay { busy: Nanos(100), own: Nanos(60) });
+    }
+
+    #[test]
+    fn what_is_left_out_of_order_is_timed_until_it_is_left() {
+        let target = |name| target(TargetKind::Span, name, None, None);
+        let around = enter(target("around"), Real(0));
+        let first = enter(target("first"), Real(10));
+        let before = enter(target("before"), Real(20));
+        assert_eq!(exit(before, Real(25)), Stay { busy: Nanos(5), own: Nanos(5) });
+        let mut second = enter(target("second"), Real(40));
+        assert_eq!(
+            exit_under(first, &mut second, Real(70)),
+            Stay { busy: Nanos(60), own: Nanos(25) },
+            "its own from 10 to 20 and from 25 to 40",
+        );
+        let inside = enter(target("inside"), Real(80));
+        assert_eq!(exit(inside, Real(83)), Stay { busy: Nanos(3), own: Nanos(3) });
+        assert_eq!(exit(second, Real(100)), Stay { busy: Nanos(60), own: Nanos(57) });
+        assert_eq!(exit(around, Real(110)), Stay { busy: Nanos(110), own: Nanos(20) });
+    }
+}

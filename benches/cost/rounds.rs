@@ -1,0 +1,64 @@
+//! Differences that are small against the noise of the machine: A and B in turns, in CPU time, and the median of the differences.
+
+use andweorc_core::clock;
+use std::fmt;
+
+/// How often A and B take turns.
+const ROUNDS: usize = 81;
+
+/// What B costs more than A, ns for each operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Difference {
+    /// The median over the rounds.
+    pub(crate) median: f64,
+    quartiles: [f64; 2],
+    /// What A costs: the median.
+    plain: f64,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { median, quartiles: [low, high], plain } = self;
+        write!(f, "{median:+8.2} ns  (middle half {low:+.2} to {high:+.2}) on {plain:.2} ns")
+    }
+}
+
+/// Runs `a` and `b` in turns, each of which does `ops` operations, and compares the CPU time of this thread.
+pub(crate) fn compare(ops: u32, mut a: impl FnMut(), mut b: impl FnMut()) -> Difference {
+    compare_timed(|| time(ops, &mut a), || time(ops, &mut b))
+}
+
+/// As [`compare`], of operations that time themselves: `a` and `b` return ns for each.
+pub(crate) fn compare_timed(mut a: impl FnMut() -> f64, mut b: impl FnMut() -> f64) -> Difference {
+    // The first round warms up.
+    let rounds: Vec<[f64; 2]> = (0..=ROUNDS)
+        .map(|round| {
+            // Who is first changes: a steady drift cancels.
+            if round % 2 == 0 {
+                let plain = a();
+                [plain, b()]
+            } else {
+                let with = b();
+                [a(), with]
+            }
+        })
+        .skip(1)
+        .collect();
+    let differences = sorted(rounds.iter().map(|[plain, with]| with - plain));
+    let plain = sorted(rounds.iter().map(|[plain, _]| *plain));
+    let at = |quarter: usize| differences[ROUNDS * quarter / 4];
+    Difference { median: at(2), quartiles: [at(1), at(3)], plain: plain[ROUNDS / 2] }
+}
+
+/// CPU time of `f` on this thread, ns for each of its `ops` operations.
+fn time(ops: u32, f: &mut impl FnMut()) -> f64 {
+    let begin = clock::thread_cpu();
+    f();
+    (clock::thread_cpu() - begin).0 as f64 / f64::from(ops)
+}
+
+fn sorted(of: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut all: Vec<_> = of.collect();
+    all.sort_by(f64::total_cmp);
+    all
+}

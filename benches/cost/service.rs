@@ -1,0 +1,308 @@
+//! A JSON service on axum, under load: throughput without andweorc, with it but not enabled, enabled between experiments, and in a baseline.
+//!
+//! They are processes that live side by side and are loaded in turns, a moment each, so that whatever else changes on the machine meets
+//! all alike. One core is the services', the other the load's. Some generations of processes, since no two are laid out the same.
+
+use crate::Result;
+use andweorc::Speedup;
+use andweorc_core::experiment::{Experimenter, Lengths};
+use axum::{Json, Router, routing::post};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+use tokio::net::TcpListener;
+use tracing::{Instrument, info_span};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// First argument of a process that is a service.
+pub(crate) const SERVE: &str = "serve";
+
+const GENERATIONS: usize = 10;
+/// How often each service of a generation is loaded, and for how long.
+const TURNS: usize = 25;
+const TURN: Duration = Duration::from_millis(60);
+
+const CONNECTIONS: usize = 8;
+
+/// What a service does with andweorc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Without,
+    Off,
+    /// Enabled, and no experiment is held.
+    On,
+    /// An experiment without delays is held.
+    Baseline,
+}
+
+const MODES: [(&str, Mode); 4] = [
+    ("without", Mode::Without),
+    ("off", Mode::Off),
+    ("on", Mode::On),
+    ("baseline", Mode::Baseline),
+];
+
+/// Of baselines.
+const LENGTHS: Lengths = Lengths {
+    settle: Duration::from_millis(50),
+    measure: Duration::from_millis(500),
+    recover: Duration::from_millis(20),
+};
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Mode, String> {
+        let mode = MODES.iter().find(|(known, _)| *known == name);
+        mode.map(|(_, mode)| *mode).ok_or_else(|| format!("there is no mode `{name}`"))
+    }
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Line {
+    article: u32,
+    quantity: u32,
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Receipt {
+    lines: Vec<Line>,
+    total: u64,
+}
+
+async fn order(Json(lines): Json<Vec<Line>>) -> Json<Receipt> {
+    let price = async |line: &Line| u64::from(line.article % 97) * u64::from(line.quantity);
+    let mut total = 0;
+    for line in &lines {
+        total += price(line).await;
+    }
+    Json(Receipt { lines, total })
+}
+
+/// Serves until its standard input ends. Prints its address first.
+pub(crate) fn serve(mode: Mode) -> Result<()> {
+    pin_to(0);
+    if mode != Mode::Without {
+        tracing_subscriber::registry().with(andweorc::layer()).init();
+    }
+    let mut experimenter = match mode {
+        Mode::Without | Mode::Off => None,
+        Mode::On | Mode::Baseline => Experimenter::new(),
+    };
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if mode != Mode::Without {
+        andweorc::runtime::BuilderExt::andweorc(&mut builder);
+    }
+    let runtime = builder.worker_threads(1).enable_io().build()?;
+    let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
+    println!("{}", listener.local_addr()?);
+    let accept = async move {
+        let app =
+            Router::new().route("/order", post(|body| order(body).instrument(info_span!("order"))));
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = TowerToHyperService::new(app.clone());
+            let connection = async move {
+                let http = hyper::server::conn::http1::Builder::new();
+                // A client that goes away ends its connection, and that is all.
+                http.serve_connection(TokioIo::new(stream), service).await.ok();
+            };
+            if mode == Mode::Without {
+                tokio::spawn(connection);
+            } else {
+                andweorc::spawn(connection);
+            }
+        }
+    };
+    runtime.spawn(accept);
+    if mode == Mode::Baseline
+        && let Some(mut experimenter) = experimenter.take()
+    {
+        thread::spawn(move || while experimenter.hold(None, Speedup::ZERO, LENGTHS).is_some() {});
+    }
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    Ok(())
+}
+
+/// A service in a process of its own, and the connections to it.
+struct Service {
+    child: Child,
+    connections: Vec<BufReader<TcpStream>>,
+}
+
+impl Service {
+    fn start(mode: &str) -> Result<Service> {
+        let mut child = Command::new(env::current_exe()?)
+            .args([SERVE, mode])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().ok_or("stdout is piped")?).read_line(&mut address)?;
+        let address: SocketAddr = address.trim().parse()?;
+        let connect = || {
+            let stream = TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            Ok(BufReader::new(stream))
+        };
+        let connections = (0..CONNECTIONS).map(|_| connect()).collect::<Result<_>>()?;
+        Ok(Service { child, connections })
+    }
+
+    /// Loads it for a turn; returns requests a second.
+    fn load(&mut self, request: &[u8]) -> Result<f64> {
+        let begin = Instant::now();
+        let mut done = 0u32;
+        for connection in &mut self.connections {
+            connection.get_mut().write_all(request)?;
+        }
+        // Each connection has one request under way; the replies come in the order in which they were asked for, near enough.
+        while begin.elapsed() < TURN {
+            for connection in &mut self.connections {
+                read_reply(connection)?;
+                connection.get_mut().write_all(request)?;
+                done += 1;
+            }
+        }
+        for connection in &mut self.connections {
+            read_reply(connection)?;
+            done += 1;
+        }
+        Ok(f64::from(done) / begin.elapsed().as_secs_f64())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().expect("it is our child");
+    }
+}
+
+fn read_reply(connection: &mut BufReader<TcpStream>) -> Result<()> {
+    let mut line = String::new();
+    let mut length = 0;
+    while line != "\r\n" {
+        line.clear();
+        if connection.read_line(&mut line)? == 0 {
+            return Err("the service closed the connection".into());
+        }
+        if let Some(value) = line.strip_prefix("content-length: ") {
+            length = value.trim().parse()?;
+        }
+    }
+    let body = connection.by_ref().take(length);
+    std::io::copy(&mut { body }, &mut std::io::sink())?;
+    Ok(())
+}
+
+/// A ratio of throughputs, and its 95 % interval.
+#[derive(Debug)]
+struct Ratio {
+    mean: f64,
+    margin: f64,
+}
+
+impl Ratio {
+    /// Of `rates`, paired: the mean over the inner half of the logarithms, by which no single disturbed turn counts; the interval
+    /// comes from the generations, and holds what the layout of a process does.
+    fn of(generations: &[Vec<[f64; 2]>]) -> Ratio {
+        let each: Vec<f64> = generations
+            .iter()
+            .map(|turns| {
+                let mut logs: Vec<f64> = turns.iter().map(|[a, b]| (b / a).ln()).collect();
+                logs.sort_by(f64::total_cmp);
+                let inner = &logs[logs.len() / 4..logs.len() * 3 / 4];
+                inner.iter().sum::<f64>() / inner.len() as f64
+            })
+            .collect();
+        let n = each.len() as f64;
+        let mean = each.iter().sum::<f64>() / n;
+        let variance = each.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        // Student's 97.5 % point for nine degrees of freedom.
+        let margin = 2.26 * (variance / n).sqrt();
+        Ratio { mean: mean.exp(), margin }
+    }
+}
+
+/// The throughput, not enabled, and enabled between experiments, over that without andweorc.
+pub(crate) fn measure() -> Result<[f64; 2]> {
+    println!(
+        "An axum JSON service: {GENERATIONS} times four processes, {TURNS} turns of {TURN:?} each"
+    );
+    let request = request()?;
+    let mut generations = Vec::new();
+    let mut sums = [0.0; MODES.len()];
+    for _ in 0..GENERATIONS {
+        let mut services =
+            MODES.iter().map(|(name, _)| Service::start(name)).collect::<Result<Vec<_>>>()?;
+        pin_to(1);
+        let mut turns: Vec<[f64; MODES.len()]> = Vec::new();
+        for turn in 0..TURNS + 5 {
+            let mut rates = [0.0; MODES.len()];
+            for step in 0..MODES.len() {
+                let which = (turn + step) % MODES.len();
+                rates[which] = services[which].load(&request)?;
+            }
+            // The first few warm up.
+            if turn >= 5 {
+                turns.push(rates);
+                sums.iter_mut().zip(rates).for_each(|(sum, rate)| *sum += rate);
+            }
+        }
+        generations.push(turns);
+    }
+    let of = |which: usize| {
+        let pairs: Vec<Vec<[f64; 2]>> = generations
+            .iter()
+            .map(|turns| turns.iter().map(|rates| [rates[0], rates[which]]).collect())
+            .collect();
+        Ratio::of(&pairs)
+    };
+    let ratios = [of(1), of(2), of(3)];
+    let count = (GENERATIONS * TURNS) as f64;
+    println!("  without andweorc {:>8.0}/s", sums[0] / count);
+    for (name, ratio, sum) in [
+        ("not enabled", &ratios[0], sums[1]),
+        ("enabled", &ratios[1], sums[2]),
+        ("in a baseline", &ratios[2], sums[3]),
+    ] {
+        let Ratio { mean, margin } = ratio;
+        println!(
+            "  {name:<16} {:>8.0}/s  ratio {mean:.4} [{:.4}, {:.4}]",
+            sum / count,
+            mean * (1.0 - margin),
+            mean * (1.0 + margin)
+        );
+    }
+    Ok([ratios[0].mean, ratios[1].mean])
+}
+
+fn request() -> Result<Vec<u8>> {
+    let lines: Vec<Line> = (0..16)
+        .map(|n| Line { article: n * 31, quantity: n + 1, name: format!("article number {n}") })
+        .collect();
+    let body = serde_json::to_string(&lines)?;
+    let head = "POST /order HTTP/1.1\r\nhost: shop\r\ncontent-type: application/json\r\n";
+    Ok(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes())
+}
+
+/// Keeps this process on one core, where there is more than one: neither the services nor the load move between turns.
+fn pin_to(core: usize) {
+    if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) || core == 0 {
+        let mut set = nix::sched::CpuSet::new();
+        let pinned = set
+            .set(core)
+            .and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set));
+        if let Err(error) = pinned {
+            eprintln!("cost: not pinned to core {core}, so expect more scatter: {error}");
+        }
+    }
+}
