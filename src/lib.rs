@@ -66,8 +66,11 @@ pub use andweorc_tokio::tower;
 pub use andweorc_tokio::{
     InProcess, JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task,
 };
+#[cfg(not(tokio_unstable))]
 pub use andweorc_tracing::layer;
 pub use classic::{init, run_experiments, start_profiling};
+#[cfg(tokio_unstable)]
+pub use start::layer;
 
 /// For the macros and attributes; no part of the public API.
 #[doc(hidden)]

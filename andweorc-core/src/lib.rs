@@ -12,6 +12,7 @@
 //! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
 //! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
+//! | [`foreign`] | tasks that nobody wrapped, as a runtime reports them |
 //! | [`fork`](mod@fork) | what a child of fork must not do |
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
@@ -24,6 +25,7 @@ mod counter;
 pub mod defer;
 pub mod estimate;
 pub mod experiment;
+pub mod foreign;
 pub mod fork;
 mod latency;
 pub mod ledger;

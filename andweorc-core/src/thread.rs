@@ -479,6 +479,19 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// A worker was handed a task that must not run yet, and has given it back: it is idle until it has something else to run.
+pub fn handed_back() {
+    with(|thread| {
+        let now = clock::now();
+        if let Some(since) = thread.busy_until.replace(Some(now))
+            && let Some(account) = thread.account(now)
+        {
+            LEDGER.idle(account, now - since, now);
+        }
+    });
+    defer::release_due();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! An executor for hyper and hyper-util, whose tasks are profiled: connections of a server or a client, streams of HTTP/2.
 
 use crate::profiled::{Kind, Profiled};
+use crate::wrapped::Wrapped;
 use std::borrow::Cow;
 use std::future::Future;
 
@@ -32,6 +33,7 @@ where
     ///
     /// Outside of a tokio runtime.
     fn execute(&self, future: F) {
+        let _wrapped = Wrapped::begin();
         tokio::spawn(Profiled::new(future, Kind::Name(self.name.clone())));
     }
 }

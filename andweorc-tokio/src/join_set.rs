@@ -2,6 +2,7 @@
 
 use crate::profiled::{Kind, Profiled};
 use crate::spawn::blocking;
+use crate::wrapped::Wrapped;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -47,6 +48,7 @@ impl<T: 'static> JoinSet<T> {
         F: Future<Output = T> + Send + 'static,
         T: Send,
     {
+        let _wrapped = Wrapped::begin();
         self.0.spawn(Profiled::new(task, Kind::Site(Location::caller())))
     }
 
@@ -57,6 +59,7 @@ impl<T: 'static> JoinSet<T> {
         F: Future<Output = T> + Send + 'static,
         T: Send,
     {
+        let _wrapped = Wrapped::begin();
         self.0.spawn_on(Profiled::new(task, Kind::Site(Location::caller())), handle)
     }
 
@@ -70,6 +73,7 @@ impl<T: 'static> JoinSet<T> {
     where
         F: Future<Output = T> + 'static,
     {
+        let _wrapped = Wrapped::begin();
         self.0.spawn_local(Profiled::new(task, Kind::Site(Location::caller())))
     }
 
@@ -79,6 +83,7 @@ impl<T: 'static> JoinSet<T> {
     where
         F: Future<Output = T> + 'static,
     {
+        let _wrapped = Wrapped::begin();
         self.0.spawn_local_on(Profiled::new(task, Kind::Site(Location::caller())), local_set)
     }
 
@@ -93,6 +98,7 @@ impl<T: 'static> JoinSet<T> {
         F: FnOnce() -> T + Send + 'static,
         T: Send,
     {
+        let _wrapped = Wrapped::begin();
         self.0.spawn_blocking(blocking(f, Kind::Site(Location::caller())))
     }
 

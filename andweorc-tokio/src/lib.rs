@@ -10,6 +10,8 @@
 //!
 //! Not enabled, a wrapped poll costs one relaxed load and a branch.
 
+#[cfg(tokio_unstable)]
+mod foreign;
 #[cfg(feature = "hyper")]
 pub mod hyper;
 mod join_set;
@@ -20,11 +22,16 @@ mod spawn;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod wake;
+mod wrapped;
 
+#[cfg(tokio_unstable)]
+pub use foreign::install as see_all_tasks;
 pub use join_set::JoinSet;
 pub use parks::InProcess;
 pub use profiled::{Profile, Profiled};
 pub use spawn::{spawn, spawn_blocking, spawn_on};
+#[doc(hidden)]
+pub use wrapped::Wrapped;
 
 /// Building tasks, as in `tokio::task`.
 pub mod task {

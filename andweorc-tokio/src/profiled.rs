@@ -212,7 +212,7 @@ impl State {
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.
 #[inline]
-fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
+pub(crate) fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
     let (woken, by) = cell.take_woken()?;
     let ended = Ended { parked, woken: woken.clamp(parked, now), by };
     wait.record_wait(parked, Some(ended), now);

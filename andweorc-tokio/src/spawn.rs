@@ -1,6 +1,7 @@
 //! Spawning profiled tasks.
 
 use crate::profiled::{Kind, Profiled};
+use crate::wrapped::Wrapped;
 use andweorc_core::thread::Poll;
 use andweorc_core::{clock, enabled, thread};
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    let _wrapped = Wrapped::begin();
     tokio::spawn(Profiled::new(future, Kind::Site(Location::caller())))
 }
 
@@ -30,6 +32,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    let _wrapped = Wrapped::begin();
     handle.spawn(Profiled::new(future, Kind::Site(Location::caller())))
 }
 
@@ -44,6 +47,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
+    let _wrapped = Wrapped::begin();
     tokio::task::spawn_local(Profiled::new(future, Kind::Site(Location::caller())))
 }
 
@@ -58,6 +62,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
+    let _wrapped = Wrapped::begin();
     tokio::task::spawn_blocking(blocking(f, Kind::Site(Location::caller())))
 }
 
@@ -124,6 +129,7 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        let _wrapped = Wrapped::begin();
         tokio::spawn(Profiled::new(future, self.kind()))
     }
 
@@ -134,6 +140,7 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        let _wrapped = Wrapped::begin();
         handle.spawn(Profiled::new(future, self.kind()))
     }
 
@@ -148,6 +155,7 @@ impl Builder {
         F: Future + 'static,
         F::Output: 'static,
     {
+        let _wrapped = Wrapped::begin();
         tokio::task::spawn_local(Profiled::new(future, self.kind()))
     }
 
@@ -158,6 +166,7 @@ impl Builder {
         F: Future + 'static,
         F::Output: 'static,
     {
+        let _wrapped = Wrapped::begin();
         local_set.spawn_local(Profiled::new(future, self.kind()))
     }
 
@@ -172,6 +181,7 @@ impl Builder {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
+        let _wrapped = Wrapped::begin();
         tokio::task::spawn_blocking(blocking(f, self.kind()))
     }
 }

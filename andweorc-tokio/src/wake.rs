@@ -252,6 +252,38 @@ impl WakeCell {
         PASSING.with(|passing| passing.set(before));
     }
 
+    /// The poll came too early, and comes again by itself.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn put_back(&self, ready: Virtual) {
+        lower(&self.by_entity, ready.0);
+    }
+
+    /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn note(&self) {
+        let Acts { at: now, entity, last } = thread::act();
+        self.end_wait(now);
+        let (ready, by) = if let Some(passing) = PASSING.with(Cell::get) {
+            passing
+        } else if let Some(waker) = entity {
+            if last {
+                thread::acted();
+            }
+            (waker, Cause::Task)
+        } else {
+            match Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8) {
+                Unnamed::Outside => {
+                    self.set_woken(now, Cause::Outside);
+                    return lower(&self.by_outside, now.0);
+                }
+                Unnamed::Program => (LEDGER.virtual_now(now), Cause::Task),
+                Unnamed::Runtime => (Virtual(i64::MIN), Cause::Task),
+            }
+        };
+        self.set_woken(now, by);
+        lower(&self.by_entity, ready.0);
+    }
+
     /// A wake with no entity on the waking thread.
     fn wake_unnamed(self: &Arc<Self>, now: Real) {
         let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);

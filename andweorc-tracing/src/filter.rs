@@ -1,6 +1,8 @@
 //! Which spans and events the layer wants.
 
 use crate::site::{Sites, is_named};
+#[cfg(tokio_unstable)]
+use crate::tasks::{Part, is_wrapped};
 use andweorc_core::enabled;
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +24,10 @@ impl Wanted {
     /// Whether the spans or events of this call site are wanted when andweorc is on.
     pub(crate) fn wants(&self, metadata: &Metadata<'_>) -> bool {
         self.sites.wanted(metadata, || {
+            #[cfg(tokio_unstable)]
+            if let Some(part) = Part::of(metadata) {
+                return part.is_wanted();
+            }
             if self.max_level.is_some_and(|max| *metadata.level() > max) {
                 false
             } else if metadata.is_span() {
@@ -39,15 +45,34 @@ impl Wanted {
 /// The answers change once, when andweorc is switched on: see `Layer::on_register_dispatch`.
 impl<S> Filter<S> for Wanted {
     fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        #[cfg(tokio_unstable)]
+        if Part::of(metadata) == Some(Part::Task) && is_wrapped() {
+            return false;
+        }
         enabled() && self.wants(metadata)
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if enabled() && self.wants(metadata) { Interest::always() } else { Interest::never() }
+        if !(enabled() && self.wants(metadata)) {
+            return Interest::never();
+        }
+        #[cfg(tokio_unstable)]
+        if Part::of(metadata) == Some(Part::Task) {
+            // It depends on who spawns.
+            return Interest::sometimes();
+        }
+        Interest::always()
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        if enabled() { self.max_level } else { Some(LevelFilter::OFF) }
+        if !enabled() {
+            Some(LevelFilter::OFF)
+        } else if cfg!(tokio_unstable) {
+            // tokio reports its tasks at the most verbose level.
+            None
+        } else {
+            self.max_level
+        }
     }
 }
 

@@ -5,6 +5,10 @@
 
 use crate::filter::Wanted;
 use crate::record::Recorder;
+#[cfg(tokio_unstable)]
+use crate::tasks::{Part, Used, forget_filters};
+#[cfg(tokio_unstable)]
+use andweorc_core::enabled;
 use andweorc_core::thread::when_enabled;
 use std::any::{TypeId, type_name};
 use std::sync::{Arc, Once};
@@ -83,6 +87,29 @@ impl<S> Layer<S> {
     }
 }
 
+#[cfg(tokio_unstable)]
+impl<S> Layer<S> {
+    /// Takes note of a use of a task's waker. The event is not for other layers: one without a filter would write each of them out. Whoever
+    /// looks at the runtime itself gets them.
+    fn waker_used(&self, event: &Event<'_>) -> bool {
+        if enabled() && self.wants(event.metadata()) {
+            match self.recorder().tasks.on_event(event) {
+                Used::Woke => {}
+                Used::Kept => {
+                    // tokio has a call site for each use, and these tell nothing.
+                    self.recorder().sites.unwant(event.metadata());
+                    callsite::rebuild_interest_cache();
+                }
+            }
+        }
+        if type_name::<S>().contains("console_subscriber") {
+            return true;
+        }
+        forget_filters(event.metadata());
+        false
+    }
+}
+
 /// Whether `S` takes filters of layers. `tracing_subscriber::fmt::Subscriber` panics when it gets one; it has a global filter, so that
 /// a layer on it can do without. Nothing but the name tells it from others: it has too many forms to be downcast to.
 fn takes_filters<S>() -> bool {
@@ -127,6 +154,10 @@ where
     }
 
     fn event_enabled(&self, event: &Event<'_>, context: Context<'_, S>) -> bool {
+        #[cfg(tokio_unstable)]
+        if Part::of(event.metadata()) == Some(Part::Waker) {
+            return self.waker_used(event);
+        }
         !self.takes_filters || self.filtered.event_enabled(event, context)
     }
 

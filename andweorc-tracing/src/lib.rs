@@ -20,5 +20,7 @@ mod layer;
 mod record;
 mod site;
 mod table;
+#[cfg(tokio_unstable)]
+mod tasks;
 
 pub use layer::{Layer, layer};

@@ -2,6 +2,8 @@
 
 use crate::site::{Site, Sites};
 use crate::table::{Open, Table};
+#[cfg(tokio_unstable)]
+use crate::tasks::{Part, Tasks};
 use andweorc_core::point::Importance;
 use andweorc_core::target::Target;
 use andweorc_core::thread::{Entered, Stay};
@@ -12,13 +14,15 @@ use std::sync::Arc;
 use tracing_core::span::{Attributes, Id};
 use tracing_core::{Event, Subscriber};
 use tracing_subscriber::layer::Context;
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 /// Times the spans of one subscriber and counts its events: all that it is told of.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) sites: Arc<Sites>,
     open: Arc<Table>,
+    #[cfg(tokio_unstable)]
+    pub(crate) tasks: Tasks,
 }
 
 /// A span that this thread has entered and not left.
@@ -55,16 +59,31 @@ fn leave(entries: &mut Vec<Entry>, at: usize) {
     target.record(busy, own);
 }
 
+/// Whether a span is one of the user's: each is in one of tokio's, where tokio reports its tasks.
+fn is_users<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> bool {
+    #[cfg(tokio_unstable)]
+    return Part::of(span.metadata()).is_none();
+    #[cfg(not(tokio_unstable))]
+    {
+        let _ = span;
+        true
+    }
+}
+
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if !enabled() {
             return;
         }
+        #[cfg(tokio_unstable)]
+        if Part::of(attributes.metadata()).is_some() {
+            return self.tasks.on_new_span(attributes, id);
+        }
         let site = self.sites.get(attributes.metadata());
         let Site::Span { point, .. } = site else { return };
         // A span that was filtered out is no parent.
         if point.importance() == Importance::Inner
-            && context.span_scope(id).is_some_and(|scope| scope.count() == 1)
+            && context.span_scope(id).is_some_and(|scope| scope.filter(is_users).count() == 1)
         {
             point.seen_as_root();
         }
@@ -78,6 +97,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         }
         let Some(Open { site: Site::Span { target, wait, .. }, left, .. }) = self.open.enter(id)
         else {
+            #[cfg(tokio_unstable)]
+            self.tasks.on_enter(id);
             return;
         };
         let now = clock::now();
@@ -106,6 +127,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
                 leave(entries, at);
             }
         });
+        #[cfg(tokio_unstable)]
+        self.tasks.on_exit(id);
     }
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
@@ -118,6 +141,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             thread::wait_ends(wait);
             point.hit_interval(begin, thread::virtual_at(clock::now()));
         }
+        #[cfg(tokio_unstable)]
+        self.tasks.on_close(&id);
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {

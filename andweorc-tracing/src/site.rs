@@ -53,6 +53,13 @@ impl Sites {
         !matches!(known, Known::Unwanted)
     }
 
+    /// Nothing of this call site is wanted any more.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn unwant(&self, metadata: &Metadata<'_>) {
+        let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        sites.insert(metadata.callsite(), Known::Unwanted);
+    }
+
     /// The site of this call site, which is wanted. Its points and targets are registered the first time.
     pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Site {
         let id = metadata.callsite();

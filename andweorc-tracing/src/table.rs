@@ -40,17 +40,17 @@ impl Hasher for Multiply {
     }
 }
 
-type Shard = Mutex<HashMap<u64, Open, BuildHasherDefault<Multiply>>>;
+type Shard<T> = HashMap<u64, T, BuildHasherDefault<Multiply>>;
 
-/// The open spans of one subscriber.
+/// What is known of the open spans of one subscriber.
 #[derive(Debug)]
-pub(crate) struct Table {
-    shards: [Shard; SHARDS],
+pub(crate) struct Table<T = Open> {
+    shards: [Mutex<Shard<T>>; SHARDS],
 }
 
-impl Default for Table {
-    fn default() -> Table {
-        Table { shards: std::array::from_fn(|_| Shard::default()) }
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table { shards: std::array::from_fn(|_| Mutex::default()) }
     }
 }
 
@@ -60,18 +60,38 @@ impl std::fmt::Debug for Multiply {
     }
 }
 
-impl Table {
-    fn shard(&self, id: &Id) -> MutexGuard<'_, HashMap<u64, Open, BuildHasherDefault<Multiply>>> {
+impl<T> Table<T> {
+    fn shard(&self, id: &Id) -> MutexGuard<'_, Shard<T>> {
         let id = id.into_u64();
         // The low bits count up in the registry, the high ones name its thread.
         let shard = (id ^ (id >> 32)) as usize % SHARDS;
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn insert(&self, id: &Id, open: Open) {
+    pub(crate) fn insert(&self, id: &Id, open: T) {
         self.shard(id).insert(id.into_u64(), open);
     }
 
+    pub(crate) fn remove(&self, id: &Id) -> Option<T> {
+        self.shard(id).remove(&id.into_u64())
+    }
+
+    #[cfg(tokio_unstable)]
+    pub(crate) fn get(&self, id: &Id) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.shard(id).get(&id.into_u64()).cloned()
+    }
+
+    /// How many spans are open.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+    }
+}
+
+impl Table {
     /// The span, as it is now and marked as entered.
     pub(crate) fn enter(&self, id: &Id) -> Option<Open> {
         let mut shard = self.shard(id);
@@ -87,15 +107,5 @@ impl Table {
         let open = shard.get_mut(&id.into_u64())?;
         open.left = Some(now);
         Some(*open)
-    }
-
-    pub(crate) fn remove(&self, id: &Id) -> Option<Open> {
-        self.shard(id).remove(&id.into_u64())
-    }
-
-    /// How many spans are open.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.shards.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::measure::Turns;
 use crate::outside;
-use crate::program::Program;
+use crate::program::{self, Program, Runtime};
 use crate::programs;
 use crate::work::Pace;
 use lexopt::prelude::*;
@@ -19,6 +19,7 @@ cargo bench --bench accuracy [-- OPTIONS]
   --quick            every third program, each target at its least and its greatest speedup: less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
   --budget SECONDS   for each program (default 60; with --quick 18); each has at least three rounds
+  --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
   --json FILE        write all rows to FILE
   --list             list the programs
 
@@ -50,6 +51,8 @@ pub(crate) struct Options {
     pub(crate) quick: bool,
     /// The targets are sampled.
     pub(crate) lines: bool,
+    /// Nothing is wrapped.
+    pub(crate) unwrapped: bool,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -64,6 +67,14 @@ impl Options {
                 Long("quick") => quick = true,
                 Long("lines") => lines = true,
                 Long("sampling-cost") => return Ok(Mode::SamplingCost),
+                Long("unwrapped") if !cfg!(tokio_unstable) => {
+                    return Err(
+                        "`--unwrapped` needs a build with RUSTFLAGS=\"--cfg tokio_unstable\": \
+                                tasks that nobody wrapped are not seen otherwise"
+                            .into(),
+                    );
+                }
+                Long("unwrapped") => program::unwrap(),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),
                 Long("budget") => budget = Some(args.value()?.parse_with(seconds)?),
@@ -88,8 +99,12 @@ impl Options {
             let pace = pace.unwrap_or_else(Pace::measure);
             return Ok(Mode::One(program, Turns { pace, budget, quick }));
         }
-        let timed = programs::timed().enumerate();
-        let timed = timed.filter(|(number, _)| !quick || number % 3 == 0).map(|(_, it)| it);
+        let timed = programs::timed()
+            .enumerate()
+            .filter(|(number, _)| !quick || number % 3 == 0)
+            .map(|(_, program)| program)
+            // Threads are spawned by nobody but std.
+            .filter(|it| !program::unwrapped() || it.runtime != Runtime::None);
         let programs: Vec<&'static Program> =
             if lines { programs::sampled().collect() } else { timed.collect() };
         let programs: Vec<_> = programs
@@ -99,7 +114,8 @@ impl Options {
         if programs.is_empty() {
             return Err("no program is left to run: `--list` names them".into());
         }
-        Ok(Mode::Bench(Options { programs, budget, quick, lines, json }))
+        let unwrapped = program::unwrapped();
+        Ok(Mode::Bench(Options { programs, budget, quick, lines, unwrapped, json }))
     }
 }
 

@@ -11,7 +11,9 @@ use andweorc_core::{clock, thread};
 use std::cell::OnceCell;
 use std::future::Future;
 use std::io;
+use std::ops::DerefMut;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinHandle;
 
 /// The name of the point that every program hits.
@@ -186,13 +188,52 @@ impl Stage {
     }
 }
 
+/// Whether tasks are spawned as libraries do it, by tokio itself. Only with `--cfg tokio_unstable` are they seen then.
+static UNWRAPPED: AtomicBool = AtomicBool::new(false);
+
+/// From now on tasks are spawned by tokio itself.
+pub(crate) fn unwrap() {
+    UNWRAPPED.store(true, Ordering::SeqCst);
+}
+
+/// Whether tasks are spawned by tokio itself.
+pub(crate) fn unwrapped() -> bool {
+    UNWRAPPED.load(Ordering::SeqCst)
+}
+
 /// Spawns a task as a target of this name.
 pub(crate) fn spawn<F>(name: &'static str, future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    #[cfg(tokio_unstable)]
+    if unwrapped() {
+        let spawned = tokio::task::Builder::new().name(name).spawn(future);
+        return spawned.expect("programs spawn in a runtime");
+    }
     andweorc::task::Builder::new().name(name).spawn(future)
+}
+
+/// Runs a closure on the blocking pool.
+pub(crate) fn spawn_blocking<F, R>(f: F) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    if unwrapped() { tokio::task::spawn_blocking(f) } else { andweorc::spawn_blocking(f) }
+}
+
+/// Spawns a task in a set.
+pub(crate) fn spawn_in(
+    set: &mut andweorc::JoinSet<()>,
+    future: impl Future<Output = ()> + Send + 'static,
+) {
+    if unwrapped() {
+        set.deref_mut().spawn(future)
+    } else {
+        set.spawn(future)
+    };
 }
 
 /// Where a program says that a unit of work is done.

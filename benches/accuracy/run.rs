@@ -33,7 +33,11 @@ pub(crate) fn all(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if failed > 0 {
         println!("{failed} programs could not be measured, or not all of their cases.");
     }
-    let title = if options.lines { "ACCURACY-LINES" } else { "ACCURACY" };
+    let title = match (options.lines, options.unwrapped) {
+        (true, _) => "ACCURACY-LINES",
+        (false, true) => "ACCURACY-UNWRAPPED",
+        (false, false) => "ACCURACY",
+    };
     println!("{}", Totals { title, ..Totals::of(&reports) });
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -44,6 +48,7 @@ fn one(program: &Program, pace: Pace, options: &Options) -> Result<Report, Box<d
         .args(["--pace", &pace.rounds_per_ms().to_string()])
         .args(["--budget", &options.budget.as_secs().to_string()])
         .args(options.quick.then_some("--quick"))
+        .args(options.unwrapped.then_some("--unwrapped"))
         .env_remove("ANDWEORC_ENABLED")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

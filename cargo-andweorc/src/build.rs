@@ -1,8 +1,10 @@
-//! `cargo build` with what a profile needs: line tables, symbols and frame pointers.
+//! `cargo build` with what a profile needs: line tables, symbols, frame pointers, and tokio's reports of all tasks
+//! (`--cfg tokio_unstable`).
 //!
 //! Cargo takes flags for rustc from one of several places (`RUSTFLAGS`, `target.*.rustflags`, `build.rustflags`) and
-//! ignores the others, so that a flag added to one place could switch off the project's own (`--cfg tokio_unstable`, most
-//! often). Therefore this program stands between cargo and rustc as `RUSTC_WRAPPER`, and adds its flag to whatever cargo says.
+//! ignores the others, so that a flag added to one place could switch off the project's own (a linker, a
+//! CPU). Therefore this program stands between cargo and rustc as `RUSTC_WRAPPER`, and adds its flags to whatever cargo says, also where cargo
+//! asks rustc which cfgs are set, so that dependencies for `cfg(tokio_unstable)` are built.
 
 use crate::cli::RunOptions;
 use crate::console::Console;
@@ -95,6 +97,7 @@ pub(crate) fn wrap_rustc() -> Box<dyn error::Error> {
     let error = Command::new(&rustc)
         .args(command)
         .arg("-Cforce-frame-pointers=yes")
+        .args(["--cfg", "tokio_unstable"])
         .env_remove(WRAPPED)
         .exec();
     format!("{} can't be started: {error}", rustc.display()).into()

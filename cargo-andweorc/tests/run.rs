@@ -118,7 +118,12 @@ fn the_projects_own_flags_stay_and_frame_pointers_are_added() {
     assert!(stdout(&output).contains("kept=true"), "{}{}", stdout(&output), stderr(&output));
     let log = fs::read_to_string(at.join("log")).unwrap();
     let compiled = log.lines().find(|line| line.contains("shop.rs")).expect(&log);
-    for flag in ["-Cforce-frame-pointers=yes", "debuginfo=line-tables-only", "--cfg kept"] {
+    for flag in [
+        "-Cforce-frame-pointers=yes",
+        "--cfg tokio_unstable",
+        "debuginfo=line-tables-only",
+        "--cfg kept",
+    ] {
         assert!(compiled.contains(flag), "{flag} in {compiled}");
     }
 }

@@ -12,6 +12,7 @@ pub mod runtime {
     #[allow(unused_imports, reason = "tokio 1.51 has all of it itself")]
     use crate::start::newer::Newer;
     use andweorc_tokio::Profile;
+    use andweorc_tokio::Wrapped;
     use andweorc_tokio::runtime::BuilderExt;
     use std::fmt;
     use std::future::Future;
@@ -100,6 +101,7 @@ pub mod runtime {
         /// Runs `future` to its end, profiled if the environment says so.
         pub fn block_on<F: Future>(&self, future: F) -> F::Output {
             let background = Background::from_env();
+            let _wrapped = Wrapped::begin();
             let output = self.0.block_on(future.profiled("main"));
             drop(background);
             output
@@ -117,6 +119,7 @@ pub mod runtime {
         pub fn block_on<F: Future>(&self, future: F) -> F::Output {
             let background = Background::from_env();
             let mut output = None;
+            let _wrapped = Wrapped::begin();
             (self.0)(pin!(async { output = Some(future.profiled("main").await) }));
             drop(background);
             output.expect("`block_on` returns when the future has completed")

@@ -204,6 +204,7 @@ impl Runner {
     fn sample(&mut self) {
         let started =
             Symbols::of_this_program().map_err(|error| error.to_string()).and_then(|symbols| {
+                let symbols = symbols.with_scope(self.settings.scope.clone());
                 Sampling::start(symbols, self.settings.event).map_err(|error| error.to_string())
             });
         match started {

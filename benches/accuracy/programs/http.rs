@@ -2,7 +2,7 @@
 
 use crate::load::Load;
 use crate::outside::Line;
-use crate::program::{Aim, Program, Runtime, Stage};
+use crate::program::{Aim, Program, Runtime, Stage, spawn, unwrapped};
 use crate::work::{Cost, hash};
 use andweorc::Profile;
 use andweorc_core::profile::PointKind::Latency;
@@ -96,12 +96,15 @@ fn listen(stage: &Stage) -> io::Result<TcpListener> {
 
 fn spawned(stage: &Stage) -> io::Result<()> {
     let (router, listener) = (router(stage)?, listen(stage)?);
-    andweorc::spawn(async move {
+    spawn("listener", async move {
         loop {
             let (stream, _) = listener.accept().await.expect("the listener is open");
             stream.set_nodelay(true).expect("the stream is open");
             let service = TowerToHyperService::new(router.clone());
-            andweorc::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            spawn(
+                "connection",
+                http1::Builder::new().serve_connection(TokioIo::new(stream), service),
+            );
         }
     });
     Ok(())
@@ -109,7 +112,7 @@ fn spawned(stage: &Stage) -> io::Result<()> {
 
 fn axum_serve(stage: &Stage) -> io::Result<()> {
     let (router, listener) = (router(stage)?, listen(stage)?);
-    let router = router.layer(from_fn(profiled));
+    let router = if unwrapped() { router } else { router.layer(from_fn(profiled)) };
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(())
 }

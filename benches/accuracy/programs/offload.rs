@@ -1,6 +1,6 @@
 //! Work that is handed to others: the blocking pool, tasks of a `JoinSet`.
 
-use crate::program::{Aim, Program, Runtime, Stage, spawn};
+use crate::program::{Aim, Program, Runtime, Stage, spawn, spawn_blocking, spawn_in};
 use andweorc_core::profile::PointKind::{Latency, Progress};
 use std::io;
 
@@ -44,7 +44,7 @@ fn blocking(stage: &Stage, handlers: usize) -> io::Result<()> {
                 let request = done.begin();
                 parse.run();
                 let digest = digest.clone();
-                let digested = andweorc::spawn_blocking(move || digest.run());
+                let digested = spawn_blocking(move || digest.run());
                 digested.await.expect("digests do not panic");
                 store.ask(500).await;
                 request.end();
@@ -62,7 +62,7 @@ fn join_set(stage: &Stage) -> io::Result<()> {
             let mut pieces = andweorc::JoinSet::new();
             for _ in 0..4 {
                 let piece = piece.clone();
-                pieces.spawn(async move { piece.run() });
+                spawn_in(&mut pieces, async move { piece.run() });
             }
             while pieces.join_next().await.is_some() {}
             merge.run();

@@ -1,0 +1,167 @@
+//! Tasks that nobody wrapped, with `--cfg tokio_unstable`: those that libraries spawn.
+//!
+//! # How they are seen
+//!
+//! With that cfg and its feature `tracing` (which this crate then switches on), tokio gives each task a span, which it enters to poll the
+//! task and to drop its future, and an event for each wake. The layer of `andweorc-tracing` hands both on to here. That is all that a
+//! wrapper has: the scope of a poll, ended before the task is given back to the runtime, and who wakes. So polls and wakes are treated as those of
+//! [`Profiled`](crate::Profiled). tokio's own poll hooks tell less (no `LocalSet`, no wakes, no drops), and the hook after a poll comes too late:
+//! another worker may have the task by then.
+//!
+//! # How they are held
+//!
+//! A wrapper that is polled too early returns `Pending`. Nobody can do that for a task that is not wrapped, but the task itself can be made to:
+//! in a poll that comes too early it finds its budget for cooperative scheduling used up. All that tokio lets a task wait for asks for
+//! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it; one that has
+//! nothing else to do looks again and again until the time has come.
+//!
+//! # What is not seen
+//!
+//! - A task that was spawned before there was a subscriber with the layer, or before andweorc was on.
+//! - Who wakes a future in `block_on`: it goes on in the time of the program.
+//! - A task that waits for nothing of tokio's (`async-io`, say, or one that is `unconstrained`) can't be held: what is outside is not
+//!   stretched for it.
+
+mod poll;
+mod site;
+
+use crate::wake::WakeCell;
+use crate::wrapped::Wrapped;
+use andweorc_core::foreign::{How, Spawned, Task, Tasks};
+use andweorc_core::time::{Real, Virtual};
+use andweorc_core::{clock, thread};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::thread::ThreadId;
+
+/// Takes part in the polls of tasks that nobody wrapped, from now on, as far as a layer reports them.
+pub fn install() {
+    andweorc_core::foreign::install(&Foreign);
+}
+
+#[derive(Debug)]
+struct Foreign;
+
+impl Tasks for Foreign {
+    fn is_wrapped(&self) -> bool {
+        Wrapped::take()
+    }
+
+    fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
+        if spawned.how == How::Blocking && site::is_worker(spawned.file) {
+            return None;
+        }
+        let now = clock::now();
+        let born = thread::virtual_at(now);
+        let (waker, targets) = (Waker::noop().clone(), site::targets(&spawned));
+        Some(Arc::new(ForeignTask {
+            id: spawned.id,
+            how: spawned.how,
+            by: std::thread::current().id(),
+            cell: WakeCell::new(waker, targets, born.delay_at(now), born),
+            state: Mutex::new(State { at: born, parked: Real::NEVER }),
+        }))
+    }
+}
+
+/// A task that nobody wrapped.
+#[derive(Debug)]
+struct ForeignTask {
+    id: u64,
+    how: How,
+    /// Who spawned it.
+    by: ThreadId,
+    /// Who woke it. It wakes nobody.
+    cell: Arc<WakeCell>,
+    /// Only whoever polls it looks at this.
+    state: Mutex<State>,
+}
+
+/// What is kept of it between polls.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// Its virtual time as it parked, or was born.
+    at: Virtual,
+    /// When it parked; [`Real::NEVER`] before its first poll has ended.
+    parked: Real,
+}
+
+impl ForeignTask {
+    fn state(&self) -> State {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_state(&self, state: State) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// Whether it is this task that the calling thread polls, or drops: its span may be entered by others too, who took it for one of the user's
+    /// (`Span::current()`).
+    fn is_here(&self) -> bool {
+        match self.how {
+            How::Root => std::thread::current().id() == self.by,
+            How::Worker | How::Blocking => {
+                tokio::task::try_id().is_some_and(|id| number(id) == self.id)
+            }
+        }
+    }
+}
+
+impl Task for ForeignTask {
+    fn enter(self: Arc<Self>) {
+        poll::enter(self);
+    }
+
+    fn exit(self: Arc<Self>) {
+        poll::exit(&self);
+    }
+
+    fn wake(&self) {
+        self.cell.note();
+    }
+}
+
+impl Drop for ForeignTask {
+    fn drop(&mut self) {
+        self.cell.end_wait(clock::now());
+    }
+}
+
+/// The number that tokio's tracing calls a task by, which its type keeps to itself.
+fn number(id: tokio::task::Id) -> u64 {
+    struct Number(u64);
+
+    impl Hasher for Number {
+        fn write(&mut self, bytes: &[u8]) {
+            for &byte in bytes {
+                self.0 = (self.0 << 8) | u64::from(byte);
+            }
+        }
+
+        fn write_u64(&mut self, number: u64) {
+            self.0 = number;
+        }
+
+        fn finish(&self) -> u64 {
+            self.0
+        }
+    }
+
+    let mut number = Number(0);
+    id.hash(&mut number);
+    number.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_is_known_by_its_number() {
+        let shown =
+            tokio::spawn(async { (number(tokio::task::id()), tokio::task::id().to_string()) });
+        let (number, shown) = shown.await.unwrap();
+        assert_eq!(number.to_string(), shown);
+    }
+}

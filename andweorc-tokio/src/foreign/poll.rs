@@ -1,0 +1,119 @@
+//! A poll of a task that nobody wrapped.
+
+use super::{ForeignTask, State};
+use crate::parks::{Listen, Unnamed};
+use crate::profiled::wait_ended;
+use crate::wake::is_early;
+use andweorc_core::clock;
+use andweorc_core::foreign::How;
+use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
+use andweorc_core::time::{Real, Virtual};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use tokio::task::coop::{RestoreOnPending, has_budget_remaining, poll_proceed};
+
+/// More than any budget.
+const MOST_BUDGET: u32 = 1000;
+
+/// What the calling thread has entered and not left.
+struct Entered {
+    task: Arc<ForeignTask>,
+    how: Entry,
+}
+
+enum Entry {
+    /// By somebody else, who has its span.
+    Other,
+    /// Too early. When this is dropped, others get the budget back.
+    Held { _budget: Option<RestoreOnPending> },
+    /// A poll; or the end of it, when it is dropped.
+    Poll { scope: PollScope, listen: Listen, woken: bool },
+}
+
+thread_local! {
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(super) fn enter(task: Arc<ForeignTask>) {
+    let how = if task.is_here() { begin(&task) } else { Entry::Other };
+    // A thread that is being torn down polls nobody.
+    let entered = ENTERED.try_with(|entered| entered.borrow_mut().push(Entered { task, how }));
+    debug_assert!(entered.is_ok());
+}
+
+pub(super) fn exit(task: &Arc<ForeignTask>) {
+    let entry = ENTERED.try_with(|entered| {
+        let mut entered = entered.borrow_mut();
+        // Most often the last one; the user may leave spans out of order.
+        let at = entered.iter().rposition(|one| Arc::ptr_eq(&one.task, task))?;
+        Some(entered.remove(at).how)
+    });
+    match entry.ok().flatten() {
+        None | Some(Entry::Other) => {}
+        Some(held @ Entry::Held { .. }) => {
+            drop(held);
+            thread::handed_back();
+        }
+        Some(Entry::Poll { scope, listen, woken }) => end(task, scope, listen, woken),
+    }
+}
+
+fn begin(task: &ForeignTask) -> Entry {
+    let now = clock::now();
+    task.cell.end_wait(now);
+    let state = task.state();
+    let ready = task.cell.take_ready(state.at);
+    let woken = ready != Virtual::NEVER;
+    let from = match task.how {
+        // Nobody says who woke it.
+        How::Root => LEDGER.virtual_now(now),
+        How::Worker if woken && is_early(ready, now) => {
+            task.cell.put_back(ready);
+            return Entry::Held { _budget: use_up_budget() };
+        }
+        How::Worker | How::Blocking if woken => ready,
+        How::Worker | How::Blocking => state.at,
+    };
+    if task.how == How::Blocking {
+        thread::in_pool();
+    }
+    let targets = task.cell.targets();
+    let ended = match state.parked {
+        Real::NEVER => None,
+        parked => wait_ended(targets.wait, parked, &task.cell, now),
+    };
+    let scope = PollScope::begin(targets.task, from, ended, now);
+    task.cell.set_taken(scope.taken(), Unnamed::Outside);
+    Entry::Poll { scope, listen: Listen::begin(), woken }
+}
+
+fn end(task: &ForeignTask, mut scope: PollScope, listen: Listen, woken: bool) {
+    let unnamed = listen.end();
+    let waits = scope.waits(task.cell.targets().wait);
+    let now = clock::now();
+    // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken next, in its name.
+    let parked = scope.end(!woken && task.how != How::Root, now);
+    if woken {
+        task.set_state(State { at: parked.at, parked: now });
+        task.cell.set_taken(parked.taken, unnamed);
+        if waits {
+            task.cell.begin_wait(now);
+        }
+    }
+}
+
+/// Uses up the budget of the poll that begins, until the answer is dropped.
+fn use_up_budget() -> Option<RestoreOnPending> {
+    let mut context = Context::from_waker(Waker::noop());
+    let Poll::Ready(restore) = poll_proceed(&mut context) else { return None };
+    for _ in 0..MOST_BUDGET {
+        if !has_budget_remaining() {
+            break;
+        }
+        if let Poll::Ready(one) = poll_proceed(&mut context) {
+            one.made_progress();
+        }
+    }
+    Some(restore)
+}

@@ -1,0 +1,421 @@
+//! Tasks that nobody wrapped: tokio's own spawn, with `--cfg tokio_unstable`.
+#![cfg(tokio_unstable)]
+
+use andweorc::Profile;
+use andweorc::runtime::BuilderExt;
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::point::{Importance, points};
+use andweorc_core::profile::TargetKind;
+use andweorc_core::target::{Target, target, targets};
+use andweorc_core::time::Speedup;
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex as StdMutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncReadExt;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Mutex, Notify, Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, LocalSet};
+use tokio::time::sleep;
+use tracing::{Instrument, Span, info_span};
+use tracing_subscriber::prelude::*;
+
+/// One experiment at a time, whichever test it is for. It switches andweorc on, and then comes the layer.
+static EXPERIMENTER: LazyLock<StdMutex<Experimenter>> = LazyLock::new(|| {
+    let experimenter = Experimenter::new().expect("the only one in this process");
+    tracing_subscriber::registry().with(andweorc::layer()).init();
+    StdMutex::new(experimenter)
+});
+
+const WHILE: Duration = Duration::from_millis(20);
+
+fn runtimes() -> [Runtime; 2] {
+    LazyLock::force(&EXPERIMENTER);
+    [
+        Builder::new_multi_thread().worker_threads(2).enable_all().andweorc().build().unwrap(),
+        Builder::new_current_thread().enable_all().andweorc().build().unwrap(),
+    ]
+}
+
+/// Spawns a task of this name as libraries do.
+fn spawn<T: Send + 'static>(
+    name: &'static str,
+    future: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    tokio::task::Builder::new().name(name).spawn(future).unwrap()
+}
+
+/// Time for which the tasks of this name waited for the world outside and for other tasks, ns.
+fn waited(name: &str) -> (u64, u64) {
+    let [outside, by_task, _] = target(TargetKind::Wait, name, None, None).waited_ns().unwrap();
+    (outside, by_task)
+}
+
+#[track_caller]
+fn only_for_tasks(name: &str) {
+    let (outside, by_task) = waited(name);
+    assert!(outside == 0 && by_task > 0, "{name}: {outside} ns outside, {by_task} tasks");
+}
+
+#[track_caller]
+fn only_for_outside(name: &str) {
+    let (outside, by_task) = waited(name);
+    assert!(outside > 0 && by_task == 0, "{name}: {outside} ns outside, {by_task} tasks");
+}
+
+fn waits_for_a_task<W, O>(name: &'static str, pair: impl Fn() -> (W, O))
+where
+    W: Future<Output = ()> + Send + 'static,
+    O: Future<Output = ()> + Send + 'static,
+{
+    for runtime in runtimes() {
+        let (waiter, other) = pair();
+        runtime.block_on(async {
+            let waiter = spawn(name, waiter);
+            let other = spawn("other", async {
+                sleep(WHILE).await;
+                other.await;
+            });
+            waiter.await.unwrap();
+            other.await.unwrap();
+        });
+        only_for_tasks(name);
+    }
+}
+
+#[test]
+fn channels() {
+    waits_for_a_task("mpsc recv", || {
+        let (sender, mut receiver) = mpsc::channel(1);
+        (async move { receiver.recv().await.unwrap() }, async move {
+            sender.send(()).await.unwrap();
+        })
+    });
+    waits_for_a_task("mpsc closed by the last sender", || {
+        let (sender, mut receiver) = mpsc::channel::<()>(1);
+        (async move { assert!(receiver.recv().await.is_none()) }, async move { drop(sender) })
+    });
+    waits_for_a_task("broadcast", || {
+        let (sender, mut receiver) = broadcast::channel(1);
+        (async move { receiver.recv().await.unwrap() }, async move {
+            sender.send(()).unwrap();
+        })
+    });
+    waits_for_a_task("watch", || {
+        let (sender, mut receiver) = watch::channel(());
+        (async move { receiver.changed().await.unwrap() }, async move { sender.send(()).unwrap() })
+    });
+    waits_for_a_task("oneshot", || {
+        let (sender, receiver) = oneshot::channel();
+        (async move { receiver.await.unwrap() }, async move { sender.send(()).unwrap() })
+    });
+}
+
+#[test]
+fn locks() {
+    waits_for_a_task("notify", || {
+        let notify = Arc::new(Notify::new());
+        let notifier = Arc::clone(&notify);
+        (async move { notify.notified().await }, async move { notifier.notify_one() })
+    });
+    waits_for_a_task("mutex", || {
+        let mutex = Arc::new(Mutex::new(()));
+        let guard = Arc::clone(&mutex).try_lock_owned().unwrap();
+        (async move { drop(mutex.lock().await) }, async move { drop(guard) })
+    });
+    waits_for_a_task("semaphore", || {
+        let permits = Arc::new(Semaphore::new(0));
+        let more = Arc::clone(&permits);
+        (async move { permits.acquire_many(3).await.unwrap().forget() }, async move {
+            more.add_permits(1);
+            more.add_permits(2);
+        })
+    });
+}
+
+/// The joiner of what `end` spawns.
+fn joins(name: &'static str, end: impl Fn() -> JoinHandle<()>) {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let joined = end();
+            spawn(name, async move { drop(joined.await) }).await.unwrap();
+        });
+        only_for_tasks(name);
+    }
+}
+
+#[test]
+fn a_join_is_woken_by_the_task_joined() {
+    joins("join", || spawn("joined", sleep(WHILE)));
+    joins("join a panic", || {
+        spawn("joined", async {
+            sleep(WHILE).await;
+            panic!("as meant");
+        })
+    });
+    joins("join an abort", || {
+        let aborted = spawn("joined", std::future::pending());
+        let abort = aborted.abort_handle();
+        spawn("aborting", async move {
+            sleep(WHILE).await;
+            abort.abort();
+        });
+        aborted
+    });
+    joins("join the pool", || tokio::task::spawn_blocking(|| std::thread::sleep(WHILE)));
+    joins("join a panic on the pool", || {
+        tokio::task::spawn_blocking(|| {
+            std::thread::sleep(WHILE);
+            panic!("as meant");
+        })
+    });
+}
+
+#[test]
+fn timers_and_sockets_are_the_world_outside() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            spawn("timer", sleep(WHILE)).await.unwrap();
+            let (mut client, server) = std::os::unix::net::UnixStream::pair().unwrap();
+            server.set_nonblocking(true).unwrap();
+            let mut socket = tokio::net::UnixStream::from_std(server).unwrap();
+            let reader = spawn("socket", async move { socket.read_u8().await.unwrap() });
+            sleep(WHILE).await;
+            std::io::Write::write_all(&mut client, b"x").unwrap();
+            reader.await.unwrap();
+        });
+        only_for_outside("timer");
+        only_for_outside("socket");
+    }
+}
+
+#[test]
+fn running_out_of_budget_is_no_wait_for_the_world_outside() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let spends = async {
+                for _ in 0..10_000 {
+                    tokio::task::consume_budget().await;
+                }
+            };
+            spawn("budget", spends).await.unwrap();
+        });
+        only_for_tasks("budget");
+    }
+}
+
+#[test]
+fn tasks_of_a_local_set() {
+    for runtime in runtimes() {
+        let set = LocalSet::new();
+        set.block_on(&runtime, async {
+            let (sender, receiver) = oneshot::channel();
+            let named = |name| tokio::task::Builder::new().name(name);
+            let waits = named("local waits").spawn_local(async { receiver.await.unwrap() });
+            let wakes = async {
+                sleep(WHILE).await;
+                sender.send(()).unwrap();
+            };
+            named("local wakes").spawn_local(wakes).unwrap().await.unwrap();
+            waits.unwrap().await.unwrap();
+        });
+        only_for_tasks("local waits");
+        only_for_outside("local wakes");
+    }
+}
+
+/// The busy time of the tasks of this name.
+fn busy(name: &str) -> Duration {
+    Duration::from_nanos(target(TargetKind::Task, name, None, None).busy_ns())
+}
+
+fn at_line(line: u32) -> Option<&'static Target> {
+    targets().into_iter().find(|target| {
+        target.kind() == TargetKind::Task && target.name() == format!("{}:{line}", file!())
+    })
+}
+
+#[test]
+fn a_kind_is_a_spawn_site() {
+    for (count, runtime) in (1..).zip(runtimes()) {
+        let line = runtime.block_on(async {
+            for _ in 0..3 {
+                tokio::spawn(async { std::thread::sleep(WHILE) }).await.unwrap();
+            }
+            line!() - 2
+        });
+        let kind = at_line(line).expect("it ran");
+        // A poll each, and the drop of the future.
+        assert_eq!(kind.count(), 6 * count);
+        assert!(Duration::from_nanos(kind.busy_ns()) >= 3 * WHILE);
+    }
+}
+
+#[test]
+fn what_is_wrapped_is_not_seen_twice() {
+    for runtime in runtimes() {
+        let lines = runtime.block_on(async {
+            andweorc::spawn(async { std::thread::sleep(WHILE) }).await.unwrap();
+            let first = line!() - 1;
+            andweorc::task::Builder::new().name("wrapped").spawn(async {}).await.unwrap();
+            let second = line!() - 1;
+            andweorc::spawn_blocking(|| {}).await.unwrap();
+            let third = line!() - 1;
+            let mut set = andweorc::JoinSet::new();
+            // What a wrapped task spawns need not be wrapped.
+            set.spawn(async { drop(spawn("spawned by a wrapped one", async {}).await) });
+            set.join_all().await;
+            [first, second, third]
+        });
+        let count = |line| at_line(line).map_or(0, Target::count);
+        assert_eq!(count(lines[1]), 0);
+        for line in [lines[0], lines[2]] {
+            let times = target(TargetKind::Task, "wrapped", None, None).count();
+            assert_eq!(count(line), times, "as often as any wrapped task");
+        }
+        assert!(target(TargetKind::Task, "spawned by a wrapped one", None, None).count() > 0);
+    }
+}
+
+#[test]
+fn a_part_that_is_profiled_is_delayed_and_woken_once() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let (sender, receiver) = oneshot::channel();
+            let part = async { receiver.await.unwrap() }.profiled("part of a task");
+            let whole = spawn("whole", part);
+            let wakes = async {
+                sleep(WHILE).profiled("part: timer").await;
+                sender.send(()).unwrap();
+            };
+            spawn("whole: wakes", wakes).await.unwrap();
+            whole.await.unwrap();
+        });
+        for name in ["part of a task", "whole"] {
+            only_for_tasks(name);
+        }
+        for name in ["part: timer", "whole: wakes"] {
+            only_for_outside(name);
+        }
+    }
+}
+
+#[test]
+fn a_tasks_span_entered_by_others_is_not_its_poll() {
+    for runtime in runtimes() {
+        let before = (busy("owner"), busy("borrower"));
+        runtime.block_on(async {
+            let owner = spawn("owner", async {
+                let works = async { std::thread::sleep(WHILE) };
+                spawn("borrower", works.instrument(Span::current())).await.unwrap();
+            });
+            owner.await.unwrap();
+        });
+        assert!(busy("borrower") - before.1 >= WHILE);
+        assert!(busy("owner") - before.0 < WHILE / 2);
+    }
+}
+
+#[test]
+fn a_request_in_a_task_is_still_a_root() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let request = async {}.instrument(info_span!("foreign request"));
+            spawn("serves", request).await.unwrap();
+        });
+    }
+    let all = points();
+    let point = all.iter().find(|point| point.name() == "foreign request").expect("it was hit");
+    assert_eq!(point.importance(), Importance::Root);
+    assert!(all.iter().all(|point| !point.name().starts_with("runtime.")));
+    assert!(targets().iter().all(|target| !target.name().starts_with("runtime.")));
+}
+
+#[test]
+fn a_runtime_may_go_away_with_tasks_in_it() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let (sender, receiver) = mpsc::channel::<()>(1);
+            for (i, part) in (0..).zip([Some(sender), None]) {
+                spawn("left", async move {
+                    let _part = part;
+                    sleep(Duration::from_secs(1000 + i)).await;
+                });
+            }
+            spawn("left too", async move {
+                let mut receiver = receiver;
+                receiver.recv().await;
+            });
+            tokio::task::yield_now().await;
+        });
+        runtime.shutdown_timeout(Duration::from_secs(10));
+        // This thread, which dropped them, is nobody's poll.
+        assert_eq!(andweorc_core::thread::entity_at(andweorc_core::clock::now()), None);
+    }
+}
+
+/// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name.
+fn hold(name: &str) {
+    let lengths = Lengths {
+        settle: Duration::from_millis(50),
+        measure: Duration::from_millis(500),
+        recover: Duration::from_millis(20),
+    };
+    let target = target(TargetKind::Wait, name, None, None);
+    let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), lengths);
+    let record = record.expect("nobody stops it");
+    assert!(record.delay_ns > record.real_ns / 4, "{record:?}");
+}
+
+/// Does `pause` again and again, counting.
+async fn again<F: Future<Output = ()>>(rounds: Arc<AtomicU32>, pause: impl Fn() -> F) {
+    loop {
+        pause().await;
+        rounds.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// How many tasks are held.
+const HELD: u32 = 20;
+
+#[test]
+fn a_wait_outside_is_stretched_and_blocks_no_neighbour() {
+    LazyLock::force(&EXPERIMENTER);
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build();
+    let runtime = runtime.unwrap();
+    let _guard = runtime.enter();
+    let pause = || sleep(Duration::from_millis(10));
+    for _ in 0..3 {
+        spawn("held: target", again(Arc::default(), pause));
+    }
+    let [stretched, inside, neighbour] = [(); 3].map(|()| Arc::<AtomicU32>::default());
+    // All at different times: a worker that was blocked for each of them would do nothing else.
+    for at in 0..HELD {
+        let rounds = Arc::clone(&stretched);
+        spawn("held: stretched", async move {
+            sleep(Duration::from_millis(at.into())).await;
+            again(rounds, pause).await;
+        });
+    }
+    spawn("held: in process", again(Arc::clone(&inside), move || pause().in_process()));
+    let works = || {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_micros(200) {}
+        andweorc::task::yield_now()
+    };
+    spawn("held: neighbour", again(Arc::clone(&neighbour), works));
+    let rounds = || [&stretched, &inside, &neighbour].map(|it| it.load(Ordering::SeqCst));
+    let [before, begin] = [rounds(), {
+        std::thread::sleep(Duration::from_millis(500));
+        rounds()
+    }];
+    hold("held: target");
+    let end = rounds();
+    let usual = begin[2] - before[2];
+    let [stretched, inside, neighbour] = [0, 1, 2].map(|i| end[i] - begin[i]);
+    // By 40 % of the time that passes, the greatest part of it in the experiment.
+    assert!(stretched >= 4 * HELD, "{stretched}");
+    assert!(inside * 4 * HELD > stretched * 5, "{inside} and {stretched} of {HELD}");
+    assert!(neighbour > usual / 6, "{neighbour}, and without an experiment {usual}");
+}
