@@ -139,7 +139,7 @@ Examples:
 The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
 Ctrl-C ends it sooner, and the report is printed. Options that are not given come from the environment
 (ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS, ANDWEORC_SPEEDUPS,
-ANDWEORC_SCOPE), or are the defaults. The exit code is that of a program that ends by itself, 0 when it was stopped, and 2 when it
+ANDWEORC_EVENT, ANDWEORC_SCOPE), or are the defaults. The exit code is that of a program that ends by itself, 0 when it was stopped, and 2 when it
 could not be built, was never ready, wrote no profile, or the load failed.")]
 pub(crate) struct RunOptions {
     /// The binary to run
