@@ -9,54 +9,76 @@
 //! Looks are those of all runtimes of the program together: with several that are busy, what came is taken to be younger than it is.
 
 use crate::time::{Nanos, Real};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// A worker that looks comes back with what lay there within this; what comes later came while it slept. So do two wakes of one look
-/// follow each other.
+/// A worker that looks comes back with what lay there within this; what comes later came while it slept. Where no park tells, wakes of one
+/// look follow each other within it.
 const AT_ONCE: Nanos = Nanos::from_micros(40);
 
 /// The looks of the workers.
 #[derive(Debug)]
 pub(crate) struct Looks {
-    /// The last one, real ns, as far as it is known: when it found something, or when who looked slept. 0 before any.
-    last: AtomicI64,
-    /// The one before. 0 before any.
-    before: AtomicI64,
+    /// When all that had come was last known to be noticed, real ns; 0 before any look.
+    looked: AtomicI64,
 }
 
 /// Those of this process.
 pub(crate) static LOOKS: Looks = Looks::new();
 
+/// The look that a worker takes at the moment, or took last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// Since when the worker was idle, if it was.
+    idle: Option<Real>,
+    /// When it noticed something last.
+    at: Real,
+    /// The look before, of any worker. What is noticed in this one came after it.
+    after: Real,
+}
+
+impl Look {
+    /// None yet.
+    pub(crate) const NONE: Look = Look { idle: None, at: Real(0), after: Real(0) };
+
+    /// Whether what is noticed at `now` by a worker that is idle since `idle` is part of this look.
+    fn goes_on(&self, now: Real, idle: Option<Real>) -> bool {
+        self.idle == idle && (idle.is_some() || now - self.at < AT_ONCE)
+    }
+}
+
 impl Looks {
     const fn new() -> Looks {
-        Looks { last: AtomicI64::new(0), before: AtomicI64::new(0) }
+        Looks { looked: AtomicI64::new(0) }
     }
 
     // All accesses are Relaxed: they publish nothing else, and looks that race with each other are one look.
 
-    /// A worker slept until `now`, and somebody would have woken it, or another one, had there been anything.
+    /// A worker was idle from `since` until `now`. It has looked itself, or another one was just doing so; if it slept, there was nothing.
     pub(crate) fn slept(&self, since: Real, now: Real) {
-        if now - since > AT_ONCE {
-            self.last.fetch_max(now.0, Relaxed);
-        }
+        let looked = if now - since > AT_ONCE { now } else { since };
+        self.looked.fetch_max(looked.0, Relaxed);
     }
 
     /// When that came which a worker noticed at `now` that is idle since `idle`, if it is; it woke a task that waits since `waits`, if that is
-    /// known.
-    pub(crate) fn came(&self, now: Real, idle: Option<Real>, waits: Option<Real>) -> Real {
-        let last = self.last.swap(now.0, Relaxed);
-        let before = if now - Real(last) < AT_ONCE {
-            self.before.load(Relaxed)
-        } else {
-            self.before.store(last, Relaxed);
-            last
-        };
+    /// known. `look` is the worker's last one.
+    pub(crate) fn came(
+        &self,
+        look: &Cell<Look>,
+        now: Real,
+        idle: Option<Real>,
+        waits: Option<Real>,
+    ) -> Real {
+        let looked = Real(self.looked.fetch_max(now.0, Relaxed));
+        let before = look.get();
+        let after = if before.goes_on(now, idle) { before.after } else { looked };
+        look.set(Look { idle, at: now, after });
         let latest = match idle {
             Some(since) if now - since > AT_ONCE => return now,
             Some(since) => since,
             None => now,
         };
-        let earliest = Real(before).max(waits.unwrap_or(Real(0)));
+        let earliest = after.max(waits.unwrap_or(Real(0)));
         if earliest == Real(0) || earliest >= latest {
             return latest;
         }
@@ -74,36 +96,46 @@ mod tests {
 
     #[test]
     fn a_sleeping_worker_is_woken_at_once() {
-        let looks = Looks::new();
-        assert_eq!(looks.came(us(500), Some(us(300)), Some(us(100))), us(500));
+        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
+        assert_eq!(looks.came(&look, us(500), Some(us(300)), Some(us(100))), us(500));
     }
 
     #[test]
     fn what_lay_there_came_between_the_two_looks() {
-        let looks = Looks::new();
+        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
         looks.slept(us(0), us(1000));
         // A worker that is busy until 2000, then looks.
-        assert_eq!(looks.came(us(2010), Some(us(2000)), None), us(1500));
-        // The same look goes on.
-        assert_eq!(looks.came(us(2020), Some(us(2000)), None), us(1500));
+        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None), us(1500));
+        // The same look goes on, however many it wakes.
+        assert_eq!(looks.came(&look, us(2039), Some(us(2000)), None), us(1500));
         // The next one, every 61 polls, while nobody is idle.
-        assert_eq!(looks.came(us(4020), None, None), us(3020));
+        assert_eq!(looks.came(&look, us(4039), None, None), us(3039));
+        assert_eq!(looks.came(&look, us(4049), None, None), Real(3_044_000));
+    }
+
+    #[test]
+    fn a_look_that_found_nothing_is_one_too() {
+        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
+        looks.slept(us(0), us(1000));
+        // Woken by another worker as soon as it had looked.
+        looks.slept(us(1800), us(1805));
+        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None), us(1900));
+        // Another worker's look in between is not this one's.
+        looks.slept(us(2005), us(2015));
+        assert_eq!(looks.came(&look, us(2020), Some(us(2000)), None), us(1900));
     }
 
     #[test]
     fn nothing_comes_before_the_task_waits_for_it() {
-        let looks = Looks::new();
+        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
         looks.slept(us(0), us(1000));
-        assert_eq!(looks.came(us(2010), Some(us(2000)), Some(us(1800))), us(1900));
-        assert_eq!(looks.came(us(2015), Some(us(2000)), Some(us(2005))), us(2000));
+        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), Some(us(1800))), us(1900));
+        assert_eq!(looks.came(&look, us(2015), Some(us(2000)), Some(us(2005))), us(2000));
     }
 
     #[test]
     fn without_a_look_before_it_came_with_this_one() {
-        let looks = Looks::new();
-        assert_eq!(looks.came(us(2010), None, None), us(2010));
-        let looks = Looks::new();
-        looks.slept(us(990), us(1000));
-        assert_eq!(looks.came(us(2010), None, None), us(2010), "a short stop is no sleep");
+        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
+        assert_eq!(looks.came(&look, us(2010), None, None), us(2010));
     }
 }

@@ -14,7 +14,7 @@ pub use poll::Poll;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
 
-use crate::arrival::LOOKS;
+use crate::arrival::{LOOKS, Look};
 use crate::clock;
 use crate::defer;
 use crate::fork;
@@ -149,6 +149,8 @@ struct Thread {
     busy_until: Cell<Option<Real>>,
     /// When it parked, between the park hooks.
     parked: Cell<Option<Real>>,
+    /// Its last look at what came from the world outside.
+    look: Cell<Look>,
     /// The account is being written: a signal handler must leave it alone.
     writing: Cell<bool>,
     tid: Cell<i32>,
@@ -193,6 +195,7 @@ thread_local! {
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
             parked: Cell::new(None),
+            look: Cell::new(Look::NONE),
             writing: Cell::new(false),
             tid: Cell::new(0),
             ended: Cell::new(None),
@@ -436,8 +439,12 @@ pub fn unparked() {
 /// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
 /// that is known: `now`, unless it is a worker that had not looked for a while.
 pub fn came(now: Real, waits: Option<Real>) -> Real {
-    let (hooked, idle) = with(|thread| (thread.hooked.get(), thread.parked.get()));
-    if hooked { LOOKS.came(now, idle, waits) } else { now }
+    with(|thread| {
+        if !thread.hooked.get() {
+            return now;
+        }
+        LOOKS.came(&thread.look, now, thread.parked.get(), waits)
+    })
 }
 
 /// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
