@@ -17,7 +17,7 @@
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
-mod arrival;
+pub mod arrival;
 mod binary;
 pub mod clock;
 pub mod compare;

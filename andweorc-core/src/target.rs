@@ -1,5 +1,6 @@
 //! The registry of targets: everything that can be virtually sped up, with the time spent in it.
 
+use crate::arrival::Typical;
 use crate::counter::Counters;
 use crate::profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
@@ -103,12 +104,14 @@ impl Target {
 }
 
 /// What a kind of task can be sped up in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct TaskTargets {
     /// Its polls.
     pub task: &'static Target,
     /// The time between them.
     pub wait: &'static Target,
+    /// How long it waits for the world outside.
+    pub typical: Typical,
 }
 
 type Key = (TargetKind, String, Option<String>, Option<u32>);

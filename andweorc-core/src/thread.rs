@@ -14,7 +14,7 @@ pub use poll::Poll;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
 
-use crate::arrival::{LOOKS, Look};
+use crate::arrival::{LOOKS, Look, Typical};
 use crate::clock;
 use crate::defer;
 use crate::fork;
@@ -437,14 +437,18 @@ pub fn unparked() {
 }
 
 /// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
-/// that is known: `now`, unless it is a worker that had not looked for a while.
-pub fn came(now: Real, waits: Option<Real>) -> Real {
-    with(|thread| {
+/// that is known, and for about `typical`: `now`, unless this is a worker that had not looked for a while.
+pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
+    let came = with(|thread| {
         if !thread.hooked.get() {
             return now;
         }
-        LOOKS.came(&thread.look, now, thread.parked.get(), waits)
-    })
+        LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical.get())
+    });
+    if let Some(waits) = waits.filter(|_| came == now) {
+        typical.count(now - waits);
+    }
+    came
 }
 
 /// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
@@ -506,15 +510,15 @@ mod tests {
     #[test]
     fn what_a_busy_worker_finds_came_before_it_looked() {
         std::thread::spawn(|| {
-            let now = clock::now();
-            assert_eq!(came(now, None), now, "no worker");
+            let (now, typical) = (clock::now(), Typical::default());
+            assert_eq!(came(now, None, &typical), now, "no worker");
             parked();
             std::thread::sleep(std::time::Duration::from_millis(1));
             unparked();
             let waits = clock::now();
             std::thread::sleep(std::time::Duration::from_millis(1));
             let now = clock::now();
-            let came = came(now, Some(waits));
+            let came = came(now, Some(waits), &typical);
             assert!(waits <= came && came < now, "{waits:?} {came:?} {now:?}");
         })
         .join()

@@ -29,6 +29,7 @@ mod parks {
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;
 
+use andweorc_core::arrival::Typical;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
 use andweorc_core::thread::LEDGER;
@@ -86,7 +87,11 @@ fn owe() {
 fn targets() -> &'static TaskTargets {
     static TARGETS: LazyLock<TaskTargets> = LazyLock::new(|| {
         let new = |kind| target(kind, "model", None, None);
-        TaskTargets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) }
+        TaskTargets {
+            task: new(TargetKind::Task),
+            wait: new(TargetKind::Wait),
+            typical: Typical::default(),
+        }
     });
     &TARGETS
 }

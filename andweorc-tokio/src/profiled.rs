@@ -2,6 +2,7 @@
 
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::wake::{WakeCell, is_early};
+use andweorc_core::arrival::Typical;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
@@ -81,8 +82,11 @@ impl Kind {
             };
             let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
             *known.entry(self.clone()).or_insert_with(|| {
-                let targets =
-                    TaskTargets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) };
+                let targets = TaskTargets {
+                    task: new(TargetKind::Task),
+                    wait: new(TargetKind::Wait),
+                    typical: Typical::default(),
+                };
                 // As the targets themselves: there are as many as the program has kinds of tasks.
                 Box::leak(Box::new(targets))
             })

@@ -289,7 +289,7 @@ impl WakeCell {
         let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
         let ready = match unnamed {
             Unnamed::Outside => {
-                let came = thread::came(now, self.waits_since());
+                let came = thread::came(now, self.waits_since(), &self.targets.typical);
                 self.set_woken(now, Cause::Outside);
                 lower(&self.by_outside, came.0);
                 let due = came.less(self.taken().max(LEDGER.floor()));

@@ -1,6 +1,7 @@
 //! What a task that nobody wrapped is counted as.
 
 use crate::profiled::Kind;
+use andweorc_core::arrival::Typical;
 use andweorc_core::foreign::Spawned;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
@@ -29,7 +30,11 @@ pub(super) fn targets(spawned: &Spawned<'_>) -> &'static TaskTargets {
     if let Some((_, targets)) = at_line.iter().find(|(at, _)| at == file) {
         return targets;
     }
-    let targets = TaskTargets { task: new(TargetKind::Task), wait: new(TargetKind::Wait) };
+    let targets = TaskTargets {
+        task: new(TargetKind::Task),
+        wait: new(TargetKind::Wait),
+        typical: Typical::default(),
+    };
     // As the targets themselves: there are as many as the program has kinds of tasks.
     let targets = Box::leak(Box::new(targets));
     at_line.push((file.to_owned(), targets));
