@@ -99,6 +99,25 @@ mod tests {
     }
 
     #[test]
+    fn who_is_to_be_on_time_asks_for_a_short_slice() {
+        std::thread::spawn(|| {
+            on_time();
+            assert_eq!(timer_slack(), 1);
+            // SAFETY: all zeros are a valid value, and the kernel writes no more than `size` bytes of it.
+            let (code, has) = unsafe {
+                let mut has: libc::sched_attr = std::mem::zeroed();
+                let size = size_of::<libc::sched_attr>();
+                (libc::syscall(libc::SYS_sched_getattr, 0, &raw mut has, size, 0), has)
+            };
+            // Kernels before 6.12 know no slices, and say 0.
+            assert!(code != 0 || [0, SHORTEST_SLICE.0 as u64].contains(&has.sched_runtime));
+            println!("slice: {} ns", has.sched_runtime);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn puts_timer_slack_back() {
         let before = timer_slack();
         until(clock::now() + Nanos::from_micros(200));

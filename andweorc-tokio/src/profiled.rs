@@ -6,7 +6,7 @@ use andweorc_core::arrival::Typical;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Real, Speedup, Virtual};
+use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, enabled};
 use pin_project_lite::pin_project;
@@ -201,11 +201,7 @@ impl State {
             *parked = now;
         }
         if result.is_pending() {
-            cell.set_taken(at.delay_at(*parked), unnamed);
-            // Only experiments ask for it.
-            if LEDGER.speedup() != Speedup::ZERO {
-                cell.waits(*parked);
-            }
+            cell.parks(*parked, at.delay_at(*parked), unnamed);
             if waits {
                 cell.begin_wait(now);
             }

@@ -18,7 +18,7 @@ use crate::parks::{Unnamed, clock_is_paused};
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::target::TaskTargets;
 use andweorc_core::thread::{Acts, LEDGER};
-use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use andweorc_core::wait::Cause;
 use andweorc_core::{defer, thread};
 #[cfg(loom)]
@@ -168,11 +168,6 @@ impl WakeCell {
         self.woken.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
-    /// The task waits from `now` on, unless it was woken already.
-    pub(crate) fn waits(&self, now: Real) {
-        self.replace_woken(NOTHING, -now.0);
-    }
-
     /// Since when it waits, where that was written down and no wake has come since.
     fn waits_since(&self) -> Option<Real> {
         let woken = self.woken.load(Ordering::Relaxed);
@@ -223,10 +218,28 @@ impl WakeCell {
         (!before.is_null()).then(|| unsafe { Box::from_raw(before) })
     }
 
-    /// The task runs, or parks, having taken this delay.
+    /// The task runs, having taken this delay.
     #[inline]
     pub(crate) fn set_taken(&self, taken: Nanos, unnamed: Unnamed) {
         self.parked.store(parked(taken, unnamed), Ordering::Relaxed);
+    }
+
+    /// The task parks at `now`, having taken this delay.
+    #[inline]
+    pub(crate) fn parks(&self, now: Real, taken: Nanos, unnamed: Unnamed) {
+        self.set_taken(taken, unnamed);
+        // Only experiments ask for it. If it was woken already, that stays.
+        if LEDGER.speedup() != Speedup::ZERO {
+            self.replace_woken(NOTHING, -now.0);
+        }
+    }
+
+    /// The world outside woke it, which the calling thread noticed at `now`. Returns when that came.
+    fn woken_outside(&self, now: Real) -> Real {
+        let came = thread::came(now, self.waits_since(), &self.targets.typical);
+        self.set_woken(now, Cause::Outside);
+        lower(&self.by_outside, came.0);
+        came
     }
 
     /// Defers the poll until V gets to `ready`.
@@ -273,8 +286,8 @@ impl WakeCell {
         } else {
             match Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8) {
                 Unnamed::Outside => {
-                    self.set_woken(now, Cause::Outside);
-                    return lower(&self.by_outside, now.0);
+                    self.woken_outside(now);
+                    return;
                 }
                 Unnamed::Program => (LEDGER.virtual_now(now), Cause::Task),
                 Unnamed::Runtime => (Virtual(i64::MIN), Cause::Task),
@@ -289,10 +302,7 @@ impl WakeCell {
         let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
         let ready = match unnamed {
             Unnamed::Outside => {
-                let came = thread::came(now, self.waits_since(), &self.targets.typical);
-                self.set_woken(now, Cause::Outside);
-                lower(&self.by_outside, came.0);
-                let due = came.less(self.taken().max(LEDGER.floor()));
+                let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
                 if is_early(due, now) {
                     self.hold(due);
                 } else {
@@ -360,5 +370,39 @@ impl Wake for WakeCell {
         } else {
             self.wake_unnamed(now);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::profiled::Kind;
+    use andweorc_core::clock;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    #[test]
+    fn what_a_busy_worker_notices_makes_a_task_ready_earlier() {
+        const MS: Duration = Duration::from_millis(1);
+        // A thread of its own: a worker by its hooks.
+        std::thread::spawn(|| {
+            thread::parked();
+            sleep(MS);
+            thread::unparked();
+            let targets = Kind::Name("wake: noticed late".into()).targets();
+            let taken = LEDGER.owed(clock::now());
+            let cell = WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER);
+            let parks = clock::now();
+            cell.replace_woken(NOTHING, -parks.0);
+            sleep(MS);
+            let before = clock::now();
+            Arc::clone(&cell).wake();
+            let ready = cell.take_ready(Virtual(i64::MIN));
+            assert!(parks.less(taken) <= ready && ready < before.less(taken), "{ready:?}");
+            // How it was noticed is told as it was.
+            assert!(cell.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside));
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -96,7 +96,7 @@ fn end(task: &ForeignTask, mut scope: PollScope, listen: Listen, woken: bool) {
     let parked = scope.end(!woken && task.how != How::Root, now);
     if woken {
         task.set_state(State { at: parked.at, parked: now });
-        task.cell.set_taken(parked.taken, unnamed);
+        task.cell.parks(now, parked.taken, unnamed);
         if waits {
             task.cell.begin_wait(now);
         }
