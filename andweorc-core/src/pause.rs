@@ -98,6 +98,7 @@ mod tests {
         }
     }
 
+    #[cfg(not(loom))]
     #[test]
     fn who_is_to_be_on_time_asks_for_a_short_slice() {
         std::thread::spawn(|| {
