@@ -4,6 +4,7 @@ use crate::console;
 use crate::diff::{self, Verdict};
 use crate::sides::{Side, SidesOptions};
 use andweorc_core::compare::{Comparison, Limits, State};
+use andweorc_core::estimate::{Load, Metric};
 use clap::Args;
 use std::error::Error;
 use std::fs;
@@ -67,6 +68,8 @@ enum Outcome {
     Ok,
     Regression,
     Inconclusive,
+    /// There is but a throughput, and before the change it was that of the load: a slower program could look the same.
+    Blind,
 }
 
 impl Outcome {
@@ -79,6 +82,10 @@ impl Outcome {
             Outcome::Regression
         } else if any(|state| matches!(state, State::Inconclusive | State::Erratic { .. })) {
             Outcome::Inconclusive
+        } else if comparison.load[0] == Some(Load::Open)
+            && comparison.outcomes.iter().all(|outcome| outcome.metric == Metric::Throughput)
+        {
+            Outcome::Blind
         } else {
             Outcome::Ok
         }
@@ -88,7 +95,7 @@ impl Outcome {
         let (result, exit_code) = match self {
             Outcome::Ok => ("ok", 0),
             Outcome::Regression => ("regression", 3),
-            Outcome::Inconclusive => ("inconclusive", 4),
+            Outcome::Inconclusive | Outcome::Blind => ("inconclusive", 4),
         };
         Verdict { result, exit_code }
     }
@@ -99,6 +106,9 @@ impl Outcome {
             Outcome::Regression => "A regression.",
             Outcome::Inconclusive => {
                 "Inconclusive: neither a regression nor its absence is shown. More runs of A and B in turns would tell."
+            }
+            Outcome::Blind => {
+                "Inconclusive: the throughput is bounded by the load, and no latency was judged, so that a regression would not be seen."
             }
         }
     }

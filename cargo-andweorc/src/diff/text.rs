@@ -21,7 +21,10 @@ pub(crate) fn text(sides: &[Side; 2], comparison: &Comparison) -> String {
                 + &words::bound(&one.state, "%"),
         ],
     });
-    lines.extend(table(&outcomes.collect::<Vec<_>>()));
+    for (line, one) in table(&outcomes.collect::<Vec<_>>()).zip(&comparison.outcomes) {
+        lines.push(line);
+        lines.extend(one.note.iter().map(|note| format!("    {DOUBT}note{END}: {note}")));
+    }
     lines.push(format!("\n{BOLD}Targets{END}"));
     let targets = comparison.targets.iter().map(|one| {
         let [a, b] = words::impacts(one);
