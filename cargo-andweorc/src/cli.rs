@@ -202,7 +202,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) drive: DriveOptions,
     /// Arguments of the program
-    #[arg(last = true)]
+    #[arg(last = true, help_heading = "Arguments")]
     pub(crate) args: Vec<OsString>,
 }
 

@@ -25,6 +25,8 @@ pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {
             one.note.as_ref().map_or(String::new(), |note| format!("<br>⚠️ {}", cell(note))),
         ));
     }
+    lines.push(String::new());
+    lines.push(cell(&words::limits(&comparison.outcomes)));
     if !comparison.targets.is_empty() {
         lines.push(String::new());
         lines.push("| target | impact A | impact B | change [95 % interval] | state |".to_owned());

@@ -60,6 +60,20 @@ fn the_p99_can_be_left_out() {
 }
 
 #[test]
+fn a_loss_that_is_ruled_out_needs_no_certainty_about_a_gain() {
+    let folder = tempfile::tempdir().unwrap();
+    let faster = Service { rate: 1.04 * BEFORE.rate, ..BEFORE };
+    runs(folder.path(), "before", &BEFORE, 8, 1);
+    runs(folder.path(), "after", &faster, 8, 101);
+    let output = ci(folder.path(), &["before", "after"]);
+    assert!(stdout(&output).contains("inconclusive  checkout throughput"), "{}", stdout(&output));
+    let (code, last) = verdict(&output);
+    assert_eq!((code, last.starts_with("No regression: ")), (Some(0), true), "{last}");
+    let other_way = ci(folder.path(), &["after", "before"]);
+    assert_eq!(other_way.status.code(), Some(4), "{}", stdout(&other_way));
+}
+
+#[test]
 fn a_throughput_that_is_the_loads_is_no_proof() {
     let folder = tempfile::tempdir().unwrap();
     let open = Service { open: Some(true), ..BEFORE };
