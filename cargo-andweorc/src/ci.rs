@@ -107,9 +107,7 @@ impl Outcome {
     fn sentence(self) -> &'static str {
         match self {
             Outcome::Ok => "No regression.",
-            Outcome::NotWorse => {
-                "No regression: what is inconclusive is only whether it improved."
-            }
+            Outcome::NotWorse => "No regression: what is inconclusive is only whether it improved.",
             Outcome::Regression => "A regression.",
             Outcome::Inconclusive => {
                 "Inconclusive: neither a regression nor its absence is shown. More runs of A and B in turns would tell."

@@ -41,7 +41,11 @@ pub(crate) fn merge(options: &MergeOptions, console: Console) -> Result<ExitCode
             let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
             let profile =
                 Profile::parse(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-            console.detail(format_args!("{}: {}", file.display(), counted(profile.runs.len(), "run")));
+            console.detail(format_args!(
+                "{}: {}",
+                file.display(),
+                counted(profile.runs.len(), "run")
+            ));
             runs += profile.runs.len();
             // What was torn off at the end would tear the next run's header.
             let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
