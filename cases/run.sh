@@ -82,7 +82,7 @@ build() { # CASE...
             cargo build --quiet --locked --release --manifest-path "$here/$package/Cargo.toml"
         done
     done
-    RUSTFLAGS='' cargo build --quiet --release --package cargo-andweorc --manifest-path "$here/../Cargo.toml"
+    cargo build --quiet --release --package cargo-andweorc --manifest-path "$here/../Cargo.toml"
 }
 
 start() { # CASE VERSION ARGUMENT...
