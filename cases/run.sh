@@ -51,7 +51,7 @@ profiled() { # CASE
 # The targets that stand for what was mended, as a regex of kind and name.
 culprit() { # CASE
     case $1 in
-        unordered) echo '^span query$|FuturesUnordered' ;;
+        unordered) echo '^span fetch$|futures_util' ;;
         lifo) echo '^task (ask|answer)$' ;;
         blocking) echo '^span offload$|spawn_blocking|blocking::pool' ;;
         nagle) echo '^wait store$' ;;

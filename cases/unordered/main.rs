@@ -1,11 +1,12 @@
-//! Many queries at once over one connection, in a `FuturesUnordered`: futures-rs issue 2526, which scylla-rust-driver ran into (its issue 362).
+//! A client that keeps many queries going over one connection, in a `FuturesUnordered`: futures-rs issue 2526, which scylla-rust-driver ran into (its
+//! issue 362: "scalability issue visible when the number of concurrent requests > 128").
 //!
-//! A query takes its turn by an async mutex, as a request takes its place in a connection, and its row is parsed. Up to futures-util
-//! 0.3.17 a `FuturesUnordered` yields after it has polled as many futures as it holds. tokio lets a task do 128 operations a poll; all that is
-//! polled after that returns `Pending` and is woken at once. So each 128 queries cost a poll of all the others. From 0.3.19 on it yields
-//! after 32 polls.
+//! A query takes its turn by an async mutex, as a request takes its place on a connection. tokio lets a task do 128 such operations a poll;
+//! all that is polled after that returns `Pending` and is woken at once. Up to futures-util 0.3.17 a `FuturesUnordered` goes on until it has polled as
+//! many futures as it holds, so each 128 queries cost a vain poll of all the others. 0.3.19 stops after 32.
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tracing::{info_span, instrument};
@@ -16,34 +17,37 @@ mod rate;
 
 /// Queries at once: the report has 10 000 and more.
 const QUERIES: u64 = 10_000;
+const ENCODE_US: u64 = 2;
+const PARSE_US: u64 = 2;
 
-/// A frame of the request is encoded, its place on the connection waited for.
-#[instrument(skip_all)]
-async fn query(connection: Arc<Mutex<u64>>, key: u64) -> u64 {
-    let mut sent = connection.lock().await;
-    *sent += 1;
-    key
-}
+type Connection = Arc<Mutex<u64>>;
 
 #[andweorc::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     tracing_subscriber::registry().with(andweorc::layer()).init();
     rate::measure();
-    andweorc::spawn(bulk()).await.expect("never ends");
+    andweorc::spawn(client()).await.expect("never ends");
 }
 
-/// Bulk jobs, one after the other.
-async fn bulk() {
-    let connection = Arc::new(Mutex::new(0));
-    loop {
-        let mut queries = FuturesUnordered::new();
-        for key in 0..QUERIES {
-            info_span!("encode").in_scope(|| rate::work(1));
-            queries.push(query(connection.clone(), key));
-        }
-        while let Some(row) = queries.next().await {
-            info_span!("parse").in_scope(|| std::hint::black_box(rate::work(1) ^ row));
-            rate::done();
-        }
+async fn client() {
+    let connection = Connection::default();
+    let mut queries = FuturesUnordered::new();
+    queries.extend((0..QUERIES).map(|key| query(connection.clone(), key)));
+    while let Some(row) = fetch(&mut queries).await {
+        let key = info_span!("parse").in_scope(|| std::hint::black_box(rate::work(PARSE_US) ^ row));
+        queries.push(query(connection.clone(), key));
+        rate::done();
     }
+}
+
+/// The next row that is there.
+#[instrument(skip_all)]
+async fn fetch<F: Future>(queries: &mut FuturesUnordered<F>) -> Option<F::Output> {
+    queries.next().await
+}
+
+async fn query(connection: Connection, key: u64) -> u64 {
+    let mut sent = connection.lock().await;
+    *sent += 1;
+    info_span!("encode").in_scope(|| std::hint::black_box(rate::work(ENCODE_US) ^ key))
 }
