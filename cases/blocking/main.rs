@@ -10,10 +10,10 @@ use tracing_subscriber::prelude::*;
 #[path = "../rate.rs"]
 mod rate;
 
-const CLIENTS: usize = 16;
+const CLIENTS: usize = 8;
 const PIECES: usize = 16;
 
-#[andweorc::main(flavor = "multi_thread", worker_threads = 16)]
+#[andweorc::main(flavor = "multi_thread", worker_threads = 8)]
 async fn main() {
     tracing_subscriber::registry().with(andweorc::layer()).init();
     rate::measure();

@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 #[path = "../rate.rs"]
 mod rate;
 
-/// As many as there are workers.
-const PAIRS: usize = 2;
+/// Enough that each worker has some.
+const PAIRS: usize = 8;
 /// Threads outside of the runtime that each have one request under way.
 const CLIENTS: usize = 4;
 const MESSAGE_US: u64 = 10;
@@ -70,7 +70,7 @@ fn client(runtime: &Handle) {
         let (done, reply) = oneshot::channel();
         drop(start("request", async move {
             // Nobody waits any more once the program ends.
-            drop(done.send(rate::work(REQUEST_US)));
+            done.send(rate::work(REQUEST_US)).ok();
             rate::done();
         }));
         if reply.blocking_recv().is_err() {

@@ -17,6 +17,8 @@ mod rate;
 
 /// Queries at once: the report has 10 000 and more.
 const QUERIES: u64 = 10_000;
+/// Rows that are looked at together.
+const ROWS: usize = 100;
 const ENCODE_US: u64 = 2;
 const PARSE_US: u64 = 2;
 
@@ -33,21 +35,27 @@ async fn client() {
     let connection = Connection::default();
     let mut queries = FuturesUnordered::new();
     queries.extend((0..QUERIES).map(|key| query(connection.clone(), key)));
-    while let Some(row) = fetch(&mut queries).await {
-        let key = info_span!("parse").in_scope(|| std::hint::black_box(rate::work(PARSE_US) ^ row));
-        queries.push(query(connection.clone(), key));
-        rate::done();
+    loop {
+        let mut rows = fetch(&mut queries).await;
+        info_span!("parse")
+            .in_scope(|| rows.iter_mut().for_each(|row| *row ^= rate::work(PARSE_US)));
+        info_span!("encode")
+            .in_scope(|| rows.iter_mut().for_each(|row| *row ^= rate::work(ENCODE_US)));
+        for row in rows {
+            queries.push(query(connection.clone(), row));
+            rate::done();
+        }
     }
 }
 
-/// The next row that is there.
+/// The next rows.
 #[instrument(skip_all)]
-async fn fetch<F: Future>(queries: &mut FuturesUnordered<F>) -> Option<F::Output> {
-    queries.next().await
+async fn fetch<F: Future<Output = u64>>(queries: &mut FuturesUnordered<F>) -> Vec<u64> {
+    queries.take(ROWS).collect().await
 }
 
 async fn query(connection: Connection, key: u64) -> u64 {
     let mut sent = connection.lock().await;
     *sent += 1;
-    info_span!("encode").in_scope(|| std::hint::black_box(rate::work(ENCODE_US) ^ key))
+    key
 }
