@@ -122,7 +122,7 @@ ways() { # CASE
             ;;
         nagle)
             echo 'spans:ANDWEORC_SPEEDUPS=0.25,0.5'
-            echo 'waits:ANDWEORC_SPEEDUPS=0.25,0.5,0.9 ANDWEORC_TARGETS=wait:store,wait:auth,span:render'
+            echo 'waits:ANDWEORC_SPEEDUPS=0.25,0.5,0.9 ANDWEORC_MAX_SLOWDOWN=20 ANDWEORC_TARGETS=wait:store,wait:auth,span:render'
             ;;
     esac
 }
