@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Real fixes of the past: does the profile of the version before the fix name what was mended, and what did the fix bring?
 #
-#   cases/run.sh [CASE...]     # unordered, lifo, blocking, nagle; all of them if none is named
+#   cases/run.sh [CASE...]     # unordered, lifo, steal, blocking, nagle; all of them if none is named
 #   cases/run.sh --build       # builds only
 #
 # For each case the versions before and after are measured in turns, not profiled; then the version before is profiled. Nothing else
-# should run meanwhile. Needs python3. Fails if the culprit is not among the first three.
+# should run meanwhile. Needs python3. Fails if a culprit is not among the first three. lifo is only measured: andweorc wants a newer tokio; steal has
+# the same slot in versions that it can profile.
 #
 #   ROUNDS            how many times the versions take turns (default 4)
 #   TURN_SECONDS      how long each turn is measured, after one second to warm up (default 3)
@@ -27,57 +28,27 @@ die() {
     exit 1
 }
 
-# Which packages, which pairs of versions (before and after), which one is profiled, and who is the culprit.
+# Its packages.
 packages() { # CASE
     case $1 in
-        unordered | blocking) echo "$1/old $1/new" ;;
-        lifo) echo lifo/{old,new,uncapped,capped} ;;
+        unordered | lifo | steal | blocking) echo "$1/old $1/new" ;;
         nagle) echo nagle ;;
     esac
-}
-
-pairs() { # CASE
-    case $1 in
-        lifo) echo old:new uncapped:capped ;;
-        nagle) echo nodelay_off:nodelay_on ;;
-        *) echo old:new ;;
-    esac
-}
-
-profiled() { # CASE
-    case $1 in lifo) echo uncapped ;; nagle) echo nodelay_off ;; *) echo old ;; esac
 }
 
 # The targets that stand for what was mended, as a regex of kind and name.
 culprit() { # CASE
     case $1 in
         unordered) echo '^span fetch$|futures_util' ;;
-        lifo) echo '^task (ask|answer)$' ;;
-        blocking) echo '^span offload$|spawn_blocking|blocking::pool' ;;
+        steal) echo '^(span index|task session)$' ;;
+        blocking) echo '^span offload$|blocking::pool' ;;
         nagle) echo '^wait store$' ;;
     esac
-}
-
-# A tokio without the limit of 3 polls from the LIFO slot, from the release that lifo/capped has.
-uncapped_tokio() {
-    local copy=$here/target/tokio-uncapped source file
-    [ ! -e "$copy/Cargo.toml" ] || return 0
-    source=$(cargo metadata --quiet --locked --format-version 1 --manifest-path "$here/lifo/capped/Cargo.toml" |
-        python3 -c 'import json, sys
-print(next(p["manifest_path"] for p in json.load(sys.stdin)["packages"] if p["name"] == "tokio"))')
-    rm -rf "$copy.new"
-    mkdir -p "$here/target"
-    cp -r "$(dirname "$source")" "$copy.new"
-    file=$copy.new/src/runtime/scheduler/multi_thread/worker.rs
-    sed -i 's/^const MAX_LIFO_POLLS_PER_TICK: usize = 3;/const MAX_LIFO_POLLS_PER_TICK: usize = usize::MAX;/' "$file"
-    grep -q 'MAX_LIFO_POLLS_PER_TICK: usize = usize::MAX' "$file" || die "the limit of the LIFO slot is not in $file"
-    mv "$copy.new" "$copy"
 }
 
 build() { # CASE...
     local case package
     for case; do
-        [ "$case" != lifo ] || uncapped_tokio
         for package in $(packages "$case"); do
             cargo build --quiet --locked --release --manifest-path "$here/$package/Cargo.toml"
         done
@@ -87,35 +58,32 @@ build() { # CASE...
 
 start() { # CASE VERSION ARGUMENT...
     local name=$1-$2
-    case $2 in
-        nodelay_off) name=$1 ;;
-        nodelay_on) name=$1 && export NODELAY=1 ;;
-    esac
+    if [ "$1" = nagle ]; then
+        name=nagle
+        [ "$2" = old ] || export NODELAY=1
+    fi
     exec "$bin/$name" "${@:3}"
 }
 
 truth() { # CASE
-    local round pair versions version
+    local round version versions=(old new)
     for round in $(seq "$rounds"); do
-        for pair in $(pairs "$1"); do
-            # Every other round the other way round: a steady drift cancels.
-            versions=("${pair%:*}" "${pair#*:}")
-            ((round % 2)) || versions=("${pair#*:}" "${pair%:*}")
-            for version in "${versions[@]}"; do
-                echo "$pair $round $version $(start "$1" "$version" "$turn_seconds")" >>"$work/$1.truth"
-            done
+        for version in "${versions[@]}"; do
+            echo "$round $version $(start "$1" "$version" "$turn_seconds")" >>"$work/$1.truth"
         done
+        # Each round begins with the other one: a steady drift cancels.
+        versions=("${versions[1]}" "${versions[0]}")
     done
 }
 
-# How each case is profiled: a name, a colon, and the settings. The first one is as it comes, but for speedups to compare with the fix.
+# How each case is profiled: a name, a colon, and the settings. The first is what comes by itself but for the speedups.
 ways() { # CASE
     case $1 in
         unordered)
             echo 'spans:ANDWEORC_SPEEDUPS=0.25,0.5,0.9'
             echo 'functions:ANDWEORC_SPEEDUPS=0.25,0.5,0.9 ANDWEORC_TARGETS=functions ANDWEORC_SCOPE=unordered-old,futures-util'
             ;;
-        lifo) echo 'tasks:ANDWEORC_SPEEDUPS=0.25,0.5,0.75' ;;
+        steal) echo 'spans:ANDWEORC_SPEEDUPS=0.25,0.5,0.75' ;;
         blocking)
             echo 'spans:ANDWEORC_SPEEDUPS=0.25,0.5,0.9'
             echo 'functions:ANDWEORC_SPEEDUPS=0.25,0.5,0.9 ANDWEORC_TARGETS=functions ANDWEORC_SCOPE=blocking-old,tokio'
@@ -132,7 +100,7 @@ profile() { # CASE WAY SETTING...
     local of=$work/$1.$2
     (
         export ANDWEORC_ENABLED=1 ANDWEORC_POINTS=done ANDWEORC_OUT=$of.jsonl ANDWEORC_DURATION=${profile_seconds}s "${@:3}"
-        start "$1" "$(profiled "$1")"
+        start "$1" old
     ) >"$of.report" 2>&1 &
     running=$!
     for _ in $(seq $((profile_seconds + 20))); do
@@ -151,7 +119,7 @@ stop() {
     running=
 }
 
-known=(unordered lifo blocking nagle)
+known=(unordered lifo steal blocking nagle)
 only_build=
 [ "${1:-}" != --build ] || { only_build=1 && shift; }
 cases=("$@")
@@ -167,11 +135,11 @@ work=$(mktemp -d)
 trap 'stop; [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$work"/* "$KEEP"; }; rm -rf "$work"' EXIT
 for case in "${cases[@]}"; do
     truth "$case"
+    printf '%s\t%s\n' "$case" "$(culprit "$case")" >>"$work/cases"
     while IFS=: read -r way settings; do
         # Settings are words without spaces.
         read -ra settings <<<"$settings"
         profile "$case" "$way" "${settings[@]}" </dev/null
-        printf '%s\t%s\t%s\n' "$case" "$way" "$(culprit "$case")" >>"$work/cases"
     done < <(ways "$case")
 done
 "$here/table.py" "$work"

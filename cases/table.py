@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What the fix brought beside what the profile said: table.py DIRECTORY. Fails if no profile of a case has its culprit among the first three.
 
-The directory has `cases`, lines of CASE, WAY and a regex of the culprit, with tabs between; a CASE.truth, lines of BEFORE:AFTER ROUND VERSION
-RATE; and a CASE.WAY.json, the report, for each way to profile."""
+The directory has `cases`, lines of CASE and a regex of the culprit, with a tab between; a CASE.truth, lines of ROUND VERSION RATE; and a
+CASE.WAY.json, the report, for each way to profile."""
 
+import glob
 import json
 import math
 import re
@@ -15,19 +16,17 @@ STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.
 
 
 def truth(path):
-    """Prints each pair of versions: the rates, and the ratio of the two of a round (geometric mean and 95 % interval)."""
-    pairs = {}
+    """Prints the rates, and the ratio of the two of a round (geometric mean and 95 % interval)."""
+    rounds = {}
     for line in open(path, encoding="utf-8"):
-        pair, number, version, rate = line.split()
-        pairs.setdefault(pair, {}).setdefault(number, {})[version] = float(rate)
-    for pair, rounds in pairs.items():
-        before, after = pair.split(":")
-        rates = [statistics.mean(of[version] for of in rounds.values()) for version in (before, after)]
-        logs = [math.log(of[after] / of[before]) for of in rounds.values()]
-        mean, free = statistics.mean(logs), len(logs) - 1
-        half = STUDENT.get(free, 2.2) * statistics.stdev(logs) / len(logs) ** 0.5 if free else math.nan
-        low, high = math.exp(mean - half), math.exp(mean + half)
-        print(f"  {before} {rates[0]:.1f}/s, {after} {rates[1]:.1f}/s: {math.exp(mean):.2f} times [{low:.2f}, {high:.2f}], {100 * (math.exp(mean) - 1):+.0f} %")
+        number, version, rate = line.split()
+        rounds.setdefault(number, {})[version] = float(rate)
+    old, new = (statistics.mean(of[version] for of in rounds.values()) for version in ("old", "new"))
+    logs = [math.log(of["new"] / of["old"]) for of in rounds.values()]
+    mean, free = statistics.mean(logs), len(logs) - 1
+    half = STUDENT.get(free, 2.2) * statistics.stdev(logs) / len(logs) ** 0.5 if free else math.nan
+    times, low, high = (math.exp(log) for log in (mean, mean - half, mean + half))
+    print(f"  old {old:.1f}/s, new {new:.1f}/s: {times:.2f} times [{low:.2f}, {high:.2f}], {100 * (times - 1):+.0f} %")
 
 
 def interval(of):
@@ -54,13 +53,12 @@ def ranking(path, culprit):
 
 named = {}
 for line in open(f"{sys.argv[1]}/cases", encoding="utf-8"):
-    case, way, culprit = line.rstrip("\n").split("\t")
-    if case not in named:
-        named[case] = False
-        print(case)
-        truth(f"{sys.argv[1]}/{case}.truth")
-    print(f"  profile of the version before, {way}:")
-    named[case] |= ranking(f"{sys.argv[1]}/{case}.{way}.json", culprit)
+    case, culprit = line.rstrip("\n").split("\t")
+    print(case)
+    truth(f"{sys.argv[1]}/{case}.truth")
+    for path in sorted(glob.glob(f"{sys.argv[1]}/{case}.*.json")):
+        print(f"  profile of the version before, {path.split('.')[-2]}:")
+        named[case] = ranking(path, culprit) | named.get(case, False)
 
-print(f"CASES cases={len(named)} culprit_named={sum(named.values())}")
+print(f"CASES profiled={len(named)} culprit_named={sum(named.values())}")
 sys.exit(not all(named.values()))
