@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 #[path = "../rate.rs"]
 mod rate;
 
-/// Enough that each worker has some.
-const PAIRS: usize = 8;
+/// As many as there are workers.
+const PAIRS: usize = 2;
 /// Threads outside of the runtime that each have one request under way.
 const CLIENTS: usize = 4;
 const MESSAGE_US: u64 = 10;
