@@ -5,7 +5,7 @@
 #   cases/run.sh --build       # builds only
 #
 # For each case the versions before and after are measured in turns, not profiled; then the version before is profiled. Nothing else
-# should run meanwhile. Needs python3. Fails if a culprit is not among the first three. lifo is only measured: andweorc wants a newer tokio; steal has
+# should run meanwhile. Needs python3. Fails if a culprit is not among the first three, or not known to matter. lifo is only measured: andweorc wants a newer tokio; steal has
 # the same slot in versions that it can profile.
 #
 #   ROUNDS            how many times the versions take turns (default 4)

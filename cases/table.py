@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the fix brought beside what the profile said: table.py DIRECTORY. Fails if no profile of a case has its culprit among the first three.
+"""What the fix brought beside what the profile said: table.py DIRECTORY. Fails if no profile of a case has its culprit among the first three, as one that
+matters.
 
 The directory has `cases`, lines of CASE and a regex of the culprit, with a tab between; a CASE.truth, lines of ROUND VERSION RATE; and a
 CASE.WAY.json, the report, for each way to profile."""
@@ -34,13 +35,13 @@ def interval(of):
 
 
 def ranking(path, culprit):
-    """Prints the first three targets and their predictions, and returns whether the culprit is among them."""
+    """Prints the first three targets and their predictions, and returns whether the culprit is among them and is known to matter."""
     report = json.load(open(path, encoding="utf-8"))
     found = False
     for rank, target in enumerate(report["targets"][:3], 1):
         name = f"{target['kind']} {target['name']}"
         is_culprit = re.search(culprit, name) is not None
-        found |= is_culprit
+        found |= is_culprit and target["verdict"] == "matters"
         effects = ", ".join(
             f"{100 * effect['speedup']:.0f} %: {effect['effect_pct']:+.1f}{interval(effect)}"
             for effect in target["effects"] if effect["point"] == "done" and effect["metric"] == "throughput"
