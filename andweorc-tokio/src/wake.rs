@@ -87,7 +87,8 @@ pub(crate) struct WakeCell {
     /// Until when the deferral queue holds it; [`NOTHING`] when it does not.
     due: AtomicI64,
     /// The real time of the first wake since its last poll, twice, plus one if it came from outside. Until then [`NOTHING`], or, below zero,
-    /// since when it waits, where that was written down.
+    /// since when it waits, where that was written down. Without locked instructions: how the wait ended of a wake that comes just as
+    /// a poll begins may not be counted. When the task is ready is what the others say.
     woken: AtomicI64,
     /// The wait that is the target, if the task is in one. This owns it.
     wait: AtomicPtr<TargetWait>,
