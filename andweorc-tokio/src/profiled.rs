@@ -154,7 +154,9 @@ impl State {
         self.cell = WakeCell::new(outer.clone(), targets, self.at.delay_at(taken), ready);
     }
 
-    /// Polls `future`, or defers it. What does not depend on the future is not inlined: it is there once, for tasks of all kinds.
+    /// Polls `future`, or defers it. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off, too. What does
+    /// not depend on the future is not inlined here either: it is there once, for tasks of all kinds.
+    #[inline(never)]
     fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut Option<F>>,
