@@ -2,16 +2,20 @@
 //!
 //! ```sh
 //! cargo bench --bench soak -- --minutes 60
+//! SOAK_REQUESTS=10000000 cargo bench --bench soak   # until so many were answered, however long that takes
 //! ```
 //!
 //! The service has its clients in the same process: a fixed number of them, each of which sends the next request when it has the answer to
 //! the last, so that all workers are busy. A request spawns a task, opens spans, waits for a timer and for a lock, and now and then is aborted
-//! half way. Sessions follow each other. The closing line is
+//! half way. Sessions follow each other.
 //!
-//! `SOAK minutes=.. rss_off_mb=.. rss_start_mb=.. rss_end_mb=.. slope_kb_per_min=.. sessions=.. experiments=.. requests=..`
+//! Time in which the process was stopped (SIGSTOP) does not count, so that a long soak can be run in pieces. On a machine that others use,
+//! a number of requests is the better measure of how much was done. The closing line is
+//!
+//! `SOAK minutes=.. rss_off_mb=.. rss_start_mb=.. rss_mid_mb=.. rss_end_mb=.. slope_kb_per_min=.. sessions=.. experiments=.. requests=..`
 //!
 //! `rss_off_mb` is the resident memory after some seconds without andweorc, `rss_start_mb` the median of the second minute of profiling (or the
-//! second tenth of it, if that is longer), `rss_end_mb` that of as long a time at the end, and the slope the regression between these. With
+//! second tenth of it, if that is longer), `rss_mid_mb` and `rss_end_mb` those of as long a time in the middle and at the end, and the slope the regression between these. With
 //! `--most-mb` and `--most-slope` (kB a minute) it fails when it is more.
 
 use andweorc::{Profile, Session, Settings, Speedup};
@@ -36,21 +40,31 @@ const OFF: Duration = Duration::from_secs(10);
 /// How often memory is read.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The longest session: its rows are kept in memory until it ends.
+/// A session: its rows are kept in memory until it ends.
 const SESSION: Duration = Duration::from_secs(30);
+
+/// Names the number of requests after which it is over, instead of minutes.
+const REQUESTS: &str = "SOAK_REQUESTS";
 
 struct Options {
     minutes: f64,
+    requests: Option<u64>,
     /// Most MB that profiling may add.
     most_mb: f64,
     most_slope: f64,
 }
 
 impl Options {
-    fn parse() -> Result<Options, lexopt::Error> {
+    fn parse() -> Result<Options, Box<dyn Error>> {
         use lexopt::prelude::*;
-        let mut options =
-            Options { minutes: 5.0, most_mb: f64::INFINITY, most_slope: f64::INFINITY };
+        let requests = std::env::var(REQUESTS).ok();
+        let requests = requests.map(|said| said.parse().map_err(|e| format!("{REQUESTS}: {e}")));
+        let mut options = Options {
+            minutes: 5.0,
+            requests: requests.transpose()?,
+            most_mb: f64::INFINITY,
+            most_slope: f64::INFINITY,
+        };
         let mut parser = lexopt::Parser::from_env();
         while let Some(argument) = parser.next()? {
             match argument {
@@ -59,7 +73,7 @@ impl Options {
                 Long("most-slope") => options.most_slope = parser.value()?.parse()?,
                 // What cargo says to every bench.
                 Long("bench") => {}
-                _ => return Err(argument.unexpected()),
+                _ => return Err(argument.unexpected().into()),
             }
         }
         Ok(options)
@@ -125,23 +139,39 @@ async fn client(service: Arc<Service>, first: u64) {
     }
 }
 
-/// Profiles until the time is up, one session after the other. Returns (sessions, experiments).
-fn profile(end: Instant) -> Result<(u32, u32), Box<dyn Error>> {
+/// Profiles until it is over, one session after the other. Returns (sessions, experiments).
+fn profile(over: &AtomicBool) -> Result<(u32, u32), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (mut sessions, mut experiments) = (0, 0);
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        if left < Duration::from_secs(3) {
-            return Ok((sessions, experiments));
-        }
+    while !over.load(Ordering::Relaxed) {
         let mut settings = Settings::default();
         settings.out = Some(folder.path().join("soak.jsonl"));
-        settings.duration = left.min(SESSION);
+        settings.duration = SESSION;
         settings.order = sessions.into();
         settings.speedups = [0.1, 0.25, 0.5].into_iter().filter_map(Speedup::new).collect();
-        let outcome = Session::start(settings)?.wait();
+        let session = Session::start(settings)?;
+        while !session.is_finished() && !over.load(Ordering::Relaxed) {
+            std::thread::sleep(EVERY);
+        }
+        let outcome = session.finish("the soak is over");
         sessions += 1;
         experiments += outcome.analysis().experiments as u32;
+    }
+    Ok((sessions, experiments))
+}
+
+/// Time in which the process was not stopped.
+struct Running {
+    minutes: f64,
+    last: Instant,
+}
+
+impl Running {
+    /// Another moment has passed: a longer one than [`EVERY`] allows for was spent stopped.
+    fn tick(&mut self) {
+        let now = Instant::now();
+        self.minutes += (now - self.last).min(2 * EVERY).as_secs_f64() / 60.0;
+        self.last = now;
     }
 }
 
@@ -174,18 +204,33 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let off = rss_kb();
     println!("off: {:.1} MB, {} requests", off / 1e3, service.requests.load(Ordering::Relaxed));
 
-    let began = Instant::now();
-    let end = began + Duration::from_secs_f64(options.minutes * 60.0);
-    let profiling = std::thread::spawn(move || profile(end).map_err(|error| error.to_string()));
+    let requests = || service.requests.load(Ordering::Relaxed);
+    let before = requests();
+    let over = Arc::<AtomicBool>::default();
+    let profiling = std::thread::spawn({
+        let over = Arc::clone(&over);
+        move || profile(&over).map_err(|error| error.to_string())
+    });
+    let mut running = Running { minutes: 0.0, last: Instant::now() };
     let mut samples = Vec::with_capacity((options.minutes * 60.0) as usize + 1);
-    while Instant::now() < end {
+    while !profiling.is_finished()
+        && options
+            .requests
+            .map_or(running.minutes < options.minutes, |all| requests() - before < all)
+    {
         std::thread::sleep(EVERY);
-        let minutes = began.elapsed().as_secs_f64() / 60.0;
-        samples.push((minutes, rss_kb()));
+        running.tick();
+        samples.push((running.minutes, rss_kb()));
         if samples.len() % 60 == 0 {
-            println!("{minutes:.1} min: {:.1} MB", rss_kb() / 1e3);
+            println!(
+                "{:.1} min: {:.1} MB, {} requests",
+                running.minutes,
+                rss_kb() / 1e3,
+                requests() - before
+            );
         }
     }
+    over.store(true, Ordering::Relaxed);
     let (sessions, experiments) = profiling.join().map_err(|_| "the profiler panicked")??;
     service.stop.store(true, Ordering::Relaxed);
     runtime.block_on(async {
@@ -200,22 +245,24 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let steady = &samples[warm..];
     let stretch = tenth.max(30).min(steady.len());
     let start = median(&steady[..stretch]);
+    let middle = median(&steady[(steady.len() - stretch) / 2..][..stretch]);
     let last = median(&steady[steady.len() - stretch..]);
     let slope = slope(steady);
     println!(
-        "SOAK minutes={:.1} rss_off_mb={:.1} rss_start_mb={:.1} rss_end_mb={:.1} slope_kb_per_min={slope:.1} sessions={sessions} \
+        "SOAK minutes={:.1} rss_off_mb={:.1} rss_start_mb={:.1} rss_mid_mb={:.1} rss_end_mb={:.1} slope_kb_per_min={slope:.1} sessions={sessions} \
          experiments={experiments} requests={}",
-        options.minutes,
+        running.minutes,
         off / 1e3,
         start / 1e3,
+        middle / 1e3,
         last / 1e3,
-        service.requests.load(Ordering::Relaxed)
+        requests() - before
     );
     Ok((last - off) / 1e3 <= options.most_mb && slope <= options.most_slope)
 }
 
 fn main() -> ExitCode {
-    let result = Options::parse().map_err(Into::into).and_then(|options| run(&options));
+    let result = Options::parse().and_then(|options| run(&options));
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {

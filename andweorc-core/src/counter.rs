@@ -101,9 +101,10 @@ impl<const N: usize> Default for Counters<N> {
 }
 
 impl<const N: usize> Counters<N> {
-    /// Adds to each count.
+    /// Adds to the first of the counts.
     #[inline]
-    pub(crate) fn add(&self, by: [u64; N]) {
+    pub(crate) fn add<const FIRST: usize>(&self, by: [u64; FIRST]) {
+        const { assert!(FIRST <= N) };
         let Line { index, owned } = line();
         for (count, by) in self.lines[index].iter().zip(by) {
             // Relaxed: the counts publish nothing but themselves. One that this thread owns changes under nobody's hands.

@@ -59,28 +59,34 @@ const RUNNING: i64 = i64::MAX;
 /// The ledger of one program.
 #[derive(Debug)]
 pub struct Ledger {
-    /// D as of the last exit from the target.
-    owed: CachePadded<AtomicI64>,
-    /// Threads inside the target.
-    inside: CachePadded<AtomicUsize>,
-    /// The running experiment's speedup, ppm; 0 between experiments.
-    speedup: AtomicU32,
+    read: CachePadded<Read>,
     /// Number of the running or last experiment.
     experiment: AtomicU32,
     /// When that experiment ended, or [`RUNNING`]; nothing is credited past it.
     ended: AtomicI64,
     /// Nothing is credited past it. See [`Ledger::known_until`].
     known: AtomicI64,
-    /// D when the running experiment began: nobody owes older debts.
-    floor: AtomicI64,
     /// Accounts below this index were open at some time.
     opened: AtomicUsize,
     lines: Mutex<Lines>,
-    /// The highest of `lines`, or [`NO_LINE`].
-    top_line: AtomicI64,
     /// The slope of the lines, ppm.
     slope: AtomicU32,
     accounts: [CachePadded<Account>; ACCOUNTS],
+}
+
+/// What every poll reads, on one cache line: nobody reads one of them alone.
+#[derive(Debug)]
+struct Read {
+    /// D as of the last exit from the target.
+    owed: AtomicI64,
+    /// Threads inside the target.
+    inside: AtomicUsize,
+    /// The highest of `lines`, or [`NO_LINE`].
+    top_line: AtomicI64,
+    /// D when the running experiment began: nobody owes older debts.
+    floor: AtomicI64,
+    /// The running experiment's speedup, ppm; 0 between experiments.
+    speedup: AtomicU32,
 }
 
 /// A thread's account: the delay that it has taken, and since when it is inside the target.
@@ -152,16 +158,18 @@ impl Ledger {
     /// A ledger on which nobody owes anything.
     pub fn new() -> Ledger {
         Ledger {
-            owed: CachePadded::new(AtomicI64::new(0)),
-            inside: CachePadded::new(AtomicUsize::new(0)),
-            speedup: AtomicU32::new(0),
+            read: CachePadded::new(Read {
+                owed: AtomicI64::new(0),
+                inside: AtomicUsize::new(0),
+                top_line: AtomicI64::new(NO_LINE),
+                floor: AtomicI64::new(0),
+                speedup: AtomicU32::new(0),
+            }),
             experiment: AtomicU32::new(0),
             ended: AtomicI64::new(i64::MIN),
             known: AtomicI64::new(Real::NEVER.0),
-            floor: AtomicI64::new(0),
             opened: AtomicUsize::new(0),
             lines: Mutex::new(BTreeMap::new()),
-            top_line: AtomicI64::new(NO_LINE),
             slope: AtomicU32::new(0),
             accounts: closed_accounts(),
         }
@@ -172,11 +180,11 @@ impl Ledger {
     /// before must have [ended](Ledger::end).
     pub fn begin(&self, speedup: Speedup, now: Real) -> Nanos {
         let owed = self.owed(now);
-        self.floor.store(owed.0, SeqCst);
+        self.read.floor.store(owed.0, SeqCst);
         self.slope.store(speedup.ppm(), SeqCst);
         self.experiment.fetch_add(1, SeqCst);
         self.ended.store(RUNNING, SeqCst);
-        self.speedup.store(speedup.ppm(), SeqCst);
+        self.read.speedup.store(speedup.ppm(), SeqCst);
         owed
     }
 
@@ -185,10 +193,10 @@ impl Ledger {
     pub fn end(&self, now: Real) -> Nanos {
         let mut lines = self.lines();
         if self.ended.load(SeqCst) == RUNNING {
-            self.owed.fetch_max(self.owed(now).0, SeqCst);
+            self.read.owed.fetch_max(self.owed(now).0, SeqCst);
             lines.clear();
             self.publish_top(&lines);
-            self.speedup.store(0, SeqCst);
+            self.read.speedup.store(0, SeqCst);
             self.ended.store(self.credited(now).0, SeqCst);
         }
         self.owed(now)
@@ -208,44 +216,44 @@ impl Ledger {
     /// Ends the experiment in a child of fork, where the threads of all accounts but one are gone: nobody is inside the target any
     /// more, and all debts are forgiven. Takes no lock and allocates nothing.
     pub fn abandon(&self) {
-        self.speedup.store(0, SeqCst);
+        self.read.speedup.store(0, SeqCst);
         self.ended.store(i64::MIN, SeqCst);
-        self.top_line.store(NO_LINE, SeqCst);
+        self.read.top_line.store(NO_LINE, SeqCst);
         for account in &self.accounts {
             account.since.store(OUTSIDE, SeqCst);
             account.runs_as.store(0, Relaxed);
         }
-        self.inside.store(0, SeqCst);
-        self.floor.store(self.owed.load(SeqCst), SeqCst);
+        self.read.inside.store(0, SeqCst);
+        self.read.floor.store(self.read.owed.load(SeqCst), SeqCst);
     }
 
     /// The speedup of the running experiment; zero between experiments.
     #[inline]
     pub fn speedup(&self) -> Speedup {
         // Relaxed: a thread that sees the change a moment later enters the target a moment later.
-        Speedup::from_ppm(self.speedup.load(Relaxed))
+        Speedup::from_ppm(self.read.speedup.load(Relaxed))
     }
 
     /// D when the running experiment began. Nobody's L counts as less.
     #[inline]
     pub fn floor(&self) -> Nanos {
-        Nanos(self.floor.load(SeqCst))
+        Nanos(self.read.floor.load(SeqCst))
     }
 
     /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows at the moment.
     #[inline]
     pub fn owed(&self, now: Real) -> Nanos {
         let mut owed = i64::MIN;
-        if self.inside.load(SeqCst) > 0 {
+        if self.read.inside.load(SeqCst) > 0 {
             owed = owed.max(self.greatest_inside(now));
         }
-        let line = self.top_line.load(SeqCst);
+        let line = self.read.top_line.load(SeqCst);
         if line != NO_LINE {
             let slope = Speedup::from_ppm(self.slope.load(SeqCst));
             owed = owed.max(line + slope.of(Nanos(self.credited(now).0)).0);
         }
         // Last: whoever was seen outside has raised it before.
-        Nanos(owed.max(self.owed.load(SeqCst)))
+        Nanos(owed.max(self.read.owed.load(SeqCst)))
     }
 
     /// The greatest L(now) of the threads inside the target.
@@ -294,7 +302,7 @@ impl Ledger {
         self.update(account, now, |taken| taken);
         account.speedup.store(speedup.ppm(), SeqCst);
         account.experiment.store(self.experiment.load(SeqCst), SeqCst);
-        self.inside.fetch_add(1, SeqCst);
+        self.read.inside.fetch_add(1, SeqCst);
         account.since.store(now.0, SeqCst);
     }
 
@@ -311,13 +319,13 @@ impl Ledger {
             let sampled = account.sampled.load(SeqCst);
             // D rises before the account is left, so that readers never see it fall. The account is left before its L rises, so that they
             // never see one that counts twice.
-            self.owed.fetch_max(taken + sampled, SeqCst);
+            self.read.owed.fetch_max(taken + sampled, SeqCst);
             account.since.store(OUTSIDE, SeqCst);
             account.taken.store(taken, SeqCst);
         } else {
             account.since.store(OUTSIDE, SeqCst);
         }
-        self.inside.fetch_sub(1, SeqCst);
+        self.read.inside.fetch_sub(1, SeqCst);
     }
 
     /// L(now) of a thread.
@@ -350,7 +358,7 @@ impl Ledger {
             // What was forgiven at the begin of the experiment is forgiven here too.
             let below_floor = (self.floor() - account.base()).max(Nanos::ZERO);
             account.sampled.fetch_add((below_floor + saved).0, SeqCst);
-            self.owed.fetch_max(account.base().0, SeqCst);
+            self.read.owed.fetch_max(account.base().0, SeqCst);
         }
     }
 
@@ -395,10 +403,10 @@ impl Ledger {
     #[inline]
     pub fn debt_at_rest(&self, account: &Account) -> Option<Nanos> {
         // D last: what left the target before it was seen to be empty has raised D.
-        let at_rest = self.inside.load(SeqCst) == 0
-            && self.top_line.load(SeqCst) == NO_LINE
+        let at_rest = self.read.inside.load(SeqCst) == 0
+            && self.read.top_line.load(SeqCst) == NO_LINE
             && account.since.load(SeqCst) == OUTSIDE;
-        at_rest.then(|| Nanos(self.owed.load(SeqCst)) - account.base().max(self.floor()))
+        at_rest.then(|| Nanos(self.read.owed.load(SeqCst)) - account.base().max(self.floor()))
     }
 
     /// The names of the owners that run outside the target and owe more than `least`.
@@ -457,7 +465,7 @@ impl Ledger {
         }
         let until = self.credited(at).max(wait.since);
         if let Some(count) = lines.get_mut(&wait.line) {
-            self.owed.fetch_max(wait.line + wait.speedup.of(Nanos(until.0)).0, SeqCst);
+            self.read.owed.fetch_max(wait.line + wait.speedup.of(Nanos(until.0)).0, SeqCst);
             *count -= 1;
             if *count == 0 {
                 lines.remove(&wait.line);
@@ -473,7 +481,7 @@ impl Ledger {
 
     fn publish_top(&self, lines: &Lines) {
         let top = lines.last_key_value().map_or(NO_LINE, |(&line, _)| line);
-        self.top_line.store(top, SeqCst);
+        self.read.top_line.store(top, SeqCst);
     }
 }
 

@@ -24,8 +24,10 @@ use crate::sampler::{self, slots};
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
+use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::mem;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,10 +41,20 @@ loom::lazy_static! {
     pub static ref LEDGER: Ledger = Ledger::new();
 }
 
-static ENABLED: AtomicBool = AtomicBool::new(false);
+/// What each poll asks for, and experiments write: on one cache line, with nothing else.
+pub(crate) struct Asked {
+    enabled: AtomicBool,
+    /// Id of the target of the running experiment; 0 when there is none.
+    target: AtomicU32,
+    /// See [`share::aim`](crate::sampler::share::aim).
+    pub(crate) aim: AtomicU32,
+}
 
-/// Id of the target of the running experiment; 0 when there is none.
-static TARGET: AtomicU32 = AtomicU32::new(0);
+pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
+    enabled: AtomicBool::new(false),
+    target: AtomicU32::new(0),
+    aim: AtomicU32::new(0),
+});
 
 /// Threads that found no free account.
 static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
@@ -62,7 +74,7 @@ const ROUNDS: usize = 8;
 #[inline]
 pub fn enabled() -> bool {
     // Relaxed: a thread that sees the switch later starts to take part later.
-    ENABLED.load(Ordering::Relaxed)
+    ASKED.enabled.load(Ordering::Relaxed)
 }
 
 /// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
@@ -73,7 +85,7 @@ pub fn enable() {
         return;
     }
     fork::watch();
-    if !ENABLED.swap(true, Ordering::SeqCst) {
+    if !ASKED.enabled.swap(true, Ordering::SeqCst) {
         clock::start();
         // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
         let hooks = mem::take(&mut *hooks());
@@ -97,15 +109,15 @@ fn hooks() -> MutexGuard<'static, Vec<fn()>> {
 
 /// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
 pub(crate) fn abandon() {
-    ENABLED.store(false, Ordering::SeqCst);
-    TARGET.store(0, Ordering::SeqCst);
+    ASKED.enabled.store(false, Ordering::SeqCst);
+    ASKED.target.store(0, Ordering::SeqCst);
     LEDGER.abandon();
 }
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.
 pub(crate) fn set_target(target: Option<&Target>) {
     sampler::aim(target);
-    TARGET.store(target.map_or(0, Target::id), Ordering::SeqCst);
+    ASKED.target.store(target.map_or(0, Target::id), Ordering::SeqCst);
 }
 
 /// How many threads found no free account and so are not delayed.
@@ -117,7 +129,7 @@ pub(crate) fn without_account() -> u64 {
 #[inline]
 pub fn is_target(target: &Target) -> bool {
     // Relaxed: a thread that sees a new target later enters it later, and the ledger credits by its own experiment.
-    TARGET.load(Ordering::Relaxed) == target.id()
+    ASKED.target.load(Ordering::Relaxed) == target.id()
 }
 
 /// What the calling thread is at the moment.
@@ -286,17 +298,28 @@ impl Thread {
             }
         }
     }
+
+    /// The virtual time of the thread, which has just got its share, and an account if one was free; V when none was.
+    #[inline]
+    fn virtual_at(&self, now: Real) -> Virtual {
+        match self.account.get() {
+            Some(account) => LEDGER.virtual_of(account, now),
+            None => LEDGER.virtual_now(now),
+        }
+    }
 }
 
 /// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
 #[inline]
 fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
-    THREAD.with(|thread| {
-        let before = thread.writing.replace(true);
-        let result = f(thread);
-        thread.writing.set(before);
-        result
-    })
+    // As an address, so that this is inlined whatever `f` is: `LocalKey::with` isn't when that is long.
+    let thread = THREAD.with(ptr::from_ref);
+    // SAFETY: it is the calling thread's, which goes on beyond this call, and without a destructor it is there for as long as its thread.
+    let thread = unsafe { &*thread };
+    let before = thread.writing.replace(true);
+    let result = f(thread);
+    thread.writing.set(before);
+    result
 }
 
 /// Pays what the calling thread owes, from a signal handler that interrupted it anywhere. Does nothing when the handler

@@ -1,6 +1,5 @@
 //! Waits: the time in which a task, or a span that is open, does not run, and what ended it.
 
-use crate::counter::Counters;
 use crate::time::{Nanos, Real};
 
 /// What ended a wait.
@@ -23,28 +22,20 @@ pub struct Ended {
     pub by: Cause,
 }
 
-/// The time that a target of kind wait took, by cause: outside, task, queue.
-#[derive(Debug, Default)]
-pub(crate) struct Split(Counters<3>);
-
-impl Split {
-    /// Adds a wait from `since` to `until`.
-    pub(crate) fn add(&self, since: Real, ended: Ended, until: Real) {
-        let waited = to_ns(ended.woken - since);
-        let queued = to_ns(until - ended.woken);
-        self.0.add(match ended.by {
-            Cause::Outside => [waited, 0, queued],
-            Cause::Task => [0, waited, queued],
-        });
-    }
-
-    /// Time so far in ns: for the world outside, for another task, and ready but not yet polled.
-    pub(crate) fn get(&self) -> [u64; 3] {
-        self.0.get()
+/// Of a wait from `since` to `until`, the ns for the world outside, for another task, and ready but not yet polled.
+#[inline]
+pub(crate) fn split(since: Real, ended: Ended, until: Real) -> [u64; 3] {
+    let waited = to_ns(ended.woken - since);
+    let queued = to_ns(until - ended.woken);
+    match ended.by {
+        Cause::Outside => [waited, 0, queued],
+        Cause::Task => [0, waited, queued],
     }
 }
 
-fn to_ns(time: Nanos) -> u64 {
+/// No less than none.
+#[inline]
+pub(crate) fn to_ns(time: Nanos) -> u64 {
     u64::try_from(time.0).unwrap_or(0)
 }
 
@@ -54,10 +45,8 @@ mod tests {
 
     #[test]
     fn a_wait_is_split_at_its_wake() {
-        let split = Split::default();
         let ended = |by| Ended { parked: Real(10), woken: Real(40), by };
-        split.add(Real(5), ended(Cause::Outside), Real(47));
-        split.add(Real(9), ended(Cause::Task), Real(41));
-        assert_eq!(split.get(), [35, 31, 8]);
+        assert_eq!(split(Real(5), ended(Cause::Outside), Real(47)), [35, 0, 7]);
+        assert_eq!(split(Real(9), ended(Cause::Task), Real(41)), [0, 31, 1]);
     }
 }

@@ -154,13 +154,29 @@ impl State {
         self.cell = WakeCell::new(outer.clone(), targets, self.at.delay_at(taken), ready);
     }
 
-    /// Polls `future`, or defers it. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off, too.
+    /// Polls `future`, or defers it. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off, too. What does
+    /// not depend on the future is not inlined here either: it is there once, for tasks of all kinds.
     #[inline(never)]
     fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut Option<F>>,
         outer: &Waker,
     ) -> Poll<F::Output> {
+        let Some(begun) = self.begin(outer) else { return Poll::Pending };
+        let waker = self.cell.waker();
+        let inner =
+            future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+        let result = inner.poll(&mut Context::from_waker(&waker));
+        if result.is_ready() {
+            future.set(None);
+        }
+        self.end(begun, result.is_ready());
+        result
+    }
+
+    /// Begins a poll. `None` when it comes too early, and is deferred.
+    #[inline(never)]
+    fn begin(&mut self, outer: &Waker) -> Option<Begun> {
         // Always the same, unless the future moved to another task.
         if !self.cell.passes_on_to(outer) {
             self.move_to(outer);
@@ -169,45 +185,53 @@ impl State {
         let now = clock::now();
         cell.end_wait(now);
         let ready = cell.take_ready(*at);
-        if ready != Virtual::NEVER && is_early(ready, now) {
+        let woken = ready != Virtual::NEVER;
+        if woken && is_early(ready, now) {
             cell.defer(ready);
-            return Poll::Pending;
+            return None;
         }
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
-        let from = if ready == Virtual::NEVER { *at } else { ready };
+        let from = if woken { ready } else { *at };
 
         let targets = cell.targets();
         let ended = match *parked {
             Real::NEVER => None,
             parked => wait_ended(targets.wait, parked, cell, now),
         };
-        let mut scope = PollScope::begin(targets.task, from, ended, now);
+        let scope = PollScope::begin(targets.task, from, ended, now);
         cell.set_taken(scope.taken(), Unnamed::Outside);
-        let listen = Listen::begin();
-        let waker = cell.waker();
-        let inner =
-            future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
-        let result = inner.poll(&mut Context::from_waker(&waker));
-        if result.is_ready() {
-            future.set(None);
-        }
+        Some(Begun { scope, listen: Listen::begin(), woken })
+    }
+
+    /// Ends it.
+    #[inline(never)]
+    fn end(&mut self, begun: Begun, completed: bool) {
+        let State { at, parked, cell } = self;
+        let Begun { mut scope, listen, woken } = begun;
         let unnamed = listen.end();
-        let waits = result.is_pending() && scope.waits(targets.wait);
+        let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
-        let ended = scope.end(result.is_ready(), now);
+        let ended = scope.end(completed, now);
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
-        if ready != Virtual::NEVER {
+        if woken {
             *at = ended.at;
             *parked = now;
         }
-        if result.is_pending() {
+        if !completed {
             cell.parks(*parked, at.delay_at(*parked), unnamed);
             if waits {
                 cell.begin_wait(now);
             }
         }
-        result
     }
+}
+
+/// A poll under way.
+struct Begun {
+    scope: PollScope,
+    listen: Listen,
+    /// By a wake of its own.
+    woken: bool,
 }
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.

@@ -87,7 +87,8 @@ pub(crate) struct WakeCell {
     /// Until when the deferral queue holds it; [`NOTHING`] when it does not.
     due: AtomicI64,
     /// The real time of the first wake since its last poll, twice, plus one if it came from outside. Until then [`NOTHING`], or, below zero,
-    /// since when it waits, where that was written down.
+    /// since when it waits, where that was written down. Without locked instructions: how the wait ended of a wake that comes just as
+    /// a poll begins may not be counted. When the task is ready is what the others say.
     woken: AtomicI64,
     /// The wait that is the target, if the task is in one. This owns it.
     wait: AtomicPtr<TargetWait>,
@@ -158,14 +159,12 @@ impl WakeCell {
     /// When and by whom the task was first woken since the last call.
     #[inline]
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
-        let woken = take(&self.woken);
+        let woken = self.woken.load(Ordering::Relaxed);
+        if woken != NOTHING {
+            // No swap, which costs as much as all the rest here: of a wake that comes at this very moment it is not counted how the wait ended.
+            self.woken.store(NOTHING, Ordering::Relaxed);
+        }
         (0..NOTHING).contains(&woken).then_some((Real(woken >> 1), cause(woken)))
-    }
-
-    /// If another wake was first, that is the one that counts.
-    #[inline]
-    fn replace_woken(&self, before: i64, now: i64) {
-        self.woken.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
     /// Since when it waits, where that was written down and no wake has come since.
@@ -180,7 +179,8 @@ impl WakeCell {
         let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
         let before = self.woken.load(Ordering::Relaxed);
         if before < 0 || before == NOTHING {
-            self.replace_woken(before, woken);
+            // Of two that come at the same moment either is the first.
+            self.woken.store(woken, Ordering::Relaxed);
         }
     }
 
@@ -228,10 +228,15 @@ impl WakeCell {
     #[inline]
     pub(crate) fn parks(&self, now: Real, taken: Nanos, unnamed: Unnamed) {
         self.set_taken(taken, unnamed);
-        // Only experiments ask for it. If it was woken already, that stays.
+        // Only experiments ask for it.
         if LEDGER.speedup() != Speedup::ZERO {
-            self.replace_woken(NOTHING, -now.0);
+            self.waits_from(now);
         }
+    }
+
+    /// Writes down since when it waits. If it was woken already, that stays.
+    fn waits_from(&self, now: Real) {
+        self.woken.compare_exchange(NOTHING, -now.0, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
     /// The world outside woke it, which the calling thread noticed at `now`. Returns when that came: a wait that is the target ended then.
@@ -396,7 +401,7 @@ mod tests {
             let taken = LEDGER.owed(clock::now());
             let cell = WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER);
             let parks = clock::now();
-            cell.replace_woken(NOTHING, -parks.0);
+            cell.waits_from(parks);
             sleep(MS);
             let before = clock::now();
             Arc::clone(&cell).wake();

@@ -1,10 +1,12 @@
 //! Call sites: what a span or event is counted as.
 
+use crate::table::Multiply;
 use andweorc_core::point::{Point, point};
 use andweorc_core::profile::{PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::sync::{OnceLock, PoisonError, RwLock};
 use tracing_core::{Metadata, callsite};
 
 /// What a call site stands for.
@@ -32,9 +34,23 @@ enum Known {
     Seen(Site),
 }
 
+type Hashes = BuildHasherDefault<Multiply>;
+
 /// The call sites that a layer knows.
 #[derive(Debug, Default)]
-pub(crate) struct Sites(RwLock<HashMap<callsite::Identifier, Known>>);
+pub(crate) struct Sites(RwLock<HashMap<callsite::Identifier, Known, Hashes>>);
+
+/// Sites of the process, by the hashes of their call sites: each is the same in all layers, and found here without a lock. The first that
+/// comes to a place stays there; others are looked up.
+static SEEN: [OnceLock<Box<(callsite::Identifier, Site)>>; 1 << SEEN_BITS] =
+    [const { OnceLock::new() }; 1 << SEEN_BITS];
+
+const SEEN_BITS: u32 = 10;
+
+/// The place of this call site.
+fn place(id: &callsite::Identifier) -> &'static OnceLock<Box<(callsite::Identifier, Site)>> {
+    &SEEN[(Hashes::default().hash_one(id) >> (64 - SEEN_BITS)) as usize]
+}
 
 impl Sites {
     fn known(&self, id: &callsite::Identifier) -> Option<Known> {
@@ -63,10 +79,15 @@ impl Sites {
     /// The site of this call site, which is wanted. Its points and targets are registered the first time.
     pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Site {
         let id = metadata.callsite();
+        let place = place(&id);
+        if let Some(seen) = place.get().filter(|seen| seen.0 == id) {
+            return seen.1;
+        }
         if let Some(Known::Seen(site)) = self.known(&id) {
             return site;
         }
         let site = if metadata.is_span() { span(metadata) } else { event(metadata) };
+        place.get_or_init(|| Box::new((id.clone(), site)));
         let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
         sites.insert(id, Known::Seen(site));
         site

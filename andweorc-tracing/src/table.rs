@@ -19,9 +19,9 @@ pub(crate) struct Open {
     pub(crate) left: Option<Real>,
 }
 
-/// Span ids are unique among open spans and spread by their registry: multiplying is hash enough.
+/// Span ids are unique among open spans and spread by their registry, and call sites are known by their addresses: multiplying is hash enough.
 #[derive(Default)]
-struct Multiply(u64);
+pub(crate) struct Multiply(u64);
 
 impl Hasher for Multiply {
     fn write(&mut self, bytes: &[u8]) {
@@ -35,8 +35,13 @@ impl Hasher for Multiply {
         self.0 = (self.0 ^ id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
+    fn write_usize(&mut self, address: usize) {
+        self.write_u64(address as u64);
+    }
+
     fn finish(&self) -> u64 {
-        self.0
+        // The low bits of addresses are all alike, and so are those of their products.
+        self.0 ^ (self.0 >> 32)
     }
 }
 

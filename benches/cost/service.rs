@@ -1,4 +1,5 @@
-//! A JSON service on axum, under load: throughput without andweorc, with it but not enabled, enabled between experiments, and in a baseline.
+//! A JSON service on axum, under load: throughput and tail latency without andweorc, with it but not enabled, enabled between experiments, and in a
+//! baseline; and with tracing's registry alone, which spans need whoever looks at them.
 //!
 //! They are processes that live side by side and are loaded in turns, a moment each, so that whatever else changes on the machine meets
 //! all alike. One core is the services', the other the load's. Some generations of processes, since no two are laid out the same.
@@ -15,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
-use std::{env, thread};
+use std::{env, fmt, thread};
 use tokio::net::TcpListener;
 use tracing::{Instrument, info_span};
 use tracing_subscriber::layer::SubscriberExt;
@@ -35,6 +36,8 @@ const CONNECTIONS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Without,
+    /// Without andweorc, and with the subscriber that it is a layer on.
+    Registry,
     Off,
     /// Enabled, and no experiment is held.
     On,
@@ -42,8 +45,9 @@ pub(crate) enum Mode {
     Baseline,
 }
 
-const MODES: [(&str, Mode); 4] = [
+const MODES: [(&str, Mode); 5] = [
     ("without", Mode::Without),
+    ("registry", Mode::Registry),
     ("off", Mode::Off),
     ("on", Mode::On),
     ("baseline", Mode::Baseline),
@@ -90,15 +94,18 @@ async fn order(Json(lines): Json<Vec<Line>>) -> Json<Receipt> {
 /// Serves until its standard input ends. Prints its address first.
 pub(crate) fn serve(mode: Mode) -> Result<()> {
     pin_to(0);
-    if mode != Mode::Without {
-        tracing_subscriber::registry().with(andweorc::layer()).init();
+    match mode {
+        Mode::Without => {}
+        Mode::Registry => tracing_subscriber::registry().init(),
+        _ => tracing_subscriber::registry().with(andweorc::layer()).init(),
     }
+    let profiled = !matches!(mode, Mode::Without | Mode::Registry);
     let mut experimenter = match mode {
-        Mode::Without | Mode::Off => None,
+        Mode::Without | Mode::Registry | Mode::Off => None,
         Mode::On | Mode::Baseline => Experimenter::new(),
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if mode != Mode::Without {
+    if profiled {
         andweorc::runtime::BuilderExt::andweorc(&mut builder);
     }
     let runtime = builder.worker_threads(1).enable_io().build()?;
@@ -114,10 +121,10 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
                 // A client that goes away ends its connection, and that is all.
                 http.serve_connection(TokioIo::new(stream), service).await.ok();
             };
-            if mode == Mode::Without {
-                tokio::spawn(connection);
-            } else {
+            if profiled {
                 andweorc::spawn(connection);
+            } else {
+                tokio::spawn(connection);
             }
         }
     };
@@ -129,6 +136,15 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
     }
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     Ok(())
+}
+
+/// What a service did in a turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    /// Requests a second.
+    rate: f64,
+    /// The 99th percentile of the time from the request to its answer, s.
+    p99: f64,
 }
 
 /// A service in a process of its own, and the connections to it.
@@ -156,26 +172,31 @@ impl Service {
         Ok(Service { child, connections })
     }
 
-    /// Loads it for a turn; returns requests a second.
-    fn load(&mut self, request: &[u8]) -> Result<f64> {
+    /// Loads it for a turn.
+    fn load(&mut self, request: &[u8]) -> Result<Turn> {
         let begin = Instant::now();
-        let mut done = 0u32;
+        let mut sent = [begin; CONNECTIONS];
+        let mut took = Vec::with_capacity(10_000);
         for connection in &mut self.connections {
             connection.get_mut().write_all(request)?;
         }
         // Each connection has one request under way; the replies come in the order in which they were asked for, near enough.
         while begin.elapsed() < TURN {
-            for connection in &mut self.connections {
+            for (connection, sent) in self.connections.iter_mut().zip(&mut sent) {
                 read_reply(connection)?;
+                let now = Instant::now();
+                took.push(now - *sent);
+                *sent = now;
                 connection.get_mut().write_all(request)?;
-                done += 1;
             }
         }
         for connection in &mut self.connections {
             read_reply(connection)?;
-            done += 1;
         }
-        Ok(f64::from(done) / begin.elapsed().as_secs_f64())
+        let done = took.len() + CONNECTIONS;
+        let rate = done as f64 / begin.elapsed().as_secs_f64();
+        took.sort_unstable();
+        Ok(Turn { rate, p99: took[took.len() * 99 / 100].as_secs_f64() })
     }
 }
 
@@ -203,15 +224,22 @@ fn read_reply(connection: &mut BufReader<TcpStream>) -> Result<()> {
     Ok(())
 }
 
-/// A ratio of throughputs, and its 95 % interval.
+/// A ratio, and its 95 % interval.
 #[derive(Debug)]
 struct Ratio {
     mean: f64,
     margin: f64,
 }
 
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ratio { mean, margin } = self;
+        write!(f, "{mean:.4} [{:.4}, {:.4}]", mean * (1.0 - margin), mean * (1.0 + margin))
+    }
+}
+
 impl Ratio {
-    /// Of `rates`, paired: the mean over the inner half of the logarithms, by which no single disturbed turn counts; the interval
+    /// Paired: the mean over the inner half of the logarithms, by which no single disturbed turn counts; the interval
     /// comes from the generations, and holds what the layout of a process does.
     fn of(generations: &[Vec<[f64; 2]>]) -> Ratio {
         let each: Vec<f64> = generations
@@ -232,57 +260,61 @@ impl Ratio {
     }
 }
 
-/// The throughput, not enabled, and enabled between experiments, over that without andweorc.
-pub(crate) fn measure() -> Result<[f64; 2]> {
+/// What is told of a turn.
+type Figure = fn(&Turn) -> f64;
+
+/// Throughput while not enabled and while enabled, over that without andweorc; throughput while enabled, over that with the registry alone; and the
+/// 99th percentile of latency in a baseline, over that while not enabled.
+pub(crate) fn measure() -> Result<[f64; 4]> {
     println!(
-        "An axum JSON service: {GENERATIONS} times four processes, {TURNS} turns of {TURN:?} each"
+        "An axum JSON service: {GENERATIONS} times five processes, {TURNS} turns of {TURN:?} each"
     );
     let request = request()?;
-    let mut generations = Vec::new();
-    let mut sums = [0.0; MODES.len()];
+    let mut generations: Vec<Vec<[Turn; MODES.len()]>> = Vec::new();
     for _ in 0..GENERATIONS {
         let mut services =
             MODES.iter().map(|(name, _)| Service::start(name)).collect::<Result<Vec<_>>>()?;
         pin_to(1);
-        let mut turns: Vec<[f64; MODES.len()]> = Vec::new();
+        let mut turns = Vec::new();
         for turn in 0..TURNS + 5 {
-            let mut rates = [0.0; MODES.len()];
+            let mut loaded = [Turn::default(); MODES.len()];
             for step in 0..MODES.len() {
                 let which = (turn + step) % MODES.len();
-                rates[which] = services[which].load(&request)?;
+                loaded[which] = services[which].load(&request)?;
             }
             // The first few warm up.
             if turn >= 5 {
-                turns.push(rates);
-                sums.iter_mut().zip(rates).for_each(|(sum, rate)| *sum += rate);
+                turns.push(loaded);
             }
         }
         generations.push(turns);
     }
-    let of = |which: usize| {
+    let mean = |which: usize, figure: Figure| {
+        let all = generations.iter().flatten().map(|turns| figure(&turns[which]));
+        all.sum::<f64>() / (GENERATIONS * TURNS) as f64
+    };
+    let ratio = |base: usize, which: usize, figure: Figure| {
         let pairs: Vec<Vec<[f64; 2]>> = generations
             .iter()
-            .map(|turns| turns.iter().map(|rates| [rates[0], rates[which]]).collect())
+            .map(|turns| turns.iter().map(|it| [figure(&it[base]), figure(&it[which])]).collect())
             .collect();
         Ratio::of(&pairs)
     };
-    let ratios = [of(1), of(2), of(3)];
-    let count = (GENERATIONS * TURNS) as f64;
-    println!("  without andweorc {:>8.0}/s", sums[0] / count);
-    for (name, ratio, sum) in [
-        ("not enabled", &ratios[0], sums[1]),
-        ("enabled", &ratios[1], sums[2]),
-        ("in a baseline", &ratios[2], sums[3]),
-    ] {
-        let Ratio { mean, margin } = ratio;
+    let told = ["without andweorc", "registry alone", "not enabled", "enabled", "in a baseline"];
+    let (rate, p99): (Figure, Figure) = (|turn| turn.rate, |turn| turn.p99);
+    for (which, name) in told.iter().enumerate() {
         println!(
-            "  {name:<16} {:>8.0}/s  ratio {mean:.4} [{:.4}, {:.4}]",
-            sum / count,
-            mean * (1.0 - margin),
-            mean * (1.0 + margin)
+            "  {name:<16} {:>8.0}/s  ratio {}  p99 {:>4.0} us",
+            mean(which, rate),
+            ratio(0, which, rate),
+            mean(which, p99) * 1e6,
         );
     }
-    Ok([ratios[0].mean, ratios[1].mean])
+    let (on, baseline) = (ratio(1, 3, rate), ratio(1, 4, rate));
+    println!("  over the registry alone: enabled {on}, in a baseline {baseline}");
+    let (tail_on, tail) = (ratio(2, 3, p99), ratio(2, 4, p99));
+    println!("  p99 over not enabled: enabled {tail_on}, in a baseline {tail}");
+    Ok([ratio(0, 2, rate).mean, ratio(0, 3, rate).mean, on.mean, tail.mean])
 }
 
 fn request() -> Result<Vec<u8>> {

@@ -78,6 +78,8 @@ struct Anchor {
     real: Cell<Real>,
     /// How long a tick is, or [`NO_TICK`].
     tick: Cell<u64>,
+    /// For how many ticks it serves; none without an anchor.
+    serves: Cell<u64>,
 }
 
 thread_local! {
@@ -87,18 +89,24 @@ thread_local! {
 
 impl Anchor {
     const fn new() -> Anchor {
-        Anchor { ticks: Cell::new(0), real: Cell::new(Real(0)), tick: Cell::new(NO_TICK) }
+        Anchor {
+            ticks: Cell::new(0),
+            real: Cell::new(Real(0)),
+            tick: Cell::new(NO_TICK),
+            serves: Cell::new(0),
+        }
     }
 
     /// The time when the counter stands at `ticks`, if the anchor still serves.
     #[inline]
     fn at(&self, ticks: u64) -> Option<Real> {
-        let passed = self.passed(ticks);
-        (passed < SERVES.0 as u128).then(|| self.real.get() + Nanos(passed as i64))
+        let since = ticks.wrapping_sub(self.ticks.get());
+        // While it serves, the product is less than `SERVES` times 2^32, 2^52.
+        let passed = || Nanos((since.wrapping_mul(self.tick.get()) >> 32) as i64);
+        (since < self.serves.get()).then(|| self.real.get() + passed())
     }
 
     /// Time since the anchor, ns. Very long when the counter went back.
-    #[inline]
     fn passed(&self, ticks: u64) -> u128 {
         let since = ticks.wrapping_sub(self.ticks.get());
         (u128::from(since) * u128::from(self.tick.get())) >> 32
@@ -108,13 +116,16 @@ impl Anchor {
     fn renew(&self, now: Reading, tick: u64) -> Real {
         let ahead = self.ahead_of(now);
         let real = now.real + ahead;
+        let tick = if tick == NO_TICK { NO_TICK } else { slower(tick, ahead) };
         // A signal handler in between finds no anchor.
         self.tick.set(NO_TICK);
+        self.serves.set(0);
         compiler_fence(Ordering::SeqCst);
         self.real.set(real);
         self.ticks.set(now.ticks);
         compiler_fence(Ordering::SeqCst);
-        self.tick.set(if tick == NO_TICK { NO_TICK } else { slower(tick, ahead) });
+        self.tick.set(tick);
+        self.serves.set(serves(tick));
         real
     }
 
@@ -127,6 +138,11 @@ impl Anchor {
         let ahead = (self.real.get() + Nanos(passed as i64)) - now.real;
         if ahead > MOST_AHEAD { Nanos::ZERO } else { ahead.max(Nanos::ZERO) }
     }
+}
+
+/// For how many ticks an anchor serves, when a tick is as long as `tick` says.
+fn serves(tick: u64) -> u64 {
+    if tick == NO_TICK { 0 } else { ((SERVES.0 as u64) << 32).div_ceil(tick) }
 }
 
 /// A tick by which an anchor that is `ahead` is right again as it ends.
@@ -206,11 +222,13 @@ pub(super) fn now() -> Real {
 /// Runs `f`, which a signal handler consists of, and puts the anchor back: what was interrupted may have read half of it.
 pub(super) fn in_signal_handler(f: impl FnOnce()) {
     ANCHOR.with(|anchor| {
-        let before = (anchor.ticks.get(), anchor.real.get(), anchor.tick.get());
+        let (ticks, real) = (anchor.ticks.get(), anchor.real.get());
+        let (tick, serves) = (anchor.tick.get(), anchor.serves.get());
         f();
-        anchor.ticks.set(before.0);
-        anchor.real.set(before.1);
-        anchor.tick.set(before.2);
+        anchor.ticks.set(ticks);
+        anchor.real.set(real);
+        anchor.tick.set(tick);
+        anchor.serves.set(serves);
     });
 }
 

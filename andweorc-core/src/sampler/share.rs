@@ -7,6 +7,7 @@
 //! ([`Credit::Share`]). Where they are longer, samples are fine enough ([`Credit::Samples`]).
 
 use crate::sampler::FINE;
+use crate::thread::ASKED;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,9 +16,6 @@ const CONTEXTS: usize = 4096;
 
 /// What a context with [`Credit::Samples`] has for a share.
 const BY_SAMPLES: u32 = u32::MAX;
-
-/// Number of the experiment whose target is sampled; 0 while there is none.
-static AIM: AtomicU32 = AtomicU32::new(0);
 
 static SHARES: [AtomicU32; CONTEXTS] = [const { AtomicU32::new(BY_SAMPLES) }; CONTEXTS];
 
@@ -34,7 +32,7 @@ pub(crate) enum Credit {
 #[inline]
 pub(crate) fn aim() -> u32 {
     // Relaxed: a thread that sees the change later is credited later. The shares are stored before, and each stands for itself.
-    AIM.load(Ordering::Relaxed)
+    ASKED.aim.load(Ordering::Relaxed)
 }
 
 /// How a thread in `context` is credited. Async-signal-safe.
@@ -57,12 +55,12 @@ pub(super) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
         }
     }
     // Relaxed: only that it differs from the one before matters.
-    AIM.store(NEXT.fetch_add(1, Ordering::Relaxed).max(1), Ordering::SeqCst);
+    ASKED.aim.store(NEXT.fetch_add(1, Ordering::Relaxed).max(1), Ordering::SeqCst);
 }
 
 /// Ends it.
 pub(super) fn end() {
-    AIM.store(0, Ordering::SeqCst);
+    ASKED.aim.store(0, Ordering::SeqCst);
 }
 
 /// What the samples tell of a context and a target.

@@ -42,7 +42,7 @@ impl Poll {
             let began = thread.pay(now);
             let before = thread.role.get();
             thread.set_role(Role::Entity);
-            let at = thread.entity_at(began).unwrap_or_else(|| LEDGER.virtual_now(began));
+            let at = thread.virtual_at(began);
             Poll {
                 before,
                 taken: at.delay_at(began),
