@@ -5,9 +5,10 @@
 //! program can keep up it does more in virtual time by just what it was delayed. Its throughput then says nothing, and its latency everything. So
 //! a run begins with probes ([`TargetKind::Probe`]): experiments in which the program is delayed as a whole.
 
-use crate::estimate::observe::observations;
-use crate::estimate::summary::{self, Metric, PointSummary};
-use crate::profile::{Run, TargetKind};
+use crate::estimate::observe::Rows;
+use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
+use crate::estimate::{columns, observations};
+use crate::profile::TargetKind;
 use crate::stats;
 use serde::Serialize;
 
@@ -21,10 +22,16 @@ pub enum Load {
     Open,
 }
 
-/// What the probes say. `None` without any.
-pub(crate) fn load(runs: &[Run], point: &PointSummary) -> Option<Load> {
-    let probe = summary::targets(runs).into_iter().find(|t| t.kind == TargetKind::Probe)?;
-    let kept_up: Vec<f64> = observations(runs, &probe, point, Metric::Throughput)
+/// What the probes among these targets say. `None` without any.
+pub(crate) fn load(
+    rows: &[Rows<'_>],
+    points: &[PointSummary],
+    targets: &[TargetSummary],
+) -> Option<Load> {
+    let probe = targets.iter().find(|target| target.kind == TargetKind::Probe)?;
+    // It is seen in the first point, whatever targets are ranked by then.
+    points.first()?;
+    let kept_up: Vec<f64> = observations(rows, probe, &columns(rows, 0, Metric::Throughput))
         .iter()
         // What the program would do more of in virtual time if it had kept up.
         .map(|one| one.log_ratio / -(-one.speedup).ln_1p())
@@ -38,7 +45,7 @@ mod tests {
     use super::*;
     use crate::estimate::analyse;
     use crate::estimate::tests::{push, run};
-    use crate::profile::TargetRecord;
+    use crate::profile::{Run, TargetRecord};
 
     fn probed(count: u64) -> Run {
         let mut run = run();
