@@ -55,6 +55,13 @@ pub struct Analysis {
     pub spoiled: usize,
 }
 
+impl Analysis {
+    /// The point that targets are ranked by.
+    pub fn ranking_point(&self) -> Option<&PointSummary> {
+        self.points.get(self.ranked_by.point_index)
+    }
+}
+
 /// False discovery rate of the verdicts.
 const FALSE_DISCOVERIES: f64 = 0.05;
 

@@ -22,7 +22,7 @@ const BURNS: f64 = 0.1;
 pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let mut out = String::new();
     head(&mut out, runs, analysis);
-    let Some(point) = analysis.points.get(analysis.ranked_by.point_index) else {
+    let Some(point) = analysis.ranking_point() else {
         line!(out, "\n{}", why_nothing(runs));
         foot(&mut out, runs);
         return out;
