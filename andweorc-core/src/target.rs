@@ -14,8 +14,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 pub struct Target {
     id: u32,
     kind: TargetKind,
-    name: String,
-    file: Option<String>,
+    name: Box<str>,
+    file: Option<Box<str>>,
     line: Option<u32>,
     /// Busy ns, own ns, visits.
     visits: Counters<3>,
@@ -96,8 +96,8 @@ impl Target {
         TargetRecord {
             id: self.id,
             kind: self.kind,
-            name: self.name.clone(),
-            file: self.file.clone(),
+            name: self.name().to_owned(),
+            file: self.file().map(str::to_owned),
             line: self.line,
         }
     }
@@ -114,9 +114,10 @@ pub struct TaskTargets {
     pub typical: Typical,
 }
 
-type Key = (TargetKind, String, Option<String>, Option<u32>);
+type Key<'a> = (TargetKind, &'a str, Option<&'a str>, Option<u32>);
 
-static TARGETS: LazyLock<Mutex<HashMap<Key, &'static Target>>> = LazyLock::new(Mutex::default);
+static TARGETS: LazyLock<Mutex<HashMap<Key<'static>, &'static Target>>> =
+    LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// The target of this kind, name and place; registers it on the first call. Callers cache the answer: this takes a lock.
@@ -126,20 +127,30 @@ pub fn target(
     file: Option<&str>,
     line: Option<u32>,
 ) -> &'static Target {
-    let key = (kind, name.to_owned(), file.map(str::to_owned), line);
     let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
-    targets.entry(key).or_insert_with(|| {
-        Box::leak(Box::new(Target {
-            // Relaxed: only uniqueness matters.
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            kind,
-            name: name.to_owned(),
-            file: file.map(str::to_owned),
-            line,
-            visits: Counters::default(),
-            split: (kind == TargetKind::Wait).then(Split::default),
-        }))
-    })
+    if let Some(target) = known(&targets, &(kind, name, file, line)) {
+        return target;
+    }
+    let target: &'static Target = Box::leak(Box::new(Target {
+        // Relaxed: only uniqueness matters.
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        kind,
+        name: name.into(),
+        file: file.map(Into::into),
+        line,
+        visits: Counters::default(),
+        split: (kind == TargetKind::Wait).then(Split::default),
+    }));
+    targets.insert((kind, target.name(), target.file(), line), target);
+    target
+}
+
+/// A function, in which the keys need live no longer than what is looked for.
+fn known<'a>(
+    targets: &HashMap<Key<'a>, &'static Target>,
+    key: &Key<'a>,
+) -> Option<&'static Target> {
+    targets.get(key).copied()
 }
 
 /// All targets so far, by id.
