@@ -4,7 +4,7 @@ use crate::arrival::Typical;
 use crate::counter::Counters;
 use crate::profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
-use crate::wait::{Ended, Split};
+use crate::wait::{Ended, Waits};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -17,10 +17,16 @@ pub struct Target {
     name: Box<str>,
     file: Option<Box<str>>,
     line: Option<u32>,
+    times: Times,
+}
+
+/// The time spent in a target.
+#[derive(Debug)]
+enum Times {
     /// Busy ns, own ns, visits.
-    visits: Counters<3>,
+    Visits(Counters<3>),
     /// Of a wait.
-    split: Option<Split>,
+    Waits(Waits),
 }
 
 impl Target {
@@ -54,7 +60,10 @@ impl Target {
     #[inline]
     pub fn record(&self, busy: Nanos, own: Nanos) {
         let ns = |time: Nanos| u64::try_from(time.0).unwrap_or(0);
-        self.visits.add([ns(busy), ns(own), 1]);
+        match &self.times {
+            Times::Visits(visits) => visits.add([ns(busy), ns(own), 1]),
+            Times::Waits(waits) => waits.add(Real(0), None, Real(0) + busy),
+        }
     }
 
     /// Counts one wait from `since` to `until`, for targets of kind wait. `ended` says how the task's wait ended, where that is known:
@@ -64,31 +73,42 @@ impl Target {
         if ended.is_some_and(|ended| ended.parked < since) {
             return;
         }
-        self.record(until - since, Nanos::ZERO);
-        if let (Some(split), Some(ended)) = (&self.split, ended) {
-            split.add(since, ended, until);
+        if let Times::Waits(waits) = &self.times {
+            waits.add(since, ended, until);
         }
     }
 
     /// Of [`busy_ns`](Target::busy_ns) of a wait, the time spent waiting for the world outside, for another task, and ready but not yet
     /// polled, as far as it is known. `None` for other targets.
     pub fn waited_ns(&self) -> Option<[u64; 3]> {
-        self.split.as_ref().map(Split::get)
+        match &self.times {
+            Times::Visits(_) => None,
+            Times::Waits(waits) => Some(waits.by_cause()),
+        }
     }
 
     /// Time spent in it so far, ns, summed over threads.
     pub fn busy_ns(&self) -> u64 {
-        self.visits.get()[0]
+        match &self.times {
+            Times::Visits(visits) => visits.get()[0],
+            Times::Waits(waits) => waits.total().0,
+        }
     }
 
     /// Of [`busy_ns`](Target::busy_ns), the time not spent in other targets inside it.
     pub fn own_ns(&self) -> u64 {
-        self.visits.get()[1]
+        match &self.times {
+            Times::Visits(visits) => visits.get()[1],
+            Times::Waits(_) => 0,
+        }
     }
 
     /// Visits so far.
     pub fn count(&self) -> u64 {
-        self.visits.get()[2]
+        match &self.times {
+            Times::Visits(visits) => visits.get()[2],
+            Times::Waits(waits) => waits.total().1,
+        }
     }
 
     /// As the profile names it.
@@ -138,8 +158,10 @@ pub fn target(
         name: name.into(),
         file: file.map(Into::into),
         line,
-        visits: Counters::default(),
-        split: (kind == TargetKind::Wait).then(Split::default),
+        times: match kind {
+            TargetKind::Wait => Times::Waits(Waits::default()),
+            _ => Times::Visits(Counters::default()),
+        },
     }));
     targets.insert((kind, target.name(), target.file(), line), target);
     target

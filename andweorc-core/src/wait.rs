@@ -23,24 +23,35 @@ pub struct Ended {
     pub by: Cause,
 }
 
-/// The time that a target of kind wait took, by cause: outside, task, queue.
+/// The waits of a target of kind wait: time in all, number, and of the time that for the world outside, for another task, and in the queue.
 #[derive(Debug, Default)]
-pub(crate) struct Split(Counters<3>);
+pub(crate) struct Waits(Counters<5>);
 
-impl Split {
-    /// Adds a wait from `since` to `until`.
-    pub(crate) fn add(&self, since: Real, ended: Ended, until: Real) {
-        let waited = to_ns(ended.woken - since);
-        let queued = to_ns(until - ended.woken);
-        self.0.add(match ended.by {
-            Cause::Outside => [waited, 0, queued],
-            Cause::Task => [0, waited, queued],
+impl Waits {
+    /// Adds a wait from `since` to `until`, which ended like this, where that is known.
+    #[inline]
+    pub(crate) fn add(&self, since: Real, ended: Option<Ended>, until: Real) {
+        let [outside, task, queue] = ended.map_or([0; 3], |ended| {
+            let waited = to_ns(ended.woken - since);
+            let queued = to_ns(until - ended.woken);
+            match ended.by {
+                Cause::Outside => [waited, 0, queued],
+                Cause::Task => [0, waited, queued],
+            }
         });
+        self.0.add([to_ns(until - since), 1, outside, task, queue]);
     }
 
-    /// Time so far in ns: for the world outside, for another task, and ready but not yet polled.
-    pub(crate) fn get(&self) -> [u64; 3] {
-        self.0.get()
+    /// Time so far in ns, and number.
+    pub(crate) fn total(&self) -> (u64, u64) {
+        let [ns, count, ..] = self.0.get();
+        (ns, count)
+    }
+
+    /// Time so far in ns, as far as its cause is known: for the world outside, for another task, and ready but not yet polled.
+    pub(crate) fn by_cause(&self) -> [u64; 3] {
+        let [_, _, by_cause @ ..] = self.0.get();
+        by_cause
     }
 }
 
@@ -54,10 +65,11 @@ mod tests {
 
     #[test]
     fn a_wait_is_split_at_its_wake() {
-        let split = Split::default();
+        let waits = Waits::default();
         let ended = |by| Ended { parked: Real(10), woken: Real(40), by };
-        split.add(Real(5), ended(Cause::Outside), Real(47));
-        split.add(Real(9), ended(Cause::Task), Real(41));
-        assert_eq!(split.get(), [35, 31, 8]);
+        waits.add(Real(5), Some(ended(Cause::Outside)), Real(47));
+        waits.add(Real(9), Some(ended(Cause::Task)), Real(41));
+        waits.add(Real(9), None, Real(10));
+        assert_eq!((waits.total(), waits.by_cause()), ((75, 3), [35, 31, 8]));
     }
 }
