@@ -446,14 +446,16 @@ impl Ledger {
         Some(TargetWait { experiment, since: now, speedup, line })
     }
 
-    /// The wait ends at `now`: returns by how much L of the task grew, `s waited`, and raises D to it. When the experiment has
+    /// The wait ended at `at`: returns by how much L of the task grew, `s waited`, and raises D to it. When the experiment has
     /// ended meanwhile, D was raised then; when another has begun, what was saved is forgiven.
-    pub fn end_wait(&self, wait: TargetWait, now: Real) -> Nanos {
+    ///
+    /// The end may be past, where it was noticed late. D was read too high since, and who has paid for that has credit.
+    pub fn end_wait(&self, wait: TargetWait, at: Real) -> Nanos {
         let mut lines = self.lines();
         if wait.experiment != self.experiment.load(SeqCst) {
             return Nanos::ZERO;
         }
-        let until = self.credited(now);
+        let until = self.credited(at).max(wait.since);
         if let Some(count) = lines.get_mut(&wait.line) {
             self.owed.fetch_max(wait.line + wait.speedup.of(Nanos(until.0)).0, SeqCst);
             *count -= 1;

@@ -234,9 +234,10 @@ impl WakeCell {
         }
     }
 
-    /// The world outside woke it, which the calling thread noticed at `now`. Returns when that came.
+    /// The world outside woke it, which the calling thread noticed at `now`. Returns when that came: a wait that is the target ended then.
     fn woken_outside(&self, now: Real) -> Real {
         let came = thread::came(now, self.waits_since(), &self.targets.typical);
+        self.end_wait(came);
         self.set_woken(now, Cause::Outside);
         lower(&self.by_outside, came.0);
         came
@@ -275,7 +276,6 @@ impl WakeCell {
     #[cfg(tokio_unstable)]
     pub(crate) fn note(&self) {
         let Acts { at: now, entity, last } = thread::act();
-        self.end_wait(now);
         let (ready, by) = if let Some(passing) = PASSING.with(Cell::get) {
             passing
         } else if let Some(waker) = entity {
@@ -293,6 +293,7 @@ impl WakeCell {
                 Unnamed::Runtime => (Virtual(i64::MIN), Cause::Task),
             }
         };
+        self.end_wait(now);
         self.set_woken(now, by);
         lower(&self.by_entity, ready.0);
     }
@@ -315,6 +316,7 @@ impl WakeCell {
             // Ready since it parked.
             Unnamed::Runtime => Virtual(i64::MIN),
         };
+        self.end_wait(now);
         self.set_woken(now, Cause::Task);
         lower(&self.by_entity, ready.0);
         self.pass_on(ready, Cause::Task);
@@ -355,12 +357,13 @@ impl Wake for WakeCell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         let Acts { at: now, entity, last } = thread::act();
-        self.end_wait(now);
         if let Some((ready, by)) = PASSING.with(Cell::get) {
+            self.end_wait(now);
             self.set_woken(now, by);
             lower(&self.by_entity, ready.0);
             self.outer.wake_by_ref();
         } else if let Some(waker) = entity {
+            self.end_wait(now);
             self.set_woken(now, Cause::Task);
             lower(&self.by_entity, waker.0);
             self.outer.wake_by_ref();

@@ -120,13 +120,16 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         {
             thread::wait_begins(wait);
         }
-        with_entries(|entries| {
+        let left = with_entries(|entries| {
             // Most often the last one; spans may be left out of order.
             let id = id.into_u64();
-            if let Some(at) = entries.iter().rposition(|entry| entry.id == id) {
-                leave(entries, at);
-            }
+            let at = entries.iter().rposition(|entry| entry.id == id)?;
+            leave(entries, at);
+            Some(())
         });
+        if let Some(Some(())) = left {
+            thread::goes_on();
+        }
         #[cfg(tokio_unstable)]
         self.tasks.on_exit(id);
     }

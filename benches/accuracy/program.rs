@@ -110,6 +110,7 @@ impl Part {
         hash(self.cost.now() * times);
         let stay = thread::exit(entered, clock::now());
         self.target.record(stay.busy, stay.own);
+        thread::goes_on();
     }
 
     /// Its name.

@@ -124,6 +124,22 @@ fn waits_that_are_the_target_overlap_without_adding_up() {
 }
 
 #[test]
+fn a_wait_whose_end_is_noticed_late_counts_until_it_ended() {
+    let ledger = ledger();
+    let a = ledger.open(Real(0)).unwrap();
+    ledger.begin(HALF, Real(0));
+    let wait = ledger.begin_wait(Nanos(0), Real(0)).unwrap();
+    assert_eq!(ledger.debt(a, Real(160)), Nanos(80), "nobody knows yet");
+    ledger.took(a, Nanos(80), Real(240));
+    assert_eq!(ledger.end_wait(wait, Real(100)), Nanos(50));
+    assert_eq!(ledger.owed(Real(260)), Nanos(50));
+    assert_eq!(ledger.debt(a, Real(260)), Nanos(-30), "who has paid for more has credit");
+    let early = ledger.begin_wait(Nanos(50), Real(300)).unwrap();
+    assert_eq!(ledger.end_wait(early, Real(290)), Nanos(0), "no wait ends before it begins");
+    assert_eq!(ledger.owed(Real(310)), Nanos(50));
+}
+
+#[test]
 fn without_a_speedup_nothing_grows() {
     let ledger = ledger();
     let a = ledger.open(Real(0)).unwrap();
