@@ -1,34 +1,42 @@
 //! Counters that many threads raise and one reads, without a shared cache line on the way.
 //!
-//! The counts that are raised together lie together: a visit of a target writes one line. Each of the first threads has a line of its
-//! own in every set of counters, to which it adds by a plain load and store; the threads beyond share a few lines, and add atomically. A
-//! line that was a thread's own becomes free when that thread ends.
+//! Each of the first threads has a *line* of its own: words for every set of counters, to which it adds by a plain load and store. The
+//! threads beyond share a few lines, and add atomically. A line that was a thread's own becomes free when that thread ends.
+//!
+//! A line lies in pages that are made when its thread first adds there, so that memory goes by what a thread has met and not by threads times
+//! counters. Only one thread writes to a page, or few, so that nothing in it is padded; counts that are raised together lie
+//! together.
 
-use crossbeam_utils::CachePadded;
 use std::cell::Cell;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread::available_parallelism;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Lines that threads share which have none of their own.
 const SHARED: usize = 4;
 
 /// No more threads than this have lines of their own: as many as `TAKEN` has bits.
-const MOST_OWNED: usize = 64;
+const OWNED: usize = 64;
+
+/// Words of a page: 4 KiB.
+const WORDS: usize = 512;
+
+/// Pages of a line, enough for 200,000 span call sites. All threads share the counters beyond.
+const PAGES: usize = 4096;
+
+/// Words of one line. Made once, for good.
+struct Page([AtomicU64; WORDS]);
+
+/// The pages of all lines: first of those that threads own, then of those that they share. Zeroes of the binary, in which the pages
+/// of memory that nobody needs are never there.
+static LINES: [[AtomicPtr<Page>; PAGES]; OWNED + SHARED] =
+    [const { [const { AtomicPtr::new(ptr::null_mut()) }; PAGES] }; OWNED + SHARED];
+
+/// The first word that is nobody's, of all the words of a line.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// Which lines are a thread's own at present, a bit each.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
-
-/// How many lines can be a thread's own: one for each worker of a runtime and some more.
-static OWNED: LazyLock<usize> = LazyLock::new(|| {
-    let cores = available_parallelism().map_or(1, |cores| cores.get());
-    (2 * cores).clamp(4, MOST_OWNED)
-});
-
-/// The lines of each set of counters: first those that threads own, then those that they share.
-fn lines() -> usize {
-    *OWNED + SHARED
-}
 
 /// Where a thread adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +81,7 @@ fn first_line() -> Line {
 
 /// Takes a line that is nobody's.
 fn own() -> Option<Line> {
-    let free = |taken: u64| (taken.trailing_ones() as usize) < *OWNED;
-    let take = |taken: u64| free(taken).then_some(taken | (taken + 1));
+    let take = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
     // Acquire, pairs with the Release of the thread that gave the line back.
     let before = TAKEN.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).ok()?;
     Some(Line { index: before.trailing_ones() as usize, owned: true })
@@ -82,31 +89,50 @@ fn own() -> Option<Line> {
 
 /// One of the shared lines, in turn.
 fn shared() -> Line {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    static TURN: AtomicUsize = AtomicUsize::new(0);
     // Relaxed: only that threads spread.
-    Line { index: *OWNED + NEXT.fetch_add(1, Ordering::Relaxed) % SHARED, owned: false }
+    Line { index: OWNED + TURN.fetch_add(1, Ordering::Relaxed) % SHARED, owned: false }
 }
 
-/// Monotonic counts that are raised together.
+/// Monotonic counts that are raised together. Their words stay theirs when they are dropped, as their targets and points are not.
 #[derive(Debug)]
 pub(crate) struct Counters<const N: usize> {
-    lines: Box<[CachePadded<[AtomicU64; N]>]>,
+    page: usize,
+    word: usize,
+    /// In place of words, where there are no pages left.
+    shared: [AtomicU64; N],
 }
 
 impl<const N: usize> Default for Counters<N> {
     fn default() -> Counters<N> {
-        let line = || CachePadded::new([const { AtomicU64::new(0) }; N]);
-        Counters { lines: (0..lines()).map(|_| line()).collect() }
+        const { assert!(N <= WORDS, "the counts of a set lie in one page") };
+        // Where the page has no room for all, the next one is begun.
+        let first = |next: usize| {
+            if next % WORDS + N <= WORDS { next } else { next.next_multiple_of(WORDS) }
+        };
+        let take = |next: usize| Some(first(next) + N);
+        // Relaxed: only that each word is given out once.
+        let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        let first = first(next.unwrap_or_else(|next| next));
+        Counters {
+            page: first / WORDS,
+            word: first % WORDS,
+            shared: [const { AtomicU64::new(0) }; N],
+        }
     }
 }
 
 impl<const N: usize> Counters<N> {
-    /// Adds to the first of the counts.
+    /// Adds to the first of the counts. The first time on a thread it may allocate a page.
     #[inline]
     pub(crate) fn add<const FIRST: usize>(&self, by: [u64; FIRST]) {
         const { assert!(FIRST <= N) };
         let Line { index, owned } = line();
-        for (count, by) in self.lines[index].iter().zip(by) {
+        let (counts, owned) = match LINES[index].get(self.page) {
+            Some(page) => (self.within(page_or_new(page)), owned),
+            None => (&self.shared, false),
+        };
+        for (count, by) in counts.iter().zip(by) {
             // Relaxed: the counts publish nothing but themselves. One that this thread owns changes under nobody's hands.
             if owned {
                 count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
@@ -119,32 +145,72 @@ impl<const N: usize> Counters<N> {
     /// The sums over all threads. Adds that run at the same time may or may not be in them; none is lost or counted twice
     /// between two reads.
     pub(crate) fn get(&self) -> [u64; N] {
+        let pages = LINES.iter().filter_map(|line| known(line.get(self.page)?));
+        let lines = pages.map(|page| self.within(page)).chain([&self.shared]);
         let mut sums = [0; N];
-        for line in &self.lines {
-            for (sum, count) in sums.iter_mut().zip(line.iter()) {
+        for line in lines {
+            for (sum, count) in sums.iter_mut().zip(line) {
                 *sum += count.load(Ordering::Relaxed);
             }
         }
         sums
     }
+
+    /// Its words in this page.
+    #[inline]
+    fn within<'a>(&self, page: &'a Page) -> &'a [AtomicU64; N] {
+        page.0[self.word..].first_chunk().expect("it begins where it fits")
+    }
 }
 
-/// One thing for each of a few groups of threads, for what has to be locked: threads seldom meet there.
+/// The page here, if there is one.
+#[inline]
+fn known(page: &AtomicPtr<Page>) -> Option<&'static Page> {
+    // Acquire, pairs with the Release in `new_page`: its words are zeroes.
+    let page = page.load(Ordering::Acquire);
+    // SAFETY: null, or a page that `new_page` has leaked.
+    unsafe { page.as_ref() }
+}
+
+#[inline]
+fn page_or_new(page: &AtomicPtr<Page>) -> &'static Page {
+    known(page).unwrap_or_else(|| new_page(page))
+}
+
+/// Makes the page here, unless another thread of the line is faster.
+#[cold]
+fn new_page(page: &AtomicPtr<Page>) -> &'static Page {
+    let new = Box::into_raw(Box::new(Page([const { AtomicU64::new(0) }; WORDS])));
+    // Release, pairs with the Acquire in `known`; Acquire, to read what the faster one made.
+    match page.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Acquire) {
+        // SAFETY: it is leaked from now on.
+        Ok(_) => unsafe { &*new },
+        Err(faster) => {
+            // SAFETY: it comes from `Box::into_raw` above, and nobody else has seen it.
+            drop(unsafe { Box::from_raw(new) });
+            // SAFETY: not null, so that another thread has leaked it here.
+            unsafe { &*faster }
+        }
+    }
+}
+
+/// One thing for each of a few groups of threads, for what has to be locked: threads seldom meet there. Made when a thread of the group
+/// first needs it.
 #[derive(Debug, Default)]
-pub(crate) struct Shards<T>([CachePadded<T>; SHARDS]);
+pub(crate) struct Shards<T>([OnceLock<Box<T>>; SHARDS]);
 
 /// Number of groups.
 const SHARDS: usize = 8;
 
-impl<T> Shards<T> {
+impl<T: Default> Shards<T> {
     /// The calling thread's.
     pub(crate) fn own(&self) -> &T {
-        &self.0[line().index % SHARDS]
+        self.0[line().index % SHARDS].get_or_init(Box::default)
     }
 
-    /// All of them.
+    /// All that were needed so far.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|shard| &**shard)
+        self.0.iter().filter_map(|shard| shard.get().map(|shard| &**shard))
     }
 }
 
@@ -156,7 +222,7 @@ mod tests {
 
     #[test]
     fn threads_with_and_without_a_line_of_their_own_lose_nothing() {
-        const THREADS: usize = 2 * MOST_OWNED;
+        const THREADS: usize = 2 * OWNED;
         let counters = Arc::new(Counters::<2>::default());
         for _ in 0..2 {
             let all = Arc::new(Barrier::new(THREADS));
@@ -176,11 +242,49 @@ mod tests {
             let mut owned: Vec<_> =
                 lines.iter().filter(|line| line.owned).map(|line| line.index).collect();
             let all = owned.len();
-            assert!((1..=*OWNED).contains(&all), "other tests have some");
+            assert!((1..=OWNED).contains(&all), "other tests have some");
             owned.sort_unstable();
             owned.dedup();
             assert_eq!(owned.len(), all, "two threads had one line");
         }
         assert_eq!(counters.get(), [2 * 1000 * THREADS as u64, 4 * 1000 * THREADS as u64]);
+    }
+
+    /// Pages of the calling thread's line.
+    fn pages() -> usize {
+        LINES[line().index].iter().filter(|page| known(page).is_some()).count()
+    }
+
+    #[test]
+    fn a_thread_has_memory_for_what_it_met_only() {
+        let sets: Vec<Counters<3>> = (0..10_000).map(|_| Counters::default()).collect();
+        let apart =
+            |two: &[Counters<3>]| two[0].page < two[1].page || two[0].word + 3 <= two[1].word;
+        assert!(sets.windows(2).all(apart), "two sets share a word");
+        let (few, more) = (0..50, 0..sets.len());
+        let met = |which: std::ops::Range<usize>| {
+            let meet = || {
+                let before = pages();
+                sets[which].iter().for_each(|set| set.add([1, 2, 3]));
+                pages() - before
+            };
+            thread::scope(|scope| scope.spawn(meet).join().unwrap())
+        };
+        // Another thread may have had the line before, and other tests make sets at the same time.
+        assert!(met(few) <= 3);
+        assert!(met(more) <= 30_000 / (WORDS - 2) + 20);
+        assert_eq!(sets[7].get(), [2, 4, 6]);
+        assert_eq!(sets[9_999].get(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_beyond_the_pages_is_counted_too() {
+        let beyond = Counters::<2> { page: PAGES, word: 0, shared: Default::default() };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|_| beyond.add([1, 2])));
+            }
+        });
+        assert_eq!(beyond.get(), [4000, 8000]);
     }
 }

@@ -15,8 +15,24 @@ const FEW: usize = 512;
 /// Latencies that one group of threads recorded, ns.
 #[derive(Debug, Default)]
 pub(crate) struct Latencies {
-    few: Vec<u64>,
+    few: Vec<Packed>,
     many: Option<Box<Histogram<u64>>>,
+}
+
+/// A latency in half the memory: its first 24 bits, and how many more there were. Those tell which place of the histogram is meant, which has
+/// 11 bits to go by.
+#[derive(Clone, Copy, Debug)]
+struct Packed(u32);
+
+impl Packed {
+    fn new(ns: u64) -> Packed {
+        let more = (u64::BITS - ns.leading_zeros()).saturating_sub(24);
+        Packed(more << 24 | (ns >> more) as u32)
+    }
+
+    fn ns(self) -> u64 {
+        u64::from(self.0 & 0xff_ffff) << (self.0 >> 24)
+    }
 }
 
 impl Latencies {
@@ -25,7 +41,7 @@ impl Latencies {
         match &mut self.many {
             Some(many) => add(many, ns),
             None => {
-                self.few.push(ns);
+                self.few.push(Packed::new(ns));
                 if self.few.len() == FEW {
                     self.become_many();
                 }
@@ -36,8 +52,8 @@ impl Latencies {
     #[cold]
     fn become_many(&mut self) {
         let mut many = Box::new(histogram());
-        for ns in mem::take(&mut self.few) {
-            add(&mut many, ns);
+        for few in mem::take(&mut self.few) {
+            add(&mut many, few.ns());
         }
         self.many = Some(many);
     }
@@ -62,7 +78,7 @@ pub(crate) struct Taken {
 impl Taken {
     /// Takes what is there.
     pub(crate) fn take(&mut self, from: &mut Latencies) {
-        self.few.append(&mut from.few);
+        self.few.extend(from.few.drain(..).map(Packed::ns));
         if let Some(more) = &from.many {
             let many = self.many.get_or_insert_with(histogram);
             many.add(more.as_ref()).expect("both histograms resize themselves");
@@ -143,6 +159,16 @@ mod tests {
             .map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
             .collect();
         assert_eq!(taken(&mut few), expected);
+    }
+
+    #[test]
+    fn packed_latencies_keep_their_place() {
+        let empty = histogram();
+        for ns in (0..64).map(|bits| u64::MAX >> bits).chain(some(1000)).chain([1 << 40]) {
+            let packed = Packed::new(ns).ns();
+            assert!(packed <= ns && ns - packed <= ns >> 23, "{ns}");
+            assert_eq!(empty.lowest_equivalent(packed), empty.lowest_equivalent(ns), "{ns}");
+        }
     }
 
     #[test]

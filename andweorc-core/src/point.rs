@@ -26,8 +26,8 @@ pub enum Importance {
 pub struct Point {
     id: u32,
     kind: PointKind,
-    name: String,
-    file: Option<String>,
+    name: Box<str>,
+    file: Option<Box<str>>,
     line: Option<u32>,
     explicit: bool,
     /// A span was seen as a root.
@@ -112,8 +112,8 @@ impl Point {
         PointRecord {
             id: self.id,
             kind: self.kind,
-            name: self.name.clone(),
-            file: self.file.clone(),
+            name: self.name().to_owned(),
+            file: self.file.as_deref().map(str::to_owned),
             line: self.line,
             rank,
         }
@@ -159,9 +159,10 @@ pub fn unmatched() -> u64 {
     UNMATCHED.load(Ordering::Relaxed)
 }
 
-type Key = (PointKind, String, Option<String>, Option<u32>);
+type Key<'a> = (PointKind, &'a str, Option<&'a str>, Option<u32>);
 
-static POINTS: LazyLock<Mutex<HashMap<Key, &'static Point>>> = LazyLock::new(Mutex::default);
+static POINTS: LazyLock<Mutex<HashMap<Key<'static>, &'static Point>>> =
+    LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// The point of this kind, name and place; registers it on the first call. `explicit` says that the user wrote it down,
@@ -173,22 +174,29 @@ pub fn point(
     line: Option<u32>,
     explicit: bool,
 ) -> &'static Point {
-    let key = (kind, name.to_owned(), file.map(str::to_owned), line);
     let mut points = POINTS.lock().unwrap_or_else(PoisonError::into_inner);
-    points.entry(key).or_insert_with(|| {
-        Box::leak(Box::new(Point {
-            // Relaxed: only uniqueness matters.
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            kind,
-            name: name.to_owned(),
-            file: file.map(str::to_owned),
-            line,
-            explicit,
-            root: AtomicBool::new(false),
-            count: Counters::default(),
-            latencies: Shards::default(),
-        }))
-    })
+    if let Some(point) = known(&points, &(kind, name, file, line)) {
+        return point;
+    }
+    let point: &'static Point = Box::leak(Box::new(Point {
+        // Relaxed: only uniqueness matters.
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        kind,
+        name: name.into(),
+        file: file.map(Into::into),
+        line,
+        explicit,
+        root: AtomicBool::new(false),
+        count: Counters::default(),
+        latencies: Shards::default(),
+    }));
+    points.insert((kind, &point.name, point.file.as_deref(), line), point);
+    point
+}
+
+/// A function, in which the keys need live no longer than what is looked for.
+fn known<'a>(points: &HashMap<Key<'a>, &'static Point>, key: &Key<'a>) -> Option<&'static Point> {
+    points.get(key).copied()
 }
 
 /// All points so far, by id.

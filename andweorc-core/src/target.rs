@@ -4,23 +4,29 @@ use crate::arrival::Typical;
 use crate::counter::Counters;
 use crate::profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
-use crate::wait::{Ended, split, to_ns};
+use crate::wait::{Ended, Waits};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A target. Lives as long as the process: the number of call sites, task names and lines is bounded by the program's text.
 #[derive(Debug)]
-// What each visit reads comes first, and lies on one cache line.
-#[repr(C, align(64))]
 pub struct Target {
     id: u32,
     kind: TargetKind,
-    /// Busy ns, own ns, visits; and of waits the ns for the world outside, for another task, and ready but not yet polled.
-    visits: Counters<6>,
-    name: String,
-    file: Option<String>,
+    name: Box<str>,
+    file: Option<Box<str>>,
     line: Option<u32>,
+    times: Times,
+}
+
+/// The time spent in a target.
+#[derive(Debug)]
+enum Times {
+    /// Busy ns, own ns, visits.
+    Visits(Counters<3>),
+    /// Of a wait.
+    Waits(Waits),
 }
 
 impl Target {
@@ -53,7 +59,11 @@ impl Target {
     /// Counts one visit of `busy` ns, of which `own` were not spent in other targets inside it.
     #[inline]
     pub fn record(&self, busy: Nanos, own: Nanos) {
-        self.visits.add([to_ns(busy), to_ns(own), 1]);
+        let ns = |time: Nanos| u64::try_from(time.0).unwrap_or(0);
+        match &self.times {
+            Times::Visits(visits) => visits.add([ns(busy), ns(own), 1]),
+            Times::Waits(waits) => waits.add(Real(0), None, Real(0) + busy),
+        }
     }
 
     /// Counts one wait from `since` to `until`, for targets of kind wait. `ended` says how the task's wait ended, where that is known:
@@ -63,35 +73,42 @@ impl Target {
         if ended.is_some_and(|ended| ended.parked < since) {
             return;
         }
-        match ended {
-            None => self.record(until - since, Nanos::ZERO),
-            Some(ended) => {
-                let [outside, task, queued] = split(since, ended, until);
-                self.visits.add([to_ns(until - since), 0, 1, outside, task, queued]);
-            }
+        if let Times::Waits(waits) = &self.times {
+            waits.add(since, ended, until);
         }
     }
 
     /// Of [`busy_ns`](Target::busy_ns) of a wait, the time spent waiting for the world outside, for another task, and ready but not yet
     /// polled, as far as it is known. `None` for other targets.
     pub fn waited_ns(&self) -> Option<[u64; 3]> {
-        let [.., outside, task, queued] = self.visits.get();
-        (self.kind == TargetKind::Wait).then_some([outside, task, queued])
+        match &self.times {
+            Times::Visits(_) => None,
+            Times::Waits(waits) => Some(waits.by_cause()),
+        }
     }
 
     /// Time spent in it so far, ns, summed over threads.
     pub fn busy_ns(&self) -> u64 {
-        self.visits.get()[0]
+        match &self.times {
+            Times::Visits(visits) => visits.get()[0],
+            Times::Waits(waits) => waits.total().0,
+        }
     }
 
     /// Of [`busy_ns`](Target::busy_ns), the time not spent in other targets inside it.
     pub fn own_ns(&self) -> u64 {
-        self.visits.get()[1]
+        match &self.times {
+            Times::Visits(visits) => visits.get()[1],
+            Times::Waits(_) => 0,
+        }
     }
 
     /// Visits so far.
     pub fn count(&self) -> u64 {
-        self.visits.get()[2]
+        match &self.times {
+            Times::Visits(visits) => visits.get()[2],
+            Times::Waits(waits) => waits.total().1,
+        }
     }
 
     /// As the profile names it.
@@ -99,8 +116,8 @@ impl Target {
         TargetRecord {
             id: self.id,
             kind: self.kind,
-            name: self.name.clone(),
-            file: self.file.clone(),
+            name: self.name().to_owned(),
+            file: self.file().map(str::to_owned),
             line: self.line,
         }
     }
@@ -117,9 +134,10 @@ pub struct TaskTargets {
     pub typical: Typical,
 }
 
-type Key = (TargetKind, String, Option<String>, Option<u32>);
+type Key<'a> = (TargetKind, &'a str, Option<&'a str>, Option<u32>);
 
-static TARGETS: LazyLock<Mutex<HashMap<Key, &'static Target>>> = LazyLock::new(Mutex::default);
+static TARGETS: LazyLock<Mutex<HashMap<Key<'static>, &'static Target>>> =
+    LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// The target of this kind, name and place; registers it on the first call. Callers cache the answer: this takes a lock.
@@ -129,19 +147,32 @@ pub fn target(
     file: Option<&str>,
     line: Option<u32>,
 ) -> &'static Target {
-    let key = (kind, name.to_owned(), file.map(str::to_owned), line);
     let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
-    targets.entry(key).or_insert_with(|| {
-        Box::leak(Box::new(Target {
-            // Relaxed: only uniqueness matters.
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            kind,
-            name: name.to_owned(),
-            file: file.map(str::to_owned),
-            line,
-            visits: Counters::default(),
-        }))
-    })
+    if let Some(target) = known(&targets, &(kind, name, file, line)) {
+        return target;
+    }
+    let target: &'static Target = Box::leak(Box::new(Target {
+        // Relaxed: only uniqueness matters.
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        kind,
+        name: name.into(),
+        file: file.map(Into::into),
+        line,
+        times: match kind {
+            TargetKind::Wait => Times::Waits(Waits::default()),
+            _ => Times::Visits(Counters::default()),
+        },
+    }));
+    targets.insert((kind, target.name(), target.file(), line), target);
+    target
+}
+
+/// A function, in which the keys need live no longer than what is looked for.
+fn known<'a>(
+    targets: &HashMap<Key<'a>, &'static Target>,
+    key: &Key<'a>,
+) -> Option<&'static Target> {
+    targets.get(key).copied()
 }
 
 /// All targets so far, by id.

@@ -4,8 +4,8 @@ use crate::compare::clusters::{self, Cluster, Interval, Spread};
 use crate::compare::matching::{Pair, pairs};
 use crate::compare::same_point;
 use crate::compare::state::{Evidence, Question, State};
-use crate::estimate::observe::observations;
-use crate::estimate::{Metric, PointSummary, TargetSummary, summary};
+use crate::estimate::observe::{Column, Rows};
+use crate::estimate::{Metric, PointSummary, TargetSummary, seen};
 use crate::profile::{PointRecord, Run, TargetKind};
 use crate::stats;
 use serde::Serialize;
@@ -90,11 +90,12 @@ pub struct Impact {
 /// All targets that were tested in one of the two, in the order of [`super::Comparison::targets`].
 pub(crate) fn changes(a: &[Run], b: &[Run], point: &PointRecord, limit: f64) -> Vec<TargetChange> {
     let (targets_a, targets_b) = (parts(a), parts(b));
+    let (throughput_a, throughput_b) = (throughput(a, point), throughput(b, point));
     let mut found: Vec<(TargetChange, Option<Found>)> = pairs(&targets_a, &targets_b)
         .into_iter()
         .filter_map(|pair| {
-            let of_a = pair.a.map(|i| (&targets_a[i], Side::of(a, &targets_a[i], point)));
-            let of_b = pair.b.map(|i| (&targets_b[i], Side::of(b, &targets_b[i], point)));
+            let of_a = pair.a.map(|i| (&targets_a[i], Side::of(&throughput_a, &targets_a[i])));
+            let of_b = pair.b.map(|i| (&targets_b[i], Side::of(&throughput_b, &targets_b[i])));
             change(pair, of_a, of_b)
         })
         .collect();
@@ -120,7 +121,7 @@ pub(crate) fn changes(a: &[Run], b: &[Run], point: &PointRecord, limit: f64) -> 
 
 /// The targets that are parts of the program: probes are not.
 fn parts(runs: &[Run]) -> Vec<TargetSummary> {
-    let mut targets = summary::targets(runs);
+    let mut targets = seen::targets(runs);
     targets.retain(|target| target.kind != TargetKind::Probe);
     targets
 }
@@ -199,17 +200,26 @@ struct Side {
     data: Vec<Vec<(f64, f64)>>,
 }
 
+/// The rows of each run that has the point, with its throughput.
+fn throughput<'a>(runs: &'a [Run], point: &PointRecord) -> Vec<(Rows<'a>, Column)> {
+    let of = |run| {
+        let point = PointSummary::from(same_point(run, point)?);
+        let rows = Rows::of(run, &[point]);
+        let column = rows.column(0, Metric::Throughput);
+        Some((rows, column))
+    };
+    runs.iter().filter_map(of).collect()
+}
+
 impl Side {
-    fn of(runs: &[Run], target: &TargetSummary, point: &PointRecord) -> Side {
-        let data = runs.iter().filter_map(|run| {
-            let point = PointSummary::from(same_point(run, point)?);
-            let run = std::slice::from_ref(run);
-            let found = observations(run, target, &point, Metric::Throughput);
+    fn of(runs: &[(Rows<'_>, Column)], target: &TargetSummary) -> Side {
+        let data = runs.iter().filter_map(|(rows, column)| {
             // A slope through the origin needs a speedup, and a profile can be written by anyone.
             let usable = |(speedup, effect): &(f64, f64)| {
                 *speedup > 0.0 && *speedup <= 1.0 && effect.is_finite()
             };
-            let data: Vec<_> = found.iter().map(|one| one.datum()).filter(usable).collect();
+            let found = rows.observations(target, column);
+            let data: Vec<_> = found.map(|one| one.datum()).filter(usable).collect();
             (!data.is_empty()).then_some(data)
         });
         Side { data: data.collect() }

@@ -128,7 +128,7 @@ fn without_version(krate: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::Verdict;
+    use crate::estimate::{Metric, Verdict};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -142,6 +142,7 @@ mod tests {
             wall_share: None,
             effects: vec![],
             impacts: vec![],
+            ranked_by: Metric::Throughput,
             verdict: Verdict::Nothing,
             seconds: 0.0,
         }

@@ -23,7 +23,7 @@ pub use impact::{Impact, Place, Presence, TargetChange};
 pub use outcome::OutcomeChange;
 pub use state::State;
 
-use crate::estimate::{Load, PointSummary, load::load};
+use crate::estimate::{Load, PointSummary, load::load_by};
 use crate::profile::{PointRecord, Run};
 use serde::Serialize;
 
@@ -90,7 +90,7 @@ fn common_point<'a>(
 /// How a side was loaded, by what this point did meanwhile.
 fn load_of(side: &[Run], point: &PointRecord) -> Option<Load> {
     let record = side.iter().find_map(|run| same_point(run, point))?;
-    load(side, &PointSummary::from(record))
+    load_by(side, &PointSummary::from(record))
 }
 
 /// The point of a run that is this point: of the same name, and of the same kind if there is one.

@@ -5,8 +5,9 @@
 //! program can keep up it does more in virtual time by just what it was delayed. Its throughput then says nothing, and its latency everything. So
 //! a run begins with probes ([`TargetKind::Probe`]): experiments in which the program is delayed as a whole.
 
-use crate::estimate::observe::observations;
-use crate::estimate::summary::{self, Metric, PointSummary};
+use crate::estimate::observe::Rows;
+use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
+use crate::estimate::{columns, observations, seen};
 use crate::profile::{Run, TargetKind};
 use crate::stats;
 use serde::Serialize;
@@ -21,10 +22,23 @@ pub enum Load {
     Open,
 }
 
-/// What the probes say, by the throughput of a point. `None` without any.
-pub(crate) fn load(runs: &[Run], point: &PointSummary) -> Option<Load> {
-    let probe = summary::targets(runs).into_iter().find(|t| t.kind == TargetKind::Probe)?;
-    let kept_up: Vec<f64> = observations(runs, &probe, point, Metric::Throughput)
+/// What the probes of these runs say, by the throughput of a point. `None` without any.
+pub(crate) fn load_by(runs: &[Run], point: &PointSummary) -> Option<Load> {
+    let points = std::slice::from_ref(point);
+    let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, points)).collect();
+    load(&rows, points, &seen::tested_targets(runs))
+}
+
+/// What the probes among these targets say. `None` without any.
+pub(crate) fn load(
+    rows: &[Rows<'_>],
+    points: &[PointSummary],
+    targets: &[TargetSummary],
+) -> Option<Load> {
+    let probe = targets.iter().find(|target| target.kind == TargetKind::Probe)?;
+    // It is seen in the first point, whatever targets are ranked by then.
+    points.first()?;
+    let kept_up: Vec<f64> = observations(rows, probe, &columns(rows, 0, Metric::Throughput))
         .iter()
         // What the program would do more of in virtual time if it had kept up.
         .map(|one| one.log_ratio / -(-one.speedup).ln_1p())

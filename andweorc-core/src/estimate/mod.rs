@@ -11,21 +11,27 @@
 //! - **Intervals** are 95 %, from a bootstrap over experiments (`stats::standard_error`). Two experiments that share a baseline are
 //!   correlated by at most a quarter of their variance; the plan's random order makes two of one target neighbours seldom.
 //! - **Many targets**: which of them have an impact at all is decided by Benjamini & Hochberg (1995) at 5 %.
-//! - **Ranking** is by the lower end of the impact's interval on the throughput of the first point.
+//! - **Ranking** is by the lower end of the impact's interval on the throughput of the first point; under an open load, which throughput can't
+//!   follow, by that on the mean latency (`rank`).
+//!
+//! All of it takes time in proportion to the rows, not to targets times rows: it is done anew after each experiment, in the profiled program.
 
 pub(crate) mod load;
 pub(crate) mod observe;
+mod rank;
+pub(crate) mod seen;
 pub(crate) mod summary;
 mod waits;
 
 pub use load::Load;
 pub use observe::{Comparison, comparisons};
+pub use rank::Ranking;
 pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
 pub use waits::WaitSummary;
 
 use crate::profile::{Run, TargetKind};
 use crate::stats;
-use observe::{Observation, observations};
+use observe::{Column, Observation, Rows};
 use summary::{impact_of, verdict_of};
 
 /// What is known from some runs.
@@ -39,6 +45,8 @@ pub struct Analysis {
     pub waits: Vec<WaitSummary>,
     /// How the program is loaded, where it was probed.
     pub load: Option<Load>,
+    /// What the targets are ranked and judged by, which follows from the load.
+    pub ranked_by: Ranking,
     /// Experiments held on targets, without baselines and probes.
     pub experiments: usize,
     /// Baselines held.
@@ -47,40 +55,76 @@ pub struct Analysis {
     pub spoiled: usize,
 }
 
+impl Analysis {
+    /// The point that targets are ranked by.
+    pub fn ranking_point(&self) -> Option<&PointSummary> {
+        self.points.get(self.ranked_by.point_index)
+    }
+}
+
 /// False discovery rate of the verdicts.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// Analyses all metrics of all points.
 pub fn analyse(runs: &[Run]) -> Analysis {
-    analyse_points(runs, usize::MAX, &Metric::ALL)
+    let points = seen::points(runs);
+    let metrics: Vec<(usize, Metric)> =
+        (0..points.len()).flat_map(|point| Metric::ALL.map(|metric| (point, metric))).collect();
+    Analysis { waits: waits::waits(runs), ..analyse_metrics(runs, points, |_| metrics) }
 }
 
-/// Analyses only what the ranking needs: the throughput of the first point. Cheap enough to repeat after each experiment.
+/// Analyses only what the ranking needs: one metric of one point, and no waits. Cheap enough to repeat after each experiment.
 pub fn analyse_ranking(runs: &[Run]) -> Analysis {
-    analyse_points(runs, 1, &[Metric::Throughput])
+    let mut points = seen::points(runs);
+    // The first of all, and the first with latencies.
+    points.truncate(1 + rank::latency_point(&points).unwrap_or(0));
+    analyse_metrics(runs, points, |by| vec![(by.point_index, by.metric)])
 }
 
-fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analysis {
-    let mut points = summary::points(runs);
-    points.truncate(most_points);
-    let mut targets = summary::targets(runs);
-    for target in &mut targets {
-        for (index, point) in points.iter().enumerate() {
-            for &metric in metrics {
-                let data = observations(runs, target, point, metric);
-                if data.is_empty() {
-                    continue;
-                }
-                if target.impacts.is_empty() {
-                    target.seconds = data.iter().map(|one| one.seconds).sum();
-                }
-                target.effects.extend(effects(&data, index, point, metric));
-                target.impacts.extend(impact_of(&data, index, point, metric));
+/// Analyses the metrics that `chosen` names, by index of the point, once it is known what targets are ranked by.
+fn analyse_metrics(
+    runs: &[Run],
+    points: Vec<PointSummary>,
+    chosen: impl FnOnce(Ranking) -> Vec<(usize, Metric)>,
+) -> Analysis {
+    let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, &points)).collect();
+    let mut targets = seen::tested_targets(runs);
+    let load = load::load(&rows, &points, &targets);
+    targets.retain(|target| target.kind != TargetKind::Probe);
+    let ranked_by = rank::ranking(load, &points, &rows);
+    let chosen = if points.is_empty() { Vec::new() } else { chosen(ranked_by) };
+    for (index, metric) in chosen {
+        let columns = columns(&rows, index, metric);
+        for target in &mut targets {
+            let data = observations(&rows, target, &columns);
+            if data.is_empty() {
+                continue;
             }
+            if target.impacts.is_empty() {
+                target.seconds = data.iter().map(|one| one.seconds).sum();
+            }
+            target.effects.extend(effects(&data, index, &points[index], metric));
+            target.impacts.extend(impact_of(&data, index, &points[index], metric));
         }
     }
-    targets.retain(|target| !target.effects.is_empty() && target.kind != TargetKind::Probe);
-    let load = points.first().and_then(|point| load::load(runs, point));
+    targets.retain(|target| !target.effects.is_empty());
+    judge(&mut targets, ranked_by.metric);
+    let all = || runs.iter().flat_map(|run| &run.experiments);
+    Analysis {
+        points,
+        targets,
+        waits: Vec::new(),
+        load,
+        ranked_by,
+        baselines: all().filter(|experiment| experiment.target.is_none()).count(),
+        experiments: runs.iter().map(seen::experiments_on_targets).sum(),
+        spoiled: all().filter(|experiment| experiment.spoiled.is_some()).count(),
+    }
+}
+
+/// Gives all targets their verdicts, and puts them into the order of the ranking.
+fn judge(targets: &mut [TargetSummary], metric: Metric) {
+    targets.iter_mut().for_each(|target| target.ranked_by = metric);
     let p_values: Vec<f64> =
         targets.iter().map(|target| target.ranking_impact().map_or(1.0, |i| i.p_value)).collect();
     let found = stats::discoveries(&p_values, FALSE_DISCOVERIES);
@@ -88,16 +132,16 @@ fn analyse_points(runs: &[Run], most_points: usize, metrics: &[Metric]) -> Analy
         target.verdict = verdict_of(target, found);
     }
     targets.sort_by(|a, b| b.rank_key().total_cmp(&a.rank_key()));
-    let all = || runs.iter().flat_map(|run| &run.experiments);
-    Analysis {
-        points,
-        targets,
-        waits: waits::waits(runs),
-        load,
-        baselines: all().filter(|experiment| experiment.target.is_none()).count(),
-        experiments: runs.iter().map(summary::experiments_on_targets).sum(),
-        spoiled: all().filter(|experiment| experiment.spoiled.is_some()).count(),
-    }
+}
+
+/// A metric of the point with this index, run by run.
+fn columns(rows: &[Rows<'_>], point: usize, metric: Metric) -> Vec<Column> {
+    rows.iter().map(|run| run.column(point, metric)).collect()
+}
+
+/// All observations of a target by this metric, of all runs.
+fn observations(rows: &[Rows<'_>], target: &TargetSummary, columns: &[Column]) -> Vec<Observation> {
+    rows.iter().zip(columns).flat_map(|(run, column)| run.observations(target, column)).collect()
 }
 
 /// The effect at each speedup, in rising order.

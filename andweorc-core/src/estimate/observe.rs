@@ -2,7 +2,8 @@
 
 use crate::estimate::percent;
 use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
-use crate::profile::{ExperimentRecord, Run};
+use crate::profile::{ExperimentRecord, PointCount, PointKind, Run, TargetKind};
+use std::collections::HashMap;
 
 /// An experiment on a target with what it is compared to.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,15 +16,42 @@ pub struct Comparison<'a> {
 
 /// All experiments of a run that can be used, in their order.
 pub fn comparisons(run: &Run) -> Vec<Comparison<'_>> {
-    let usable: Vec<&ExperimentRecord> =
-        run.experiments.iter().filter(|experiment| experiment.spoiled.is_none()).collect();
-    let is_baseline = |one: &&&ExperimentRecord| one.target.is_none();
-    let mut all = Vec::new();
-    for (i, &experiment) in usable.iter().enumerate().filter(|(_, one)| one.target.is_some()) {
-        let before = usable[..i].iter().rev().find(is_baseline);
-        let after = usable[i..].iter().find(is_baseline);
-        let baselines = before.into_iter().chain(after).copied().collect();
-        all.push(Comparison { experiment, baselines });
+    let record = |index: usize| &run.experiments[index];
+    let compared = |trial: Trial| Comparison {
+        experiment: record(trial.experiment),
+        baselines: trial.baselines().map(record).collect(),
+    };
+    trials(run).into_iter().map(compared).collect()
+}
+
+/// The same as indices of the run's experiments.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    experiment: usize,
+    before: Option<usize>,
+    after: Option<usize>,
+}
+
+impl Trial {
+    fn baselines(&self) -> impl Iterator<Item = usize> {
+        self.before.into_iter().chain(self.after)
+    }
+}
+
+/// All experiments of a run that can be used, in their order.
+fn trials(run: &Run) -> Vec<Trial> {
+    let mut all: Vec<Trial> = Vec::new();
+    let mut before = None;
+    let mut without_after = 0;
+    let usable = |(_, experiment): &(usize, &ExperimentRecord)| experiment.spoiled.is_none();
+    for (index, experiment) in run.experiments.iter().enumerate().filter(usable) {
+        if experiment.target.is_some() {
+            all.push(Trial { experiment: index, before, after: None });
+        } else {
+            all[without_after..].iter_mut().for_each(|trial| trial.after = Some(index));
+            without_after = all.len();
+            before = Some(index);
+        }
     }
     all
 }
@@ -46,33 +74,102 @@ impl Observation {
     }
 }
 
-/// All observations of a target by one metric of one point.
-pub(crate) fn observations(
-    runs: &[Run],
-    target: &TargetSummary,
-    point: &PointSummary,
-    metric: Metric,
-) -> Vec<Observation> {
-    let mut all = Vec::new();
-    for run in runs {
-        let Some(target) = run.targets.iter().find(|record| target.is(record)) else { continue };
-        let Some(point) = run.points.iter().find(|record| point.is(record)) else { continue };
-        let value = |experiment: &ExperimentRecord| {
-            metric.of(experiment, point.id).filter(|value| *value > 0.0 && value.is_finite())
-        };
-        for Comparison { experiment, baselines } in comparisons(run) {
-            if experiment.target != Some(target.id) {
-                continue;
-            }
-            let baselines: Vec<f64> = baselines.into_iter().filter_map(value).collect();
-            let (Some(measured), false) = (value(experiment), baselines.is_empty()) else {
-                continue;
-            };
-            all.push(Observation {
+/// What makes a target or a point of kind `K` the same in two runs: kind, name, file, line.
+pub(crate) type Identity<'a, K> = (K, &'a str, Option<&'a str>, Option<u32>);
+
+/// The rows of a run by what they are about, so that a program of ten thousand call sites is read once and not once for each of them.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    run: &'a Run,
+    ids: HashMap<Identity<'a, TargetKind>, u32>,
+    trials: HashMap<u32, Vec<Trial>>,
+    /// What each of the points asked for did: index of the experiment, count.
+    counts: Vec<Vec<(usize, &'a PointCount)>>,
+}
+
+/// A metric of a point in each experiment of a run; empty when the run has no such point.
+#[derive(Debug)]
+pub(crate) struct Column(Vec<Option<f64>>);
+
+impl<'a> Rows<'a> {
+    /// The rows of `run`, of these points only.
+    pub(crate) fn of(run: &'a Run, points: &[PointSummary]) -> Rows<'a> {
+        let mut by_target: HashMap<u32, Vec<Trial>> = HashMap::new();
+        for trial in trials(run) {
+            let target = run.experiments[trial.experiment].target;
+            by_target.entry(target.unwrap_or_default()).or_default().push(trial);
+        }
+        let mut ids = HashMap::with_capacity(run.targets.len());
+        for record in &run.targets {
+            ids.entry(record.identity()).or_insert(record.id);
+        }
+        Rows { run, ids, trials: by_target, counts: counts(run, points) }
+    }
+
+    /// A metric of the point with this index among those asked for.
+    pub(crate) fn column(&self, point: usize, metric: Metric) -> Column {
+        let counts = &self.counts[point];
+        if counts.is_empty() {
+            return Column(Vec::new());
+        }
+        let mut values = vec![None; self.run.experiments.len()];
+        for &(index, count) in counts {
+            values[index] = metric
+                .of_count(&self.run.experiments[index], count)
+                .filter(|value| *value > 0.0 && value.is_finite());
+        }
+        Column(values)
+    }
+
+    /// All observations of a target by this metric.
+    pub(crate) fn observations<'b>(
+        &'b self,
+        target: &TargetSummary,
+        column: &'b Column,
+    ) -> impl Iterator<Item = Observation> + 'b {
+        let id = self.ids.get(&target.identity());
+        let trials = id.and_then(|id| self.trials.get(id)).filter(|_| !column.0.is_empty());
+        trials.into_iter().flatten().filter_map(|trial| {
+            let baselines: Vec<f64> = trial.baselines().filter_map(|i| column.0[i]).collect();
+            let measured = column.0[trial.experiment].filter(|_| !baselines.is_empty())?;
+            let experiment = &self.run.experiments[trial.experiment];
+            Some(Observation {
                 speedup: experiment.speedup,
                 log_ratio: (measured / crate::stats::mean(&baselines)).ln(),
                 seconds: 2.0 * experiment.real_ns as f64 / 1e9,
-            });
+            })
+        })
+    }
+}
+
+impl Column {
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+}
+
+/// What each of these points did.
+fn counts<'a>(run: &'a Run, points: &[PointSummary]) -> Vec<Vec<(usize, &'a PointCount)>> {
+    let mut wanted: HashMap<Identity<'_, PointKind>, usize> = HashMap::new();
+    for (index, point) in points.iter().enumerate() {
+        wanted.entry(point.identity()).or_insert(index);
+    }
+    // By id in this run, of the first record of each identity.
+    let mut ids: HashMap<u32, usize> = HashMap::new();
+    for record in &run.points {
+        if let Some(point) = wanted.remove(&record.identity()) {
+            ids.insert(record.id, point);
+        }
+    }
+    let mut all: Vec<Vec<(usize, &PointCount)>> = vec![Vec::new(); points.len()];
+    for (index, experiment) in run.experiments.iter().enumerate() {
+        for count in &experiment.points {
+            let Some(&point) = ids.get(&count.point) else { continue };
+            // Only the first of a point counts.
+            if all[point].last().is_none_or(|(last, _)| *last != index) {
+                all[point].push((index, count));
+            }
         }
     }
     all

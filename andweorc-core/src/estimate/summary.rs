@@ -1,7 +1,9 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
-use crate::estimate::observe::Observation;
-use crate::profile::{ExperimentRecord, PointKind, PointRecord, Run, TargetKind, TargetRecord};
+use crate::estimate::observe::{Identity, Observation};
+use crate::profile::{
+    ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
+};
 use crate::stats;
 use serde::Serialize;
 use std::fmt;
@@ -30,6 +32,11 @@ impl Metric {
     /// The metric of a point, by its id in the run, in an experiment: per second or in ns. `None` when the point did nothing, or has no latencies.
     pub fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
         let count = experiment.points.iter().find(|count| count.point == point)?;
+        self.of_count(experiment, count)
+    }
+
+    /// The same of what the point did in that experiment.
+    pub(crate) fn of_count(self, experiment: &ExperimentRecord, count: &PointCount) -> Option<f64> {
         let latency = &count.latency;
         let total: u64 = latency.iter().map(|&(_, n)| n).sum();
         let quantile = |q: f64| {
@@ -53,6 +60,11 @@ impl Metric {
             Metric::P90 => quantile(0.9).map(|&(value, _)| value as f64),
             Metric::P99 => quantile(0.99).map(|&(value, _)| value as f64),
         }
+    }
+
+    /// Whether less of it is better: true of latencies.
+    pub fn less_is_better(self) -> bool {
+        self != Metric::Throughput
     }
 }
 
@@ -95,8 +107,23 @@ impl From<&PointRecord> for PointSummary {
 impl PointSummary {
     /// Whether a run means this point: ids are local to a run, names and places are not.
     pub fn is(&self, record: &PointRecord) -> bool {
-        (&self.name, self.kind, &self.file, self.line)
-            == (&record.name, record.kind, &record.file, record.line)
+        self.identity() == record.identity()
+    }
+
+    pub(crate) fn identity(&self) -> Identity<'_, PointKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
+    }
+}
+
+impl PointRecord {
+    pub(crate) fn identity(&self) -> Identity<'_, PointKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
+    }
+}
+
+impl TargetRecord {
+    pub(crate) fn identity(&self) -> Identity<'_, TargetKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
     }
 }
 
@@ -120,7 +147,10 @@ pub struct TargetSummary {
     pub effects: Vec<Effect>,
     /// By point and metric.
     pub impacts: Vec<Impact>,
-    /// What it comes to, by the throughput of the first point.
+    /// What it is ranked and judged by.
+    #[serde(skip)]
+    pub ranked_by: Metric,
+    /// What it comes to, by that metric.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// Real seconds of experiments on it, their baselines included.
@@ -175,11 +205,11 @@ pub struct Impact {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Faster, it raises the throughput.
+    /// Faster, it raises the throughput, or lowers the latency, whichever targets are ranked by.
     Matters,
-    /// Faster, it lowers the throughput.
+    /// Faster, it lowers the throughput, or raises the latency.
     Hurts,
-    /// It changes the throughput by less than one point at the largest speedup that was tested.
+    /// It changes that metric by less than one point at the largest speedup that was tested.
     Nothing,
     /// Not known yet.
     Inconclusive {
@@ -202,18 +232,28 @@ impl fmt::Display for Verdict {
 impl TargetSummary {
     /// Whether a run means this target.
     pub fn is(&self, record: &TargetRecord) -> bool {
-        (self.kind, &self.name, &self.file, self.line)
-            == (record.kind, &record.name, &record.file, record.line)
+        self.identity() == record.identity()
     }
 
-    /// The impact that it is ranked by: that on the throughput of the first point.
+    pub(crate) fn identity(&self) -> Identity<'_, TargetKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
+    }
+
+    /// The impact that it is ranked by: that on the [metric](TargetSummary::ranked_by) of the first point that has it.
     pub fn ranking_impact(&self) -> Option<&Impact> {
-        self.impacts.first().filter(|impact| impact.metric == Metric::Throughput)
+        self.impacts.iter().find(|impact| impact.metric == self.ranked_by)
     }
 
-    /// Lower end of that impact; what has none is last.
+    /// The interval of that impact, turned so that more is better.
+    fn gain(&self) -> Option<(f64, f64)> {
+        let impact = self.ranking_impact()?;
+        let (low, high) = (impact.ci_low?, impact.ci_high?);
+        Some(if self.ranked_by.less_is_better() { (-high, -low) } else { (low, high) })
+    }
+
+    /// The surest gain: the lower end of that interval; what has none is last.
     pub(crate) fn rank_key(&self) -> f64 {
-        self.ranking_impact().and_then(|impact| impact.ci_low).unwrap_or(f64::NEG_INFINITY)
+        self.gain().map_or(f64::NEG_INFINITY, |(low, _)| low)
     }
 
     /// The effects on a metric of the first point of this name, by rising speedup.
@@ -234,74 +274,14 @@ impl TargetSummary {
 
     /// Half the width of the interval of the ranking effect at the largest speedup, in points; infinite without one.
     pub fn half_width(&self) -> f64 {
-        self.ranking_impact()
-            .and_then(|impact| Some((impact.ci_high? - impact.ci_low?) / 2.0))
+        self.gain()
+            .map(|(low, high)| (high - low) / 2.0)
             .map_or(f64::INFINITY, |half| half * self.largest_speedup())
     }
 }
 
 /// What no effect means: within so many points.
 pub(crate) const NOTHING: f64 = 1.0;
-
-/// How many experiments a run held on targets: baselines and probes have none.
-pub(crate) fn experiments_on_targets(run: &Run) -> usize {
-    let is_target = |id| run.targets.iter().any(|it| it.id == id && it.kind != TargetKind::Probe);
-    run.experiments.iter().filter(|experiment| experiment.target.is_some_and(is_target)).count()
-}
-
-/// The points of all runs, by rank.
-pub(crate) fn points(runs: &[Run]) -> Vec<PointSummary> {
-    let mut all: Vec<PointSummary> = Vec::new();
-    for record in runs.iter().flat_map(|run| &run.points) {
-        if !all.iter().any(|point| point.is(record)) {
-            all.push(PointSummary::from(record));
-        }
-    }
-    all
-}
-
-/// The targets of all runs, with their shares and nothing else yet.
-pub(crate) fn targets(runs: &[Run]) -> Vec<TargetSummary> {
-    let mut all: Vec<TargetSummary> = Vec::new();
-    for record in runs.iter().flat_map(|run| &run.targets) {
-        if !all.iter().any(|target| target.is(record)) {
-            all.push(TargetSummary {
-                kind: record.kind,
-                name: record.name.clone(),
-                file: record.file.clone(),
-                line: record.line,
-                share: None,
-                wall_share: None,
-                effects: Vec::new(),
-                impacts: Vec::new(),
-                verdict: Verdict::Inconclusive { more_seconds: None },
-                seconds: 0.0,
-            });
-        }
-    }
-    for target in &mut all {
-        (target.share, target.wall_share) = shares(runs, target);
-    }
-    all
-}
-
-/// The shares of the CPU time and of the wall time.
-fn shares(runs: &[Run], target: &TargetSummary) -> (Option<f64>, Option<f64>) {
-    let (mut busy, mut cpu, mut real) = (0, 0, 0);
-    for run in runs {
-        let id = run.targets.iter().find(|record| target.is(record)).map(|record| record.id);
-        for samples in &run.samples {
-            let time = samples.targets.iter().find(|time| Some(time.target) == id);
-            busy += time.map_or(0, |time| time.busy_ns);
-            cpu += samples.cpu_ns;
-            real += samples.real_ns;
-        }
-    }
-    let of = |whole: u64| (whole > 0).then(|| busy as f64 / whole as f64);
-    // Who waits uses no CPU. And who is preempted inside a target is inside it for longer than it runs.
-    let cpu = of(cpu).filter(|_| target.kind != TargetKind::Wait).map(|share| share.min(1.0));
-    (cpu, of(real))
-}
 
 /// The impact that these observations show.
 pub(crate) fn impact_of(
@@ -335,9 +315,7 @@ pub(crate) fn impact_of(
 /// The verdict on a target, given whether its impact is a discovery.
 pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
     let largest = target.largest_speedup();
-    let Some((low, high)) =
-        target.ranking_impact().and_then(|impact| Some((impact.ci_low?, impact.ci_high?)))
-    else {
+    let Some((low, high)) = target.gain() else {
         return Verdict::Inconclusive { more_seconds: None };
     };
     if low * largest >= -NOTHING && high * largest <= NOTHING {

@@ -217,3 +217,81 @@ fn quantiles_are_those_of_the_histogram() {
     assert_eq!((of(Metric::P50), of(Metric::P99)), (1.0, 5.0));
     assert_eq!(Metric::P50.of(&experiment, 2), None);
 }
+
+/// Rounds of both targets under a load that comes at its own pace: the probes find it all done, and so is it in every experiment, with
+/// a little noise. A faster `cold` takes a tenth off the latency, `hot` adds one.
+fn open_load(probed: u64) -> Run {
+    let mut run = run();
+    run.targets.push(TargetRecord {
+        id: 9,
+        kind: TargetKind::Probe,
+        name: "everything".into(),
+        file: None,
+        line: None,
+    });
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut noisy = |value: f64| (value * (1.0 + 0.002 * (random.f64() - 0.5))) as u64;
+    push(&mut run, None, 0.0, 10_000, noisy(1e6));
+    for _ in 0..6 {
+        for (target, speedup, latency) in [(9, 0.2, 1e6), (1, 0.5, 1.1e6), (2, 0.5, 0.9e6)] {
+            let count = if target == 9 { probed } else { noisy(10_000.0) };
+            push(&mut run, Some(target), speedup, count, noisy(latency));
+            push(&mut run, None, 0.0, noisy(10_000.0), noisy(1e6));
+        }
+    }
+    run
+}
+
+#[test]
+fn what_cannot_do_more_is_ranked_by_latency() {
+    let runs = [open_load(12_500)];
+    for analysis in [analyse(&runs), analyse_ranking(&runs)] {
+        assert_eq!(analysis.load, Some(Load::Open));
+        assert_eq!(analysis.ranked_by, Ranking { point_index: 0, metric: Metric::Mean });
+        let judged: Vec<_> =
+            analysis.targets.iter().map(|it| (it.name.as_str(), it.verdict)).collect();
+        assert_eq!(judged, [("cold", Verdict::Matters), ("hot", Verdict::Hurts)]);
+        near(analysis.targets[0].ranking_impact().unwrap().slope, -20.0, 0.5);
+        assert!(analysis.targets[0].half_width() < 1.0);
+    }
+    // The same, but it waits.
+    let analysis = analyse(&[open_load(10_000)]);
+    assert_eq!((analysis.load, analysis.ranked_by), (Some(Load::Closed), Ranking::default()));
+    assert!(analysis.targets.iter().all(|target| target.verdict == Verdict::Nothing));
+}
+
+#[test]
+fn without_latencies_there_is_only_the_throughput() {
+    let mut run = open_load(12_500);
+    run.points[0].kind = PointKind::Progress;
+    for experiment in &mut run.experiments {
+        experiment.points[0].latency.clear();
+    }
+    let analysis = analyse_ranking(&[run]);
+    assert_eq!((analysis.load, analysis.ranked_by), (Some(Load::Open), Ranking::default()));
+}
+
+#[test]
+fn the_first_point_with_latencies_is_ranked_by_and_the_first_of_all_is_probed() {
+    let mut run = open_load(12_500);
+    // What was the only point becomes the second; the first counts the same work.
+    (run.points[0].kind, run.points[0].rank) = (PointKind::Latency, 1);
+    run.push(Record::Point(PointRecord {
+        id: 7,
+        kind: PointKind::Progress,
+        name: "done".into(),
+        file: None,
+        line: None,
+        rank: 0,
+    }));
+    for experiment in &mut run.experiments {
+        let count = experiment.points[0].count;
+        experiment.points.push(PointCount { point: 7, count, latency: vec![] });
+    }
+    let runs = [run];
+    for analysis in [analyse(&runs), analyse_ranking(&runs)] {
+        assert_eq!(analysis.ranked_by, Ranking { point_index: 1, metric: Metric::Mean });
+        assert_eq!(analysis.ranking_point().unwrap().name, "request");
+        assert_eq!(analysis.targets[0].name, "cold");
+    }
+}

@@ -1,7 +1,8 @@
 //! What tasks and spans waited for, as it was before the first experiment.
 
-use crate::profile::{Run, TargetKind, TargetRecord, WaitTime};
+use crate::profile::{Run, TargetKind, TargetRecord, TargetTime, WaitTime};
 use serde::Serialize;
+use std::collections::HashMap;
 
 /// A wait of tasks or spans.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,19 +24,28 @@ pub struct WaitSummary {
 
 /// The waits of all runs, the longest in all first.
 pub(crate) fn waits(runs: &[Run]) -> Vec<WaitSummary> {
+    let mut indices = HashMap::new();
     let mut all: Vec<WaitSummary> = Vec::new();
     for run in runs {
+        let mut times: HashMap<u32, Vec<&TargetTime>> = HashMap::new();
+        for time in run.samples.iter().flat_map(|samples| &samples.targets) {
+            if time.count > 0 {
+                times.entry(time.target).or_default().push(time);
+            }
+        }
         for record in run.targets.iter().filter(|record| record.kind == TargetKind::Wait) {
-            for time in run.samples.iter().flat_map(|samples| &samples.targets) {
-                if time.target == record.id && time.count > 0 {
-                    let by = time.waits.unwrap_or_default();
-                    let wait = find(&mut all, record);
-                    wait.count += time.count;
-                    wait.total_ns += time.busy_ns;
-                    wait.by.outside_ns += by.outside_ns;
-                    wait.by.task_ns += by.task_ns;
-                    wait.by.queue_ns += by.queue_ns;
-                }
+            for time in times.get(&record.id).into_iter().flatten() {
+                let index = *indices.entry(record.identity()).or_insert_with(|| {
+                    all.push(nothing_known(record));
+                    all.len() - 1
+                });
+                let wait = &mut all[index];
+                let by = time.waits.unwrap_or_default();
+                wait.count += time.count;
+                wait.total_ns += time.busy_ns;
+                wait.by.outside_ns += by.outside_ns;
+                wait.by.task_ns += by.task_ns;
+                wait.by.queue_ns += by.queue_ns;
             }
         }
     }
@@ -43,30 +53,22 @@ pub(crate) fn waits(runs: &[Run]) -> Vec<WaitSummary> {
     all
 }
 
-/// The entry of this wait; makes it the first time.
-fn find<'a>(all: &'a mut Vec<WaitSummary>, record: &TargetRecord) -> &'a mut WaitSummary {
-    let same = |wait: &WaitSummary| {
-        (&wait.name, &wait.file, wait.line) == (&record.name, &record.file, record.line)
-    };
-    let at = all.iter().position(same).unwrap_or_else(|| {
-        all.push(WaitSummary {
-            name: record.name.clone(),
-            file: record.file.clone(),
-            line: record.line,
-            count: 0,
-            total_ns: 0,
-            by: WaitTime::default(),
-        });
-        all.len() - 1
-    });
-    &mut all[at]
+fn nothing_known(record: &TargetRecord) -> WaitSummary {
+    WaitSummary {
+        name: record.name.clone(),
+        file: record.file.clone(),
+        line: record.line,
+        count: 0,
+        total_ns: 0,
+        by: WaitTime::default(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::estimate::tests::run;
-    use crate::profile::{SamplesRecord, TargetTime};
+    use crate::profile::SamplesRecord;
 
     #[test]
     fn waits_of_all_runs_are_added_up_and_the_longest_is_first() {

@@ -5,6 +5,7 @@ use crate::profile::{
     TargetRecord, VERSION,
 };
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{error, fmt, fs, io};
 
@@ -57,8 +58,8 @@ impl Run {
             Record::Header(_) => {}
             Record::Target(target) => self.targets.push(target),
             Record::Point(point) => {
-                self.points.push(point);
-                self.points.sort_by_key(|point| point.rank);
+                let place = self.points.partition_point(|before| before.rank <= point.rank);
+                self.points.insert(place, point);
             }
             Record::Experiment(experiment) => self.experiments.push(experiment),
             Record::Samples(samples) => self.samples.push(samples),
@@ -66,13 +67,34 @@ impl Run {
             Record::End(end) => self.end = Some(end),
         }
     }
+}
+
+/// The ids that the lines of a run described so far.
+#[derive(Default)]
+struct Described {
+    targets: HashSet<u32>,
+    points: HashSet<u32>,
+}
+
+impl Described {
+    /// Notes what this record describes.
+    fn note(&mut self, record: &Record) {
+        match record {
+            Record::Header(_) => *self = Described::default(),
+            Record::Target(target) => {
+                self.targets.insert(target.id);
+            }
+            Record::Point(point) => {
+                self.points.insert(point.id);
+            }
+            _ => {}
+        }
+    }
 
     /// The first id that an experiment or sample names without a target or point before it.
     fn unknown_id(&self, record: &Record) -> Option<String> {
-        let target =
-            |id: u32| (!self.targets.iter().any(|t| t.id == id)).then(|| format!("target {id}"));
-        let point =
-            |id: u32| (!self.points.iter().any(|p| p.id == id)).then(|| format!("point {id}"));
+        let target = |id: u32| (!self.targets.contains(&id)).then(|| format!("target {id}"));
+        let point = |id: u32| (!self.points.contains(&id)).then(|| format!("point {id}"));
         match record {
             Record::Experiment(it) => it
                 .target
@@ -108,13 +130,18 @@ impl Profile {
             (1..).zip(lines).filter(|(_, line)| !line.is_empty()).collect();
         let end = lines.last().map(|&(number, _)| number);
         let mut runs: Vec<Run> = Vec::new();
+        let mut described = Described::default();
         for (number, line) in lines {
             let last = Some(number) == end;
-            match (parse_line(line), runs.last_mut()) {
+            let parsed = parse_line(line);
+            if let Ok(record) = &parsed {
+                described.note(record);
+            }
+            match (parsed, runs.last_mut()) {
                 (Ok(Record::Header(header)), _) => runs.push(Run::new(header)),
                 (Ok(_), None) => return Err(ReadErrorKind::NotAProfile),
                 (Ok(record), Some(run)) => {
-                    if let Some(id) = run.unknown_id(&record) {
+                    if let Some(id) = described.unknown_id(&record) {
                         return Err(ReadErrorKind::Damaged {
                             line: number,
                             what: format!("it names {id}, which no line before describes"),

@@ -1,6 +1,6 @@
 //! The report for machines.
 
-use crate::estimate::{Analysis, Load, PointSummary, TargetSummary, WaitSummary};
+use crate::estimate::{Analysis, Load, PointSummary, Ranking, TargetSummary, WaitSummary};
 use crate::profile::VERSION;
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 ///
 /// **Bump it whenever a key goes, or changes its meaning, unit or type**; a new key needs no bump. `docs/report-json.md` says
 /// what each key means.
-pub const REPORT_VERSION: u32 = 1;
+pub const REPORT_VERSION: u32 = 2;
 
 /// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts": [..]}]}`, targets in the order of the
 /// ranking. `schema` is that of the profile. Intervals that are not known are `null`. `docs/report-json.md` has it all.
@@ -21,6 +21,7 @@ pub fn json(analysis: &Analysis) -> String {
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
         load: Option<Load>,
+        ranked_by: Ranking,
         experiments: usize,
         spoiled: usize,
     }
@@ -31,6 +32,7 @@ pub fn json(analysis: &Analysis) -> String {
         targets: &analysis.targets,
         waits: &analysis.waits,
         load: analysis.load,
+        ranked_by: analysis.ranked_by,
         experiments: analysis.experiments,
         spoiled: analysis.spoiled,
     };
@@ -56,6 +58,10 @@ mod tests {
         assert_eq!(
             (&target["verdict"], &value["targets"][1]["verdict"]),
             (&"matters".into(), &"nothing".into())
+        );
+        assert_eq!(
+            value["ranked_by"],
+            serde_json::json!({"point_index": 0, "metric": "throughput"})
         );
         let metrics: Vec<_> =
             target["impacts"].as_array().unwrap().iter().map(|impact| &impact["metric"]).collect();

@@ -22,7 +22,7 @@ const BURNS: f64 = 0.1;
 pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let mut out = String::new();
     head(&mut out, runs, analysis);
-    let Some(point) = analysis.points.first() else {
+    let Some(point) = analysis.ranking_point() else {
         line!(out, "\n{}", why_nothing(runs));
         foot(&mut out, runs);
         return out;
@@ -33,13 +33,13 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     if let Some(warning) = load_warning(analysis) {
         line!(out, "\n{warning}");
     }
-    let point = &point.name;
+    let (point, metric) = (&point.name, analysis.ranked_by.metric);
     let mut ranked = by(|v| matches!(v, Verdict::Matters)).enumerate().peekable();
     if ranked.peek().is_some() {
         line!(out, "\nWhat would make {} faster:", clean(point));
         for (i, target) in ranked {
             line!(out, "\n{:>3}. {}", i + 1, title(target));
-            if_faster(&mut out, target, point);
+            if_faster(&mut out, target, point, metric);
         }
     } else if !analysis.targets.is_empty() {
         line!(out, "\nNothing that was tested is known to make {} faster.", clean(point));
@@ -52,7 +52,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
         by(|v| matches!(v, Verdict::Hurts)),
         |out, target| {
             line!(out, "   - {}", title(target));
-            if_faster(out, target, point);
+            if_faster(out, target, point, metric);
         },
     );
     section(
@@ -62,7 +62,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
         |out, target| {
             let burns = target.share.is_some_and(|share| share >= BURNS);
             let although = if burns { ", although it burns CPU" } else { "" };
-            line!(out, "   - {}{although}: {}", title(target), best_effect(target, point));
+            line!(out, "   - {}{although}: {}", title(target), best_effect(target, point, metric));
         },
     );
     section(
@@ -76,7 +76,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
                 }
                 _ => "too few experiments; run longer".to_owned(),
             };
-            line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point));
+            line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point, metric));
         },
     );
     waits::write(&mut out, runs, analysis);
@@ -86,10 +86,13 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
 
 /// What to say of a load that does not wait for the program: what the throughput does then means nothing.
 pub fn load_warning(analysis: &Analysis) -> Option<&'static str> {
-    (analysis.load == Some(Load::Open)).then_some(
+    (analysis.load == Some(Load::Open)).then_some(if analysis.ranked_by.metric.less_is_better() {
+        "The load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, so targets are ranked\n\
+         by what they do to the mean latency."
+    } else {
         "The load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, and what is said of it\n\
-         below means nothing; read the latencies, or put a load on it that waits for answers.",
-    )
+         below means nothing; give it a latency point (a span per request), or put a load on it that waits for answers."
+    })
 }
 
 /// What to say when no point was measured.
@@ -209,14 +212,15 @@ fn title(target: &TargetSummary) -> String {
 }
 
 /// A line for each speedup: `if stock were 25 % faster: checkout throughput +15.1 % [14.0, 16.2], p99 -12.0 % [..]`
-fn if_faster(out: &mut String, target: &TargetSummary, point: &str) {
-    for effect in target.effects_on(point, Metric::Throughput) {
+fn if_faster(out: &mut String, target: &TargetSummary, point: &str, metric: Metric) {
+    for effect in target.effects_on(point, metric) {
         put!(
             out,
-            "     if {} were {:.0} % faster: {} throughput {}",
+            "     if {} were {:.0} % faster: {} {} {}",
             clean(&target.name),
             effect.speedup * 100.0,
             clean(point),
+            metric_name(metric),
             change(effect)
         );
         for (metric, name) in [(Metric::P50, "p50"), (Metric::P99, "p99")] {
@@ -229,10 +233,22 @@ fn if_faster(out: &mut String, target: &TargetSummary, point: &str) {
     }
 }
 
+/// What a metric is called: `mean` alone would say nothing.
+pub fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::Mean => "mean latency",
+        Metric::P50 => "p50 latency",
+        Metric::P90 => "p90 latency",
+        Metric::P99 => "p99 latency",
+    }
+}
+
 /// The effect at the largest speedup: `50 % faster: throughput +0.1 % [-0.4, 0.6]`
-fn best_effect(target: &TargetSummary, point: &str) -> String {
-    target.effects_on(point, Metric::Throughput).next_back().map_or(String::new(), |effect| {
-        format!("{:.0} % faster, throughput {}", effect.speedup * 100.0, change(effect))
+fn best_effect(target: &TargetSummary, point: &str, metric: Metric) -> String {
+    target.effects_on(point, metric).next_back().map_or(String::new(), |effect| {
+        let name = metric_name(metric);
+        format!("{:.0} % faster, {name} {}", effect.speedup * 100.0, change(effect))
     })
 }
 

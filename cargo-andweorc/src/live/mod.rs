@@ -11,6 +11,7 @@ use crate::console::Console;
 use crate::drive::Stream;
 use andweorc_core::estimate::{self, Analysis};
 use andweorc_core::profile::Run;
+use andweorc_core::report::metric_name;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -144,10 +145,11 @@ impl Drop for View {
 fn plain(moment: &Moment<'_>, analysis: &Analysis) -> String {
     let mut line = format!("{}, {}", moment.time(), moment.now());
     let rows = table::rows(analysis);
-    if let Some(point) = analysis.points.first()
+    if let Some(point) = analysis.ranking_point()
         && !rows.is_empty()
     {
-        line += &format!("; {} throughput", table::printable(&point.name));
+        let metric = metric_name(analysis.ranked_by.metric);
+        line += &format!("; {} {metric}", table::printable(&point.name));
         for row in &rows {
             line += &format!(", if {} were {} faster {}", row.target, row.speedup, row.change);
         }

@@ -1,6 +1,6 @@
 //! What is known of the targets, in rows.
 
-use andweorc_core::estimate::{Analysis, Metric, Verdict};
+use andweorc_core::estimate::{Analysis, Verdict};
 use andweorc_core::report::tenths;
 
 /// A target at its largest speedup.
@@ -18,9 +18,9 @@ pub(crate) struct Row {
 
 /// The targets in the order of the ranking.
 pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
-    let Some(point) = analysis.points.first() else { return Vec::new() };
+    let Some(point) = analysis.ranking_point() else { return Vec::new() };
     let row = |target: &andweorc_core::estimate::TargetSummary| {
-        let effect = target.effects_on(&point.name, Metric::Throughput).next_back()?;
+        let effect = target.effects_on(&point.name, analysis.ranked_by.metric).next_back()?;
         let interval = match (effect.ci_low, effect.ci_high) {
             (Some(low), Some(high)) => format!(" [{:.1}, {:.1}]", tenths(low), tenths(high)),
             _ => " [one experiment]".to_owned(),

@@ -3,6 +3,7 @@
 use crate::live::Moment;
 use crate::live::table::{self, Row};
 use andweorc_core::estimate::Analysis;
+use andweorc_core::report::metric_name;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How many targets are shown.
@@ -46,13 +47,14 @@ fn milliseconds(time: std::time::Duration) -> u64 {
 /// The table with its heading, each line after a line's end.
 fn table_of(analysis: &Analysis) -> String {
     let rows = table::rows(analysis);
-    let (Some(point), false) = (analysis.points.first(), rows.is_empty()) else {
+    let (Some(point), false) = (analysis.ranking_point(), rows.is_empty()) else {
         return String::new();
     };
+    let metric = metric_name(analysis.ranked_by.metric);
     let heading = Row {
         target: "if this were".to_owned(),
         speedup: "faster".to_owned(),
-        change: format!("{} throughput", table::printable(&point.name)),
+        change: format!("{} {metric}", table::printable(&point.name)),
         verdict: "",
     };
     let lines: Vec<&Row> = [&heading].into_iter().chain(rows.iter().take(ROWS)).collect();

@@ -3,7 +3,9 @@
 use crate::report::place;
 use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary};
 use andweorc_core::profile::Run;
-use andweorc_core::report::{counted, load_warning, notes, real_ns, tenths, why_nothing};
+use andweorc_core::report::{
+    counted, load_warning, metric_name, notes, real_ns, tenths, why_nothing,
+};
 
 /// The ranking as a table, then the notes.
 pub(super) fn markdown(runs: &[Run]) -> String {
@@ -30,7 +32,7 @@ pub(super) fn markdown(runs: &[Run]) -> String {
     if let Some(warning) = load_warning(&analysis) {
         out += &format!("{}\n\n", text(&warning.replace('\n', " ")));
     }
-    match analysis.points.first() {
+    match analysis.ranking_point() {
         None => out += &format!("{}\n", why_nothing(runs)),
         Some(point) => table(&mut out, &analysis, &point.name),
     }
@@ -50,10 +52,11 @@ fn table(out: &mut String, analysis: &Analysis, point: &str) {
         *out += "No target was tested.\n";
         return;
     }
+    let metric = analysis.ranked_by.metric;
     let mut speedups: Vec<f64> = analysis
         .targets
         .iter()
-        .flat_map(|target| target.effects_on(point, Metric::Throughput).map(|e| e.speedup))
+        .flat_map(|target| target.effects_on(point, metric).map(|e| e.speedup))
         .collect();
     speedups.sort_by(f64::total_cmp);
     speedups.dedup();
@@ -65,7 +68,7 @@ fn table(out: &mut String, analysis: &Analysis, point: &str) {
     *out += &format!("What changes for {}, [95 % interval]:\n\n", code(point));
     *out += "| # | target | of CPU | verdict |";
     for speedup in &speedups {
-        *out += &format!(" {:.0} % faster: throughput |", speedup * 100.0);
+        *out += &format!(" {:.0} % faster: {} |", speedup * 100.0, metric_name(metric));
         if latency {
             *out += " p99 |";
         }
@@ -77,14 +80,16 @@ fn table(out: &mut String, analysis: &Analysis, point: &str) {
         let share = target.share.map(|share| format!("{:.0} %", share * 100.0)).unwrap_or_default();
         *out += &format!("| {} | {} | {share} | {} |", i + 1, title(target), target.verdict);
         for &speedup in &speedups {
-            *out += &format!(" {} |", change(target, point, Metric::Throughput, speedup));
+            *out += &format!(" {} |", change(target, point, metric, speedup));
             if latency {
                 *out += &format!(" {} |", change(target, point, Metric::P99, speedup));
             }
         }
         *out += "\n";
     }
-    *out += "\nTargets are ranked by the lower end of the interval. *nothing*: within one point of zero, surely. *hurts*: faster, \
+    let order = if metric.less_is_better() { "surest fall" } else { "lower end of the interval" };
+    *out += &format!("\nTargets are ranked by the {order}.");
+    *out += " *nothing*: within one point of zero, surely. *hurts*: faster, \
              it would make the service slower. *inconclusive*: not known yet, run longer.\n";
 }
 

@@ -1,4 +1,5 @@
-//! What is easily taken for something else: probes for experiments on a target, and points of one name for each other.
+//! What is easily taken for something else: probes for experiments on a target, points of one name for each other, and what a program does
+//! under an open load for what it can.
 
 use crate::browser::{Browser, Look};
 use crate::common::{command, profile, stderr, stdout};
@@ -6,21 +7,41 @@ use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A profile with two probes under an open load, and a second point `checkout`, a latency, that targets are not ranked by.
-fn written() -> (TempDir, PathBuf) {
+/// A profile with two probes under an open load, and a second point `checkout`, a latency, that targets are then ranked by: `stock` brings
+/// it -10 % and -20 %.
+fn open_load() -> (TempDir, PathBuf) {
+    written(11_765)
+}
+
+/// The same under a load that waits for answers: targets are ranked by the throughput of the first point.
+fn closed_load() -> (TempDir, PathBuf) {
+    written(10_000)
+}
+
+/// The probes find so many units in 1 s of virtual time, and a baseline 10,000.
+fn written(probed: u32) -> (TempDir, PathBuf) {
     let mut lines: Vec<String> = profile().lines().map(str::to_owned).collect();
     for line in &mut lines {
         *line = line.replace(
             r#""targets":[{"target":1,"busy_ns":200"#,
             r#""targets":[{"target":8,"busy_ns":100000000,"count":50,"waits":{"outside_ns":90000000,"task_ns":0,"queue_ns":10000000}},{"target":1,"busy_ns":200"#,
         );
-        // The second point: a tenth of the first one's units, each as long.
+        // The second point: a tenth of the first one's units, each as long but with a faster `stock`.
         let Some((before, after)) = line.split_once(r#""points":[{"point":1,"count":"#) else {
             continue;
         };
         let (count, rest) = after.split_once("}]").unwrap();
+        let of_stock =
+            |speedup: &str| before.contains(&format!(r#""target":1,"speedup":{speedup},"#));
+        let took = if of_stock("0.25") {
+            1_800_000
+        } else if of_stock("0.5") {
+            1_600_000
+        } else {
+            2_000_000
+        };
         *line = format!(
-            r#"{before}"points":[{{"point":1,"count":{count}}},{{"point":2,"count":100,"latency":[[2000000,100]]}}]{rest}"#
+            r#"{before}"points":[{{"point":1,"count":{count}}},{{"point":2,"count":100,"latency":[[{took},100]]}}]{rest}"#
         );
     }
     let end = lines.pop().unwrap();
@@ -36,8 +57,7 @@ fn written() -> (TempDir, PathBuf) {
     );
     lines.insert(2, r#"{"record":"point","id":2,"kind":"latency","name":"checkout","file":"src/shop.rs","line":9,"rank":1}"#.to_owned());
     for seq in [17, 19] {
-        // All that a load at its own pace brings in 1.15 s, in 1 s of virtual time.
-        lines.push(format!(r#"{{"record":"experiment","seq":{seq},"target":9,"speedup":0.15,"start_ns":{start},"real_ns":1176470588,"delay_ns":176470588,"points":[{{"point":1,"count":11765}}],"spoiled":null}}"#, start = seq * 2_000_000_000_u64));
+        lines.push(format!(r#"{{"record":"experiment","seq":{seq},"target":9,"speedup":0.15,"start_ns":{start},"real_ns":1176470588,"delay_ns":176470588,"points":[{{"point":1,"count":{probed}}}],"spoiled":null}}"#, start = seq * 2_000_000_000_u64));
         lines.push(format!(r#"{{"record":"experiment","seq":{next},"target":null,"speedup":0.0,"start_ns":{start},"real_ns":1000000000,"delay_ns":0,"points":[{{"point":1,"count":10000}}],"spoiled":null}}"#, next = seq + 1, start = (seq + 1) * 2_000_000_000_u64));
     }
     lines.push(end);
@@ -55,7 +75,7 @@ fn report(file: &PathBuf, format: &str) -> String {
 
 #[test]
 fn effects_say_which_point_of_a_name_they_are_on() {
-    let (_folder, file) = written();
+    let (_folder, file) = closed_load();
     let report: serde_json::Value = serde_json::from_str(&report(&file, "json")).unwrap();
     let kinds: Vec<_> =
         report["points"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
@@ -75,15 +95,35 @@ fn effects_say_which_point_of_a_name_they_are_on() {
 
 #[test]
 fn words_are_about_the_point_ranked_by() {
-    let (_folder, file) = written();
+    let (_folder, file) = closed_load();
     let text = report(&file, "text");
     assert_eq!(text.matches("if stock were 50 % faster").count(), 1, "{text}");
     assert!(text.contains("checkout throughput +20."), "{text}");
 }
 
 #[test]
+fn under_an_open_load_all_reports_rank_by_latency_and_say_so() {
+    let (_folder, file) = open_load();
+    let json: serde_json::Value = serde_json::from_str(&report(&file, "json")).unwrap();
+    assert_eq!(json["ranked_by"], serde_json::json!({"point_index": 1, "metric": "mean"}));
+    let stock = &json["targets"][0];
+    assert_eq!((&stock["name"], &stock["verdict"]), (&"stock".into(), &"matters".into()));
+    assert_eq!(json["targets"][1]["verdict"], "nothing");
+    let text = report(&file, "text");
+    assert_eq!(text.matches("if stock were 50 % faster").count(), 1, "{text}");
+    assert!(text.contains("checkout mean latency -20.0 % [-20.0, -20.0], p50 -20."), "{text}");
+    assert!(text.contains("50 % faster, mean latency +0.0 %"), "{text}");
+    let markdown = report(&file, "markdown");
+    assert!(markdown.contains("| 50 % faster: mean latency | p99 |"), "{markdown}");
+    assert!(markdown.contains("Targets are ranked by the surest fall."), "{markdown}");
+    for said in [text, markdown] {
+        assert!(said.contains("Its throughput can't rise, so targets are ranked"), "{said}");
+    }
+}
+
+#[test]
 fn probes_are_no_experiments_in_any_report() {
-    let (folder, file) = written();
+    let (folder, file) = open_load();
     let eight = "8 experiments and 11 baselines";
     assert!(report(&file, "text").contains(eight));
     assert!(report(&file, "markdown").contains(eight));
@@ -103,7 +143,7 @@ fn probes_are_no_experiments_in_any_report() {
 #[test]
 fn a_browser_tells_both_apart() {
     let Some(mut browser) = Browser::start() else { return };
-    let (folder, file) = written();
+    let (folder, file) = closed_load();
     let page = folder.path().join("report.html");
     fs::write(&page, report(&file, "html")).unwrap();
     browser.open(&page, "", Look::Desktop);
@@ -115,11 +155,7 @@ fn a_browser_tells_both_apart() {
         "{dom}"
     );
     assert_eq!(dom.matches(">probe</td><td>15 %</td>").count(), 2, "{dom}");
-    assert!(
-        dom.contains(r#"<p class="warning" role="note">The load comes at its own pace"#),
-        "{dom}"
-    );
-    assert!(!dom.contains("class=\"lead\""), "what means nothing is not said first: {dom}");
+    assert!(dom.contains(r#"<p class="lead">If "#) && !dom.contains("class=\"warning\""), "{dom}");
     let strong = "document.querySelector('.row .effect b').textContent";
     assert!(browser.eval(strong).as_str().unwrap().starts_with("+20."));
     assert!(
@@ -132,4 +168,27 @@ fn a_browser_tells_both_apart() {
     browser.open(&page, fragment, Look::Desktop);
     assert_eq!(browser.eval("location.hash"), fragment);
     assert_eq!(browser.eval(strong), "0.0 %");
+}
+
+#[test]
+fn a_browser_shows_latency_first_under_an_open_load() {
+    let Some(mut browser) = Browser::start() else { return };
+    let (folder, file) = open_load();
+    let page = folder.path().join("report.html");
+    fs::write(&page, report(&file, "html")).unwrap();
+    browser.open(&page, "", Look::Desktop);
+    let dom = browser.dom();
+    assert!(
+        dom.contains(r#"<p class="warning" role="note">The load comes at its own pace"#),
+        "{dom}"
+    );
+    assert!(dom.contains("faster, the mean latency of <code>checkout</code> would"), "{dom}");
+    let strong = "document.querySelector('.row .effect b').textContent";
+    let shown = browser.eval(strong);
+    assert!(shown.as_str().unwrap().ends_with("20.0 %"), "{shown}");
+    // What is not ranked by is there when it is asked for.
+    let fragment = "#metric=throughput";
+    browser.open(&page, fragment, Look::Desktop);
+    assert_eq!(browser.eval("location.hash"), fragment);
+    assert!(!browser.eval(strong).as_str().unwrap().ends_with("20.0 %"));
 }

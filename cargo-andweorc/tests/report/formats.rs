@@ -53,7 +53,7 @@ fn no_text_of_a_profile_gets_control_characters_through_to_a_terminal() {
 #[test]
 fn json_adds_the_verdict_and_both_shares() {
     let report: serde_json::Value = serde_json::from_str(&formatted("json")).unwrap();
-    assert_eq!((&report["schema"], &report["report_version"]), (&1.into(), &1.into()));
+    assert_eq!((&report["schema"], &report["report_version"]), (&1.into(), &2.into()));
     let of = |name: &str| {
         let targets = report["targets"].as_array().unwrap();
         let target = targets.iter().find(|target| target["name"] == name).unwrap();

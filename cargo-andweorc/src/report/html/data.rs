@@ -3,7 +3,7 @@
 use super::source::{Snippet, Sources};
 use crate::report::place;
 use andweorc_core::estimate::{
-    self, Analysis, Comparison, Metric, PointSummary, TargetSummary, Verdict, WaitSummary,
+    self, Analysis, Comparison, Metric, PointSummary, Ranking, TargetSummary, Verdict, WaitSummary,
 };
 use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use andweorc_core::report::{load_warning, notes, real_ns, why_nothing};
@@ -21,6 +21,7 @@ pub(super) struct Page<'a> {
     real_ms: u64,
     runs: usize,
     points: Vec<Point<'a>>,
+    ranked_by: Ranking,
     targets: Vec<Target<'a>>,
     experiments: Vec<Experiment<'a>>,
     waits: &'a [WaitSummary],
@@ -119,6 +120,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
         experiments: experiments(runs, analysis),
         waits: &analysis.waits,
+        ranked_by: analysis.ranked_by,
         notes: notes(runs),
         warning: load_warning(analysis),
         nothing: points.is_empty().then(|| why_nothing(runs)),

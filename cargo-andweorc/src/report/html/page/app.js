@@ -13,17 +13,17 @@ function head() {
   return el("header", { class: "top" }, el("p", { class: "mark" }, "andweorc"), el("h1", {}, data.program), el("p", { class: "hint" }, facts.filter(Boolean).join(" \u00b7 ")));
 }
 
-/** The answer in one sentence; where it would mean nothing, a warning takes its place. */
+/** The answer in one sentence. */
 function lead() {
   const best = data.targets[0];
-  const point = el("code", {}, data.points[0].name);
+  const point = el("code", {}, data.points[by.point_index].name);
   if (!best || best.verdict !== "matters") return el("p", { class: "lead" }, "Nothing that was tested is known to make ", point, " faster.");
-  const effect = best.effects.filter((e) => e.point === 0 && e.metric === "throughput").at(-1);
+  const effect = best.effects.filter((e) => e.point === by.point_index && e.metric === by.metric).at(-1);
   const burner = data.targets.find((t) => t.verdict === "nothing" && t.share >= 0.1);
   return el(
     "p",
     { class: "lead" },
-    "If ", el("code", {}, best.name), " were " + percent(effect.speedup) + " faster, the throughput of ", point, " would change by ",
+    "If ", el("code", {}, best.name), " were " + percent(effect.speedup) + " faster, the " + MEASURE + " of ", point, " would change by ",
     el("strong", {}, change(effect.pct)), " " + interval(effect.low, effect.high) + ".",
     burner ? [" ", el("code", {}, burner.name), ", with " + percent(burner.share) + " of the CPU, would change nothing."] : null,
   );
@@ -73,7 +73,7 @@ function controls() {
 /** Another point may lack the metric, so that the controls are made anew. */
 function choosePoint(index) {
   state.point = index;
-  if (!metrics().includes(state.metric)) state.metric = "throughput";
+  if (!metrics().includes(state.metric)) state.metric = usualMetric();
   document.querySelector(".controls").replaceWith(controls());
   document.getElementById("point").focus();
   show();
@@ -126,7 +126,9 @@ function start() {
   }
   const asked = readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
-  page.append(head(), el("main", {}, warning ?? lead(), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), waits(), notes), foot);
+  // Where the answer would mean nothing the warning takes its place.
+  const answer = warning && by.metric === "throughput" ? null : lead();
+  page.append(head(), el("main", {}, warning, answer, controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), waits(), notes), foot);
   show();
   if (asked !== null) visit(Number(asked));
   document.addEventListener("keydown", onKey);

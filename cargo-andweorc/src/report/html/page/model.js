@@ -5,24 +5,28 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const METRICS = { throughput: "Throughput", mean: "Mean latency", p50: "p50 latency", p90: "p90 latency", p99: "p99 latency" };
 const METRIC_INDEX = { throughput: 0, mean: 1, p50: 2, p90: 3, p99: 4 };
 
+/** What targets are ranked and judged by: a point and a metric. */
+const by = data.ranked_by;
+const MEASURE = METRICS[by.metric].toLowerCase();
+
 /** What a verdict means, in words. */
 const VERDICTS = {
-  matters: "faster, it raises the throughput",
-  hurts: "faster, it lowers the throughput (contention, most often)",
-  nothing: "changes the throughput by less than one point, surely",
+  matters: "faster, it " + (by.metric === "throughput" ? "raises" : "lowers") + " the " + MEASURE,
+  hurts: "faster, it " + (by.metric === "throughput" ? "lowers" : "raises") + " the " + MEASURE + " (contention, most often)",
+  nothing: "changes the " + MEASURE + " by less than one point, surely",
   inconclusive: "not known yet",
 };
 
 const speedups = [...new Set(data.targets.flatMap((t) => t.effects.map((e) => e.speedup)))].sort((a, b) => a - b);
 
-const state = { point: 0, metric: "throughput", speedup: speedups[speedups.length - 1], query: "" };
+const state = { point: by.point_index, metric: by.metric, speedup: speedups[speedups.length - 1], query: "" };
 
 /** Reads the state from the fragment of the address, so that a view can be linked to. Returns the target it names, if any. */
 function readState() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const point = data.points.findIndex((p) => p.label === asked.get("point"));
-  state.point = Math.max(point, 0);
-  state.metric = metrics().includes(asked.get("metric")) ? asked.get("metric") : "throughput";
+  state.point = point < 0 ? by.point_index : point;
+  state.metric = metrics().includes(asked.get("metric")) ? asked.get("metric") : usualMetric();
   const speedup = Number(asked.get("speedup")) / 100;
   state.speedup = speedups.includes(speedup) ? speedup : speedups[speedups.length - 1];
   state.query = asked.get("q") || "";
@@ -32,8 +36,8 @@ function readState() {
 /** The address of the present view, or of a target in it. */
 function address(target) {
   const say = new URLSearchParams();
-  if (state.point > 0) say.set("point", data.points[state.point].label);
-  if (state.metric !== "throughput") say.set("metric", state.metric);
+  if (state.point !== by.point_index) say.set("point", data.points[state.point].label);
+  if (state.metric !== usualMetric()) say.set("metric", state.metric);
   if (state.speedup !== speedups[speedups.length - 1]) say.set("speedup", String(state.speedup * 100));
   if (state.query) say.set("q", state.query);
   if (target !== undefined) say.set("target", String(target));
@@ -46,6 +50,9 @@ function metrics() {
   return point && point.kind === "latency" ? Object.keys(METRICS) : ["throughput"];
 }
 
+/** The metric that is shown of the chosen point when none was asked for. */
+const usualMetric = () => (metrics().includes(by.metric) ? by.metric : "throughput");
+
 const isChosen = (one) => one.point === state.point && one.metric === state.metric;
 const effectsOf = (target) => target.effects.filter(isChosen);
 const effectOf = (target) => effectsOf(target).find((e) => e.speedup === state.speedup);
@@ -53,7 +60,7 @@ const impactOf = (target) => target.impacts.find(isChosen);
 const label = (target) => target.kind + " " + target.name;
 
 /** Whether the view is the one that verdicts are about. */
-const isRanking = () => state.point === 0 && state.metric === "throughput";
+const isRanking = () => state.point === by.point_index && state.metric === by.metric;
 
 /** 1 where more is better, -1 where less is. */
 const better = () => (state.metric === "throughput" ? 1 : -1);

@@ -53,7 +53,7 @@ function ranking(shown) {
     "section",
     { "aria-labelledby": "ranking" },
     el("h2", { id: "ranking", tabindex: "-1" }, "What would change the ", el("em", {}, METRICS[state.metric].toLowerCase()), " of ", el("code", {}, point)),
-    el("p", { class: "hint" }, "Each row: the effect if that part were " + percent(state.speedup) + " faster. Ordered by " + order + ". Verdicts are about the throughput of ", el("code", {}, data.points[0].name), "."),
+    el("p", { class: "hint" }, "Each row: the effect if that part were " + percent(state.speedup) + " faster. Ordered by " + order + ". Verdicts are about the " + MEASURE + " of ", el("code", {}, data.points[by.point_index].name), "."),
     head,
     el("ol", { class: "ranking" }, rows),
     shown.length ? null : el("p", { class: "empty" }, "No target matches the search."),
