@@ -9,6 +9,10 @@
 //!
 //! Looks are those of all runtimes of the program together: with several that are busy, what came is taken to be younger than it is.
 
+mod typical;
+
+pub use typical::Typical;
+
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -62,14 +66,14 @@ impl Looks {
     }
 
     /// When that came which a worker noticed at `now` that is idle since `idle`, if it is; it woke a task that waits since `waits`, if that is
-    /// known, and then for about `typical`, if that is. `look` is the worker's last one.
+    /// known, and `typical` are the waits of its kind. `look` is the worker's last one.
     pub(crate) fn came(
         &self,
         look: &Cell<Look>,
         now: Real,
         idle: Option<Real>,
         waits: Option<Real>,
-        typical: Option<Nanos>,
+        typical: &Typical,
     ) -> Real {
         let looked = Real(self.looked.fetch_max(now.0, Relaxed));
         let before = look.get();
@@ -84,34 +88,10 @@ impl Looks {
         if earliest == Real(0) || earliest >= latest {
             return latest;
         }
-        match (waits, typical) {
-            (Some(waits), Some(typical)) => (waits + typical).clamp(earliest, latest),
-            _ => earliest + Nanos((latest - earliest).0 / 2),
+        match waits {
+            Some(waits) => waits + typical.between(earliest - waits, latest - waits),
+            None => earliest + Nanos((latest - earliest).0 / 2),
         }
-    }
-}
-
-/// How long tasks of one kind wait for the world outside: a moving mean of the waits whose end was noticed at once.
-#[derive(Debug, Default)]
-pub struct Typical {
-    /// In ns; 0 before any.
-    mean: AtomicI64,
-}
-
-impl Typical {
-    /// The mean; `None` before any.
-    pub(crate) fn get(&self) -> Option<Nanos> {
-        // Relaxed, here and below: a guess, and of two threads that count at once one may be forgotten.
-        match self.mean.load(Relaxed) {
-            0 => None,
-            mean => Some(Nanos(mean)),
-        }
-    }
-
-    /// Counts one.
-    pub(crate) fn count(&self, waited: Nanos) {
-        let mean = self.get().map_or(waited, |mean| mean + Nanos((waited - mean).0 / 16));
-        self.mean.store(mean.0.max(1), Relaxed);
     }
 }
 
@@ -119,7 +99,9 @@ impl Typical {
 mod tests {
     use super::*;
 
-    const NONE: Option<Nanos> = None;
+    fn nothing() -> Typical {
+        Typical::default()
+    }
 
     fn us(us: i64) -> Real {
         Real(us * 1000)
@@ -128,7 +110,7 @@ mod tests {
     #[test]
     fn a_sleeping_worker_is_woken_at_once() {
         let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        assert_eq!(looks.came(&look, us(500), Some(us(300)), Some(us(100)), NONE), us(500));
+        assert_eq!(looks.came(&look, us(500), Some(us(300)), Some(us(100)), &nothing()), us(500));
     }
 
     #[test]
@@ -136,12 +118,12 @@ mod tests {
         let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
         looks.slept(us(0), us(1000));
         // A worker that is busy until 2000, then looks.
-        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, NONE), us(1500));
+        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), us(1500));
         // The same look goes on, however many it wakes.
-        assert_eq!(looks.came(&look, us(2039), Some(us(2000)), None, NONE), us(1500));
+        assert_eq!(looks.came(&look, us(2039), Some(us(2000)), None, &nothing()), us(1500));
         // The next one, every 61 polls, while nobody is idle.
-        assert_eq!(looks.came(&look, us(4039), None, None, NONE), us(3039));
-        assert_eq!(looks.came(&look, us(4049), None, None, NONE), Real(3_044_000));
+        assert_eq!(looks.came(&look, us(4039), None, None, &nothing()), us(3039));
+        assert_eq!(looks.came(&look, us(4049), None, None, &nothing()), Real(3_044_000));
     }
 
     #[test]
@@ -150,24 +132,30 @@ mod tests {
         looks.slept(us(0), us(1000));
         // Woken by another worker as soon as it had looked.
         looks.slept(us(1800), us(1805));
-        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, NONE), us(1900));
+        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), us(1900));
         // Another worker's look in between is not this one's.
         looks.slept(us(2005), us(2015));
-        assert_eq!(looks.came(&look, us(2020), Some(us(2000)), None, NONE), us(1900));
+        assert_eq!(looks.came(&look, us(2020), Some(us(2000)), None, &nothing()), us(1900));
     }
 
     #[test]
     fn nothing_comes_before_the_task_waits_for_it() {
         let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
         looks.slept(us(0), us(1000));
-        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), Some(us(1800)), NONE), us(1900));
-        assert_eq!(looks.came(&look, us(2015), Some(us(2000)), Some(us(2005)), NONE), us(2000));
+        assert_eq!(
+            looks.came(&look, us(2010), Some(us(2000)), Some(us(1800)), &nothing()),
+            us(1900)
+        );
+        assert_eq!(
+            looks.came(&look, us(2015), Some(us(2000)), Some(us(2005)), &nothing()),
+            us(2000)
+        );
     }
 
     #[test]
     fn without_a_look_before_it_came_with_this_one() {
         let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        assert_eq!(looks.came(&look, us(2010), None, None, NONE), us(2010));
+        assert_eq!(looks.came(&look, us(2010), None, None, &nothing()), us(2010));
     }
 
     #[test]
@@ -175,9 +163,8 @@ mod tests {
         let (looks, look, typical) = (Looks::new(), Cell::new(Look::NONE), Typical::default());
         looks.slept(us(0), us(1000));
         typical.count(Nanos::from_micros(500));
-        assert_eq!(typical.get(), Some(Nanos::from_micros(500)));
         let came = |now, idle, waits| {
-            looks.came(&look, us(now), Some(us(idle)), Some(us(waits)), typical.get())
+            looks.came(&look, us(now), Some(us(idle)), Some(us(waits)), &typical)
         };
         assert_eq!(came(2010, 2000, 1200), us(1700));
         assert_eq!(came(2011, 2000, 1800), us(2000), "not after the look");

@@ -219,9 +219,16 @@ impl From<SettingError> for StartError {
 /// The program's file name.
 fn program() -> String {
     let path = env::current_exe().ok().or_else(|| env::args_os().next().map(PathBuf::from));
-    path.as_deref()
-        .and_then(Path::file_stem)
-        .map_or("program".to_owned(), |name| name.to_string_lossy().into_owned())
+    path.as_deref().and_then(name_of).unwrap_or_else(|| "program".to_owned())
+}
+
+/// The name of an executable, without the hash that cargo gives a test or a bench, and another one with each change of its dependencies.
+fn name_of(path: &Path) -> Option<String> {
+    let name = path.file_stem()?.to_string_lossy();
+    let is_hash = |it: &str| it.len() == 16 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let in_deps = path.parent().is_some_and(|folder| folder.ends_with("deps"));
+    let plain = name.rsplit_once('-').filter(|(_, hash)| in_deps && is_hash(hash));
+    Some(plain.map_or(&*name, |(plain, _)| plain).to_owned())
 }
 
 /// Where the profile of `program` goes when nothing else is said.
@@ -246,5 +253,18 @@ fn header(settings: &Settings) -> Header {
         targets: settings.targets.clone(),
         points: settings.points.clone(),
         start_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_of_a_test_or_bench_is_no_part_of_its_name() {
+        let name = |path: &str| name_of(Path::new(path)).unwrap();
+        assert_eq!(name("/t/release/deps/orders-493c71d1107878c6"), "orders");
+        assert_eq!(name("/t/release/shop-493c71d1107878c6"), "shop-493c71d1107878c6");
+        assert_eq!(name("/t/release/deps/order-book"), "order-book");
     }
 }

@@ -474,13 +474,13 @@ pub fn unparked() {
 }
 
 /// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
-/// that is known, and for about `typical`: `now`, unless this is a worker that had not looked for a while.
+/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while.
 pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
     let came = with(|thread| {
         if !thread.hooked.get() {
             return now;
         }
-        LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical.get())
+        LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical)
     });
     if let Some(waits) = waits.filter(|_| came == now) {
         typical.count(now - waits);

@@ -3,7 +3,8 @@
 use crate::console;
 use crate::diff::{self, Verdict};
 use crate::sides::{Side, SidesOptions};
-use andweorc_core::compare::{Comparison, Limits, State};
+use andweorc_core::compare::{Comparison, Limits, OutcomeChange, State};
+use andweorc_core::estimate::{Load, Metric};
 use clap::Args;
 use std::error::Error;
 use std::fs;
@@ -65,20 +66,30 @@ fn percent_or_off(value: &str) -> Result<Guard, &'static str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Ok,
+    /// It lost less than the limit, but whether it improved is not known.
+    NotWorse,
     Regression,
     Inconclusive,
+    /// There is but a throughput, and before the change it was that of the load: a slower program could look the same.
+    Blind,
 }
 
 impl Outcome {
     /// By the worst of the guarded metrics.
     fn of(comparison: &Comparison) -> Outcome {
-        let any = |wanted: fn(&State) -> bool| {
-            comparison.outcomes.iter().any(|outcome| wanted(&outcome.state))
-        };
-        if any(|state| matches!(state, State::Regressed)) {
+        let any = |wanted: fn(&OutcomeChange) -> bool| comparison.outcomes.iter().any(wanted);
+        if any(|outcome| outcome.state == State::Regressed) {
             Outcome::Regression
-        } else if any(|state| matches!(state, State::Inconclusive | State::Erratic { .. })) {
+        } else if any(|outcome| matches!(outcome.state, State::Erratic { .. }))
+            || any(|outcome| outcome.state == State::Inconclusive && !is_within_limit(outcome))
+        {
             Outcome::Inconclusive
+        } else if comparison.load[0] == Some(Load::Open)
+            && comparison.outcomes.iter().all(|outcome| outcome.metric == Metric::Throughput)
+        {
+            Outcome::Blind
+        } else if any(|outcome| outcome.state == State::Inconclusive) {
+            Outcome::NotWorse
         } else {
             Outcome::Ok
         }
@@ -86,9 +97,9 @@ impl Outcome {
 
     fn verdict(self) -> Verdict<'static> {
         let (result, exit_code) = match self {
-            Outcome::Ok => ("ok", 0),
+            Outcome::Ok | Outcome::NotWorse => ("ok", 0),
             Outcome::Regression => ("regression", 3),
-            Outcome::Inconclusive => ("inconclusive", 4),
+            Outcome::Inconclusive | Outcome::Blind => ("inconclusive", 4),
         };
         Verdict { result, exit_code }
     }
@@ -96,12 +107,25 @@ impl Outcome {
     fn sentence(self) -> &'static str {
         match self {
             Outcome::Ok => "No regression.",
+            Outcome::NotWorse => "No regression: what is inconclusive is only whether it improved.",
             Outcome::Regression => "A regression.",
             Outcome::Inconclusive => {
                 "Inconclusive: neither a regression nor its absence is shown. More runs of A and B in turns would tell."
             }
+            Outcome::Blind => {
+                "Inconclusive: the throughput is bounded by the load, and no latency was judged, so that a regression would not be seen."
+            }
         }
     }
+}
+
+/// Whether the worse end of the interval is within the limit: a regression is then ruled out.
+fn is_within_limit(outcome: &OutcomeChange) -> bool {
+    let worse = match outcome.metric {
+        Metric::Throughput => outcome.ci_low.map(|low| -low),
+        _ => outcome.ci_high,
+    };
+    worse.is_some_and(|loss| loss <= outcome.limit_pct)
 }
 
 /// Compares, writes what was asked for, and exits with the verdict.

@@ -82,7 +82,7 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Write the report to this file
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
@@ -202,7 +202,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) drive: DriveOptions,
     /// Arguments of the program
-    #[arg(last = true)]
+    #[arg(last = true, help_heading = "Arguments")]
     pub(crate) args: Vec<OsString>,
 }
 

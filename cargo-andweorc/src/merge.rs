@@ -3,6 +3,7 @@
 use crate::console::Console;
 use crate::{project, sides};
 use andweorc_core::profile::Profile;
+use andweorc_core::report::counted;
 use clap::Args;
 use std::error::Error;
 use std::fs;
@@ -40,7 +41,11 @@ pub(crate) fn merge(options: &MergeOptions, console: Console) -> Result<ExitCode
             let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
             let profile =
                 Profile::parse(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-            console.detail(format_args!("{}: {} runs", file.display(), profile.runs.len()));
+            console.detail(format_args!(
+                "{}: {}",
+                file.display(),
+                counted(profile.runs.len(), "run")
+            ));
             runs += profile.runs.len();
             // What was torn off at the end would tear the next run's header.
             let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -49,6 +54,6 @@ pub(crate) fn merge(options: &MergeOptions, console: Console) -> Result<ExitCode
     }
     project::make_folder_of(&options.out)?;
     fs::write(&options.out, merged).map_err(|error| format!("{out} can't be written: {error}"))?;
-    console.hint(format_args!("{runs} runs in {out}"));
+    console.hint(format_args!("{} in {out}", counted(runs, "run")));
     Ok(ExitCode::SUCCESS)
 }

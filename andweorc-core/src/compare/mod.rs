@@ -8,7 +8,7 @@
 //!   & Hochberg 1995) are called regressed or improved.
 //!
 //! Rates of different machines, loads or settings are not comparable, and no statistic can tell: what the headers say about it is in
-//! [`Comparison::notes`].
+//! [`Comparison::notes`]. Where the load does not wait for the program, the throughput is the load's: that is said beside it ([`OutcomeChange::note`]).
 
 mod clusters;
 mod impact;
@@ -23,6 +23,7 @@ pub use impact::{Impact, Place, Presence, TargetChange};
 pub use outcome::OutcomeChange;
 pub use state::State;
 
+use crate::estimate::{Load, PointSummary, load::load};
 use crate::profile::{PointRecord, Run};
 use serde::Serialize;
 
@@ -52,6 +53,8 @@ pub struct Comparison {
     /// Each target of A or B that was tested in one of them: those that regressed first, then improved, then the rest, larger changes before
     /// smaller ones.
     pub targets: Vec<TargetChange>,
+    /// How A and B were loaded, where it was probed.
+    pub load: [Option<Load>; 2],
     /// What makes the two less comparable.
     pub notes: Vec<String>,
 }
@@ -60,12 +63,14 @@ pub struct Comparison {
 pub fn compare(a: &[Run], b: &[Run], limits: &Limits) -> Option<Comparison> {
     let point = common_point(a, b, |_| true)?;
     let latency = common_point(a, b, |point| point.kind == crate::profile::PointKind::Latency);
+    let load = [a, b].map(|side| load_of(side, point));
     let mut outcomes: Vec<OutcomeChange> =
-        outcome::throughput(a, b, point, limits.throughput).into_iter().collect();
+        outcome::throughput(a, b, point, limits.throughput, load).into_iter().collect();
     outcomes.extend(latency.and_then(|point| outcome::p99(a, b, point, limits.p99)));
     Some(Comparison {
         outcomes,
         targets: impact::changes(a, b, point, limits.impact),
+        load,
         notes: notes::notes(a, b),
     })
 }
@@ -80,6 +85,12 @@ fn common_point<'a>(
     points
         .filter(|point| b.iter().any(|run| same_point(run, point).is_some()))
         .min_by_key(|point| point.rank)
+}
+
+/// How a side was loaded, by what this point did meanwhile.
+fn load_of(side: &[Run], point: &PointRecord) -> Option<Load> {
+    let record = side.iter().find_map(|run| same_point(run, point))?;
+    load(side, &PointSummary::from(record))
 }
 
 /// The point of a run that is this point: of the same name, and of the same kind if there is one.

@@ -38,7 +38,10 @@ pub(crate) fn notes(a: &[Run], b: &[Run]) -> Vec<String> {
     };
     let (of_a, of_b) = (builds(a), builds(b));
     if of_a == of_b && of_a.iter().all(Option::is_some) && !of_a.is_empty() {
-        notes.push("A and B are the same build: what differs is noise, or the load".to_owned());
+        notes.push(
+            "A and B are the same build: what differs is noise, the load, or how they were started"
+                .to_owned(),
+        );
     }
     if a.len().min(b.len()) == 1 {
         notes.push(

@@ -3,7 +3,7 @@
 use crate::compare::clusters::{self, Cluster, Spread};
 use crate::compare::same_point;
 use crate::compare::state::{Evidence, Question, State};
-use crate::estimate::{Metric, percent};
+use crate::estimate::{Load, Metric, percent};
 use crate::profile::{ExperimentRecord, PointRecord, Run};
 use serde::Serialize;
 
@@ -37,6 +37,8 @@ pub struct OutcomeChange {
     pub runs: [usize; 2],
     /// Their baselines.
     pub baselines: [usize; 2],
+    /// Why it does not say what the program is able to, if it does not.
+    pub note: Option<String>,
 }
 
 /// The change of the throughput; `None` when one side has no baseline to measure it in.
@@ -45,8 +47,25 @@ pub(crate) fn throughput(
     b: &[Run],
     point: &PointRecord,
     limit: f64,
+    load: [Option<Load>; 2],
 ) -> Option<OutcomeChange> {
-    change(a, b, point, Metric::Throughput, limit, THROUGHPUT)
+    let mut change = change(a, b, point, Metric::Throughput, limit, THROUGHPUT)?;
+    change.note = kept_up(load);
+    Some(change)
+}
+
+/// What to say of the throughput of sides that did all that was asked of them.
+fn kept_up(load: [Option<Load>; 2]) -> Option<String> {
+    let sides = match load.map(|load| load == Some(Load::Open)) {
+        [true, true] => "A and B",
+        [true, false] => "A",
+        [false, true] => "B",
+        [false, false] => return None,
+    };
+    Some(format!(
+        "{sides} kept up with a load that comes at its own pace: throughput and impacts are bounded by the load, not by the program; read the \
+         latency, or put a load on it that waits for answers"
+    ))
 }
 
 /// The change of the 99th percentile of a latency.
@@ -88,6 +107,7 @@ fn change(
         limit_pct: limit,
         runs: [a.runs.len(), b.runs.len()],
         baselines: [a.residuals.len(), b.residuals.len()],
+        note: None,
     })
 }
 

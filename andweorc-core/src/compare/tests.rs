@@ -1,6 +1,7 @@
 use super::*;
 use crate::estimate::Metric;
 use crate::estimate::tests::{measured, push, run};
+use crate::profile::{TargetKind, TargetRecord};
 use std::slice;
 
 /// Noise as it was seen on virtual machines: runs drift, experiments vary, and some are disturbed.
@@ -265,6 +266,40 @@ fn what_makes_sides_less_comparable_is_noted() {
     let notes = compare(&[c.clone(), c], &[b.clone(), b], &Limits::default()).unwrap().notes;
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(notes[0].contains("the same build"));
+}
+
+/// A run in which a probe did so many times what the baselines did in virtual time; 1.25 is all that came.
+fn probed(times: f64) -> Run {
+    let mut run = run();
+    run.targets.push(TargetRecord {
+        id: 9,
+        kind: TargetKind::Probe,
+        name: "everything".into(),
+        file: None,
+        line: None,
+    });
+    for _ in 0..2 {
+        push(&mut run, None, 0.0, 1_000, 1_000);
+        push(&mut run, Some(9), 0.2, (1_000.0 * times) as u64, 1_000);
+    }
+    push(&mut run, None, 0.0, 1_000, 1_000);
+    run
+}
+
+#[test]
+fn a_throughput_that_is_the_loads_has_a_note() {
+    let of = |a: f64, b: f64| of_two(&probed(a), &probed(b)).unwrap();
+    let both = of(1.25, 1.24);
+    assert_eq!(both.load, [Some(Load::Open); 2]);
+    assert!(both.outcomes[0].note.as_ref().unwrap().starts_with("A and B kept up"));
+    assert_eq!(both.outcomes[1].note, None, "a latency can move");
+    assert!(of(1.25, 1.0).outcomes[0].note.as_ref().unwrap().starts_with("A kept up"));
+    assert!(of(1.0, 1.25).outcomes[0].note.as_ref().unwrap().starts_with("B kept up"));
+    assert_eq!(
+        (of(1.0, 1.0).load, of(1.0, 1.0).outcomes[0].note.clone()),
+        ([Some(Load::Closed); 2], None)
+    );
+    assert_eq!(of_two(&measured(2), &measured(2)).unwrap().load, [None; 2]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub enum Load {
     Open,
 }
 
-/// What the probes say. `None` without any.
+/// What the probes say, by the throughput of a point. `None` without any.
 pub(crate) fn load(runs: &[Run], point: &PointSummary) -> Option<Load> {
     let probe = summary::targets(runs).into_iter().find(|t| t.kind == TargetKind::Probe)?;
     let kept_up: Vec<f64> = observations(runs, &probe, point, Metric::Throughput)

@@ -13,7 +13,7 @@
 //! - **Many targets**: which of them have an impact at all is decided by Benjamini & Hochberg (1995) at 5 %.
 //! - **Ranking** is by the lower end of the impact's interval on the throughput of the first point.
 
-mod load;
+pub(crate) mod load;
 pub(crate) mod observe;
 pub(crate) mod summary;
 mod waits;

@@ -298,8 +298,9 @@ fn shares(runs: &[Run], target: &TargetSummary) -> (Option<f64>, Option<f64>) {
         }
     }
     let of = |whole: u64| (whole > 0).then(|| busy as f64 / whole as f64);
-    // Who waits uses no CPU.
-    (of(cpu).filter(|_| target.kind != TargetKind::Wait), of(real))
+    // Who waits uses no CPU. And who is preempted inside a target is inside it for longer than it runs.
+    let cpu = of(cpu).filter(|_| target.kind != TargetKind::Wait).map(|share| share.min(1.0));
+    (cpu, of(real))
 }
 
 /// The impact that these observations show.

@@ -125,6 +125,11 @@ impl Profile {
                 (Err(ReadErrorKind::Damaged { .. }), Some(run)) if last && !whole => {
                     run.torn = true
                 }
+                (Err(ReadErrorKind::Damaged { .. }), None)
+                    if last && !whole && line.starts_with(br#"{"record":"header""#) =>
+                {
+                    return Err(ReadErrorKind::TornHeader);
+                }
                 (Err(ReadErrorKind::Damaged { .. }), None) => {
                     return Err(ReadErrorKind::NotAProfile);
                 }
@@ -172,6 +177,8 @@ pub enum ReadErrorKind {
     Io(io::Error),
     /// It is empty.
     Empty,
+    /// It ends inside its first line, a header.
+    TornHeader,
     /// It does not begin with a header.
     NotAProfile,
     /// A run has another schema version.
@@ -209,6 +216,9 @@ impl fmt::Display for ReadErrorKind {
             ReadErrorKind::Io(source) => write!(f, "can't be read: {source}"),
             ReadErrorKind::Empty => f.write_str(
                 "is empty: the program ended before it began to profile; run it again with ANDWEORC_ENABLED=1",
+            ),
+            ReadErrorKind::TornHeader => f.write_str(
+                "ends inside its header: it was cut off, or the program was killed as it began to profile; run it again",
             ),
             ReadErrorKind::NotAProfile => f.write_str(
                 "is not a profile: its first line is no header; profiles are what a run writes to ANDWEORC_OUT",

@@ -5,4 +5,4 @@ mod text;
 mod waits;
 
 pub use json::{REPORT_VERSION, json};
-pub use text::{load_warning, notes, real_ns, tenths, text, why_nothing};
+pub use text::{counted, load_warning, notes, real_ns, tenths, text, why_nothing};

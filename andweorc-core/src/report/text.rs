@@ -43,6 +43,8 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
         }
     } else if !analysis.targets.is_empty() {
         line!(out, "\nNothing that was tested is known to make {} faster.", clean(point));
+    } else {
+        line!(out, "\nNo target was tested.");
     }
     section(
         &mut out,
@@ -108,12 +110,12 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     let real: u64 = runs.iter().map(real_ns).sum();
     put!(
         out,
-        "andweorc: {} on {} ({} cores), {} experiments and {} baselines in {}",
+        "andweorc: {} on {} ({}), {} and {} in {}",
         clean(&run.header.program),
         clean(&run.header.host),
-        run.header.cores,
-        analysis.experiments,
-        analysis.baselines,
+        counted(run.header.cores, "core"),
+        counted(analysis.experiments, "experiment"),
+        counted(analysis.baselines, "baseline"),
         seconds(real as f64 / 1e9)
     );
     if runs.len() > 1 {
@@ -127,6 +129,11 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
             analysis.spoiled
         );
     }
+}
+
+/// `1 experiment`, `2 experiments`
+pub fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// How long a run was in real ns, as far as its profile tells.

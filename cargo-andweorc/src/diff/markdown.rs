@@ -15,15 +15,18 @@ pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {
     ];
     for one in &comparison.outcomes {
         lines.push(format!(
-            "| {} | {} | {} | {} | {}{} |",
+            "| {} | {} | {} | {} | {}{}{} |",
             cell(&words::outcome(one)),
             words::value(one.metric, one.a),
             words::value(one.metric, one.b),
             words::change(one.change_pct, one.ci_low, one.ci_high, "%"),
             marked(Some(&one.state), words::state(&one.state)),
             words::bound(&one.state, "%"),
+            one.note.as_ref().map_or(String::new(), |note| format!("<br>⚠️ {}", cell(note))),
         ));
     }
+    lines.push(String::new());
+    lines.push(cell(&words::limits(&comparison.outcomes)));
     if !comparison.targets.is_empty() {
         lines.push(String::new());
         lines.push("| target | impact A | impact B | change [95 % interval] | state |".to_owned());

@@ -21,7 +21,10 @@ pub(crate) fn text(sides: &[Side; 2], comparison: &Comparison) -> String {
                 + &words::bound(&one.state, "%"),
         ],
     });
-    lines.extend(table(&outcomes.collect::<Vec<_>>()));
+    for (line, one) in table(&outcomes.collect::<Vec<_>>()).zip(&comparison.outcomes) {
+        lines.push(line);
+        lines.extend(one.note.iter().map(|note| format!("    {DOUBT}note{END}: {note}")));
+    }
     lines.push(format!("\n{BOLD}Targets{END}"));
     let targets = comparison.targets.iter().map(|one| {
         let [a, b] = words::impacts(one);
@@ -47,15 +50,10 @@ pub(crate) fn text(sides: &[Side; 2], comparison: &Comparison) -> String {
         lines.push(format!("\n{BOLD}Notes{END}"));
         lines.extend(comparison.notes.iter().map(|note| format!("  - {}", words::clean(note))));
     }
-    let limits: Vec<String> = comparison
-        .outcomes
-        .iter()
-        .map(|one| format!("{:.0} % of {}", one.limit_pct, words::outcome(one)))
-        .collect();
     lines.push(format!(
-        "\n{DIM}[low, high] are 95 % intervals. A change counts from {} on. Impact: change of the throughput for a speedup of 100 %,\n\
+        "\n{DIM}[low, high] are 95 % intervals. {} Impact: change of the throughput for a speedup of 100 %,\n\
          by its slope; a target regressed when its impact rose: it holds the service back more than before. `?`: not tested.{END}",
-        limits.join(", ")
+        words::limits(&comparison.outcomes)
     ));
     lines.join("\n") + "\n"
 }

@@ -38,6 +38,13 @@ pub(super) fn outcome(outcome: &OutcomeChange) -> String {
     format!("{} {}", clean(&outcome.point), outcome.metric)
 }
 
+/// `A change counts from 5 % of checkout throughput, 10 % of checkout p99 on.`
+pub(super) fn limits(outcomes: &[OutcomeChange]) -> String {
+    let limit = |one: &OutcomeChange| format!("{} % of {}", one.limit_pct, outcome(one));
+    let limits: Vec<String> = outcomes.iter().map(limit).collect();
+    format!("A change counts from {} on.", limits.join(", "))
+}
+
 /// `1350 /s` or `12.1 ms`
 pub(super) fn value(metric: Metric, value: f64) -> String {
     match metric {

@@ -3,7 +3,7 @@
 use crate::report::place;
 use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary};
 use andweorc_core::profile::Run;
-use andweorc_core::report::{load_warning, notes, real_ns, tenths, why_nothing};
+use andweorc_core::report::{counted, load_warning, notes, real_ns, tenths, why_nothing};
 
 /// The ranking as a table, then the notes.
 pub(super) fn markdown(runs: &[Run]) -> String {
@@ -12,12 +12,12 @@ pub(super) fn markdown(runs: &[Run]) -> String {
     if let Some(run) = runs.first() {
         let seconds = runs.iter().map(real_ns).sum::<u64>() as f64 / 1e9;
         out += &format!(
-            "## andweorc: {}\n\n{} experiments and {} baselines in {seconds:.0} s on {} ({} cores).",
+            "## andweorc: {}\n\n{} and {} in {seconds:.0} s on {} ({}).",
             code(&run.header.program),
-            analysis.experiments,
-            analysis.baselines,
+            counted(analysis.experiments, "experiment"),
+            counted(analysis.baselines, "baseline"),
             code(&run.header.host),
-            run.header.cores
+            counted(run.header.cores, "core")
         );
         if analysis.spoiled > 0 {
             out += &format!(

@@ -9,6 +9,8 @@ pub(crate) fn command() -> Command {
     {
         command.env_remove(format!("ANDWEORC_{name}"));
     }
+    // Where profiles and baselines are then looked for.
+    command.env_remove("CARGO_TARGET_DIR");
     command
 }
 

@@ -60,6 +60,36 @@ fn the_p99_can_be_left_out() {
 }
 
 #[test]
+fn a_loss_that_is_ruled_out_needs_no_certainty_about_a_gain() {
+    let folder = tempfile::tempdir().unwrap();
+    let faster = Service { rate: 1.04 * BEFORE.rate, ..BEFORE };
+    runs(folder.path(), "before", &BEFORE, 8, 1);
+    runs(folder.path(), "after", &faster, 8, 101);
+    let output = ci(folder.path(), &["before", "after"]);
+    assert!(stdout(&output).contains("inconclusive  checkout throughput"), "{}", stdout(&output));
+    let (code, last) = verdict(&output);
+    assert_eq!((code, last.starts_with("No regression: ")), (Some(0), true), "{last}");
+    let other_way = ci(folder.path(), &["after", "before"]);
+    assert_eq!(other_way.status.code(), Some(4), "{}", stdout(&other_way));
+}
+
+#[test]
+fn a_throughput_that_is_the_loads_is_no_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = Service { open: Some(true), ..BEFORE };
+    runs(folder.path(), "a", &open, 8, 1);
+    runs(folder.path(), "b", &open, 8, 50);
+    let both = ci(folder.path(), &["a", "b"]);
+    assert_eq!(both.status.code(), Some(0), "the p99 shows it: {}", stdout(&both));
+    let without = ci(folder.path(), &["a", "b", "--max-p99-regression", "off"]);
+    let (code, last) = verdict(&without);
+    assert_eq!(code, Some(4));
+    assert!(last.contains("the throughput is bounded by the load"), "{last}");
+    let comment = stdout(&ci(folder.path(), &["a", "b", "--markdown", "-"]));
+    assert!(comment.contains("kept up with a load that comes at its own pace"), "{comment}");
+}
+
+#[test]
 fn the_comment_has_a_marker_and_the_json_the_verdict() {
     let folder = before_and_after();
     let at = folder.path();

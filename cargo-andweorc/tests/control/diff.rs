@@ -1,7 +1,7 @@
 //! `cargo andweorc diff`.
 
 use crate::common::{self, command, stderr, stdout};
-use crate::made::{AFTER, BEFORE, before_and_after, profile, runs};
+use crate::made::{AFTER, BEFORE, Service, before_and_after, profile, runs};
 use insta::assert_snapshot;
 use serde_json::Value;
 use std::fs;
@@ -57,6 +57,32 @@ fn json_has_every_number_and_state() {
     assert_eq!(target("receipt")["state"], Value::Null);
     assert!(target("stock")["impact_a"]["slope"].as_f64().unwrap() > 30.0);
     assert_eq!(target("stock")["place_b"]["line"], 15);
+}
+
+#[test]
+fn a_throughput_that_is_the_loads_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = Service { open: Some(true), ..BEFORE };
+    runs(folder.path(), "a", &open, 3, 1);
+    runs(folder.path(), "b", &open, 3, 50);
+    runs(folder.path(), "closed", &Service { open: Some(false), ..BEFORE }, 3, 50);
+    let words = text(folder.path(), &["a", "b"]);
+    let note = "A and B kept up with a load that comes at its own pace";
+    let beside = words.lines().skip_while(|line| !line.contains("checkout throughput")).nth(1);
+    assert!(beside.unwrap().contains(note), "{words}");
+    let markdown = text(folder.path(), &["a", "b", "--format", "markdown"]);
+    let row = markdown.lines().find(|line| line.starts_with("| checkout throughput")).unwrap();
+    assert!(row.contains(note), "{row}");
+    let json = |b| -> Value {
+        serde_json::from_str(&text(folder.path(), &["a", b, "--format", "json"])).unwrap()
+    };
+    let both = json("b");
+    assert_eq!(both["load"], serde_json::json!(["open", "open"]));
+    assert!(both["outcomes"][0]["note"].as_str().unwrap().starts_with(note));
+    assert_eq!(both["outcomes"][1]["note"], Value::Null, "a p99 can move");
+    let one = json("closed");
+    assert_eq!(one["load"], serde_json::json!(["open", "closed"]));
+    assert!(one["outcomes"][0]["note"].as_str().unwrap().starts_with("A kept up"));
 }
 
 #[test]

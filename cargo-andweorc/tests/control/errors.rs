@@ -24,6 +24,7 @@ fn files_that_are_no_profiles_are_refused_with_the_reason() {
     let good = profile(&BEFORE, 1);
     assert!(refusal("").contains("is empty"));
     assert!(refusal("PNG or whatever\n").contains("is not a profile"));
+    assert!(refusal(&good[..100]).contains("ends inside its header"));
     assert!(refusal(&good.replace(r#""schema":1"#, r#""schema":9"#)).contains("schema version 9"));
     let damaged = good.replacen(r#""kind":"span""#, r#""kind":7"#, 1);
     assert!(refusal(&damaged).contains("is damaged in line 3"));

@@ -16,6 +16,8 @@ pub(crate) struct Service {
     pub(crate) p99: f64,
     /// Name, file and line of each target, and what it brings at 50 %, in %.
     pub(crate) targets: &'static [(&'static str, &'static str, u32, f64)],
+    /// Whether its load comes at its own pace, where it is probed.
+    pub(crate) open: Option<bool>,
 }
 
 /// As it was.
@@ -28,6 +30,7 @@ pub(crate) const BEFORE: Service = Service {
         ("legacy", "src/legacy.rs", 7, 0.0),
         ("parse", "src/parse.rs", 3, 0.0),
     ],
+    open: None,
 };
 
 /// As it became: audit holds it back, stock was mended, legacy is gone, receipt is new, and parse went to another file.
@@ -40,6 +43,7 @@ pub(crate) const AFTER: Service = Service {
         ("receipt", "/ci/shop/src/receipt.rs", 5, 6.0),
         ("parse", "/ci/shop/src/wire.rs", 3, 0.0),
     ],
+    open: None,
 };
 
 /// One run. Runs of another `seed` drift by about 1 %; baselines vary by about 2 %.
@@ -89,6 +93,16 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
             line: Some(*line),
         }));
     }
+    let probe = 99;
+    if service.open.is_some() {
+        records.push(Record::Target(TargetRecord {
+            id: probe,
+            kind: TargetKind::Probe,
+            name: "everything".into(),
+            file: None,
+            line: None,
+        }));
+    }
     let (rate, p99) = (service.rate * noise(0.01), service.p99 * noise(0.02));
     let mut seq = 0;
     let mut hold = |target: Option<u32>, effect: f64| {
@@ -110,6 +124,11 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
         seq += 1;
     };
     hold(None, 0.0);
+    if let Some(open) = service.open {
+        // Of a program delayed by a half: all that came, which is twice as much in its virtual time, or as much as ever in it.
+        hold(Some(probe), if open { 100.0 } else { 0.0 });
+        hold(None, 0.0);
+    }
     for _ in 0..5 {
         for (id, (_, _, _, effect)) in (1..).zip(service.targets) {
             hold(Some(id), *effect);

@@ -49,7 +49,7 @@ fn a_torn_profile_does_not_tear_what_follows_it() {
     fs::write(folder.path().join("whole.jsonl"), &whole).unwrap();
     let arguments = ["-v", "merge", "all.jsonl", "torn.jsonl", "whole.jsonl"];
     let output = run(folder.path(), &arguments);
-    assert!(stderr(&output).contains("torn.jsonl: 1 runs"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("torn.jsonl: 1 run\n"), "{}", stderr(&output));
     let output = run(folder.path(), &["report", "all.jsonl"]);
     assert!(stdout(&output).contains("2 runs"), "{}{}", stdout(&output), stderr(&output));
 }
