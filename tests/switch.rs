@@ -10,7 +10,6 @@ mod parent;
 use nix::sys::signal::Signal;
 use parent::{Program, reason};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 
 /// The programs. Its own exit code tells that it came to its end.
 #[test]
@@ -185,7 +184,7 @@ fn the_profile_has_a_place_when_none_is_said() {
     let program = Program::new("short").enabled().without("ANDWEORC_OUT");
     let run = program.run();
     assert_eq!(run.status.code(), Some(child::DONE), "{run:?}");
-    let name = std::env::current_exe().unwrap();
-    let name = Path::new(name.file_stem().unwrap()).with_extension("jsonl");
-    assert!(program.directory().join("target/andweorc").join(name).is_file(), "{run:?}");
+    // By the name of the test's file: what cargo adds to that changes from build to build.
+    let profile = program.directory().join("target/andweorc/switch.jsonl");
+    assert!(profile.is_file(), "{run:?}");
 }
