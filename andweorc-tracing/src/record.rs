@@ -127,7 +127,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             leave(entries, at);
             Some(())
         });
-        if let Some(Some(())) = left {
+        if left.flatten().is_some() {
             thread::goes_on();
         }
         #[cfg(tokio_unstable)]
