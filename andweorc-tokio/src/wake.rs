@@ -384,7 +384,7 @@ impl Wake for WakeCell {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::profiled::Kind;
+    use crate::profiled::{Kind, wait_ended};
     use andweorc_core::clock;
     use std::thread::sleep;
     use std::time::Duration;
@@ -412,5 +412,16 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
+        let targets = Kind::Name("wake: polled on a clock that is behind".into()).targets();
+        let now = clock::now();
+        let cell = WakeCell::new(Waker::noop().clone(), targets, LEDGER.owed(now), Virtual::NEVER);
+        cell.set_woken(now, Cause::Task);
+        let parked = now + Nanos(50);
+        let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
+        assert_eq!((ended.parked, ended.woken), (parked, parked));
     }
 }
