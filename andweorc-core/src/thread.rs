@@ -457,6 +457,11 @@ pub fn parked() {
     defer::worker_parked();
 }
 
+/// Since when the calling thread is idle, between the two hooks of a worker.
+pub fn parked_since() -> Option<Real> {
+    THREAD.with(|thread| thread.parked.get())
+}
+
 /// For the unpark hook of a worker: it was idle until now.
 pub fn unparked() {
     with(|thread| {
