@@ -114,13 +114,15 @@ impl Alarm {
             return defer::until(due, held);
         }
         if holds.waiting.push(due, held) {
-            let now = clock::now();
-            let early = LEDGER.early(due, now) - holds.lead.mean();
-            self.set(&mut holds, now + early.max(Nanos(1)));
+            self.set(&mut holds, due, clock::now());
         }
     }
 
-    fn set(&self, holds: &mut Holds, at: Real) {
+    /// Sets the timer for what is `due` first.
+    fn set(&self, holds: &mut Holds, due: Virtual, now: Real) {
+        // While something is in the target V moves slowly: what is late is little, and what is early would go off again and again.
+        let lead = if LEDGER.is_at_rest() { holds.lead.mean() } else { Nanos::ZERO };
+        let at = now + (LEDGER.early(due, now) - lead).max(Nanos(1));
         holds.set = Some(at);
         let at = Expiration::OneShot(TimeSpec::nanoseconds(at.0));
         // It fails for times that are none, only.
@@ -155,7 +157,7 @@ impl Alarm {
             holds.waiting.take_due(Virtual(LEDGER.virtual_now(now).0 + LEAST.0))
         };
         if let Some(next) = holds.waiting.first() {
-            self.set(&mut holds, now + LEDGER.early(next, now));
+            self.set(&mut holds, next, now);
         }
         drop(holds);
         due.into_iter().for_each(|held| held.release());
