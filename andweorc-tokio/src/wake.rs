@@ -399,7 +399,7 @@ mod tests {
         const MS: Duration = Duration::from_millis(1);
         // A thread of its own: a worker by its hooks.
         std::thread::spawn(|| {
-            thread::parked();
+            thread::parked(true);
             sleep(MS);
             thread::unparked();
             let targets = Kind::Name("wake: noticed late".into()).targets();
