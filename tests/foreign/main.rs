@@ -1,6 +1,9 @@
 //! Tasks that nobody wrapped: tokio's own spawn, with `--cfg tokio_unstable`.
 #![cfg(tokio_unstable)]
 
+mod lives;
+mod wakes;
+
 use andweorc::Profile;
 use andweorc::runtime::BuilderExt;
 use andweorc_core::experiment::{Experimenter, Lengths};
@@ -354,16 +357,17 @@ fn a_runtime_may_go_away_with_tasks_in_it() {
     }
 }
 
+const HELD_LENGTHS: Lengths = Lengths {
+    settle: Duration::from_millis(50),
+    measure: Duration::from_millis(500),
+    recover: Duration::from_millis(20),
+};
+
 /// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name.
 fn hold(name: &str) {
-    let lengths = Lengths {
-        settle: Duration::from_millis(50),
-        measure: Duration::from_millis(500),
-        recover: Duration::from_millis(20),
-    };
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
-    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), lengths);
+    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), HELD_LENGTHS);
     let record = record.expect("nobody stops it");
     assert!(record.delay_ns > record.real_ns / 4, "{record:?}");
 }
