@@ -13,11 +13,10 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 fn current_thread() -> Runtime {
-    let mut builder = Builder::new_current_thread();
-    builder.enable_all().andweorc().build().unwrap()
+    Builder::new_current_thread().enable_all().andweorc().build().unwrap()
 }
 
 /// Runs `f` while experiments with a speedup of 40 % are held on the waits of tasks of this name, of which one waits all the time.
@@ -149,6 +148,7 @@ async fn ends() {
     receiver.await.unwrap();
 }
 
+#[cfg(feature = "test-util")]
 #[test]
 fn a_paused_clock_does_not_run_ahead_of_what_is_held() {
     in_experiments("lives: paused target", |held| {
@@ -160,7 +160,7 @@ fn a_paused_clock_does_not_run_ahead_of_what_is_held() {
                     std::thread::sleep(Duration::from_millis(1));
                     sleep(Duration::from_millis(10)).await;
                 });
-                let waited = timeout(Duration::from_millis(500), waits).await;
+                let waited = tokio::time::timeout(Duration::from_millis(500), waits).await;
                 waited.expect("nothing else is to be waited for").unwrap();
                 std::thread::sleep(Duration::from_millis(2));
             }
