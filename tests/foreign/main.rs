@@ -208,6 +208,21 @@ fn running_out_of_budget_is_no_wait_for_the_world_outside() {
 }
 
 #[test]
+fn yielding_is_no_wait_for_the_world_outside() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let yields = async {
+                for _ in 0..1000 {
+                    andweorc::task::yield_now().await;
+                }
+            };
+            spawn("yield", yields).await.unwrap();
+        });
+        only_for_tasks("yield");
+    }
+}
+
+#[test]
 fn tasks_of_a_local_set() {
     for runtime in runtimes() {
         let set = LocalSet::new();
