@@ -31,7 +31,10 @@ fn other_locks() {
     waits_for_a_task("barrier", || {
         let barrier = Arc::new(Barrier::new(2));
         let last = Arc::clone(&barrier);
-        (async move { drop(barrier.wait().await) }, async move { drop(last.wait().await) })
+        let waits = |barrier: Arc<Barrier>| async move {
+            barrier.wait().await;
+        };
+        (waits(barrier), waits(last))
     });
     waits_for_a_task("closed semaphore", || {
         let permits = Arc::new(Semaphore::new(0));
