@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(entity_at(clock::now()), None);
             Poll::begin(task, Virtual(0), None, clock::now()).end(true, clock::now());
             assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
-            parked();
+            parked(true);
             assert_eq!(entity_at(clock::now()), None);
             register();
             assert!(entity_at(clock::now()).is_some());
