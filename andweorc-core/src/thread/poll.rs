@@ -73,6 +73,12 @@ impl Poll {
         })
     }
 
+    /// How long it lasted, once it has [ended](Poll::end).
+    #[inline]
+    pub fn lasted(&self) -> Nanos {
+        self.ended_at - self.entered.at()
+    }
+
     /// Ends the poll at `now`, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
     #[inline]
     pub fn end(&mut self, completed: bool, now: Real) -> Parked {
