@@ -24,9 +24,12 @@ impl Blocking {
             }
             let since = clock::now();
             let inside = thread.depth.get() > 0;
-            if inside && let Some(account) = thread.account.get() {
-                with(|_| LEDGER.exit(account, since, clock::thread_cpu() - thread.cpu.get()));
-            }
+            with(|thread| {
+                thread.share();
+                if inside && let Some(account) = thread.account.get() {
+                    LEDGER.exit(account, since, thread.ran.end(since));
+                }
+            });
             Some(Blocking { since, inside })
         })
     }
@@ -35,6 +38,7 @@ impl Blocking {
     pub fn end(self) {
         let now = clock::now();
         with(|thread| {
+            thread.share_anew();
             if let Some(account) = thread.account(now) {
                 LEDGER.idle(account, now - self.since, now);
             }
@@ -45,13 +49,14 @@ impl Blocking {
 
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
-        if !self.inside {
-            return;
-        }
         with(|thread| {
-            if let Some(account) = thread.account.get() {
-                thread.cpu.set(clock::thread_cpu());
-                LEDGER.enter(account, clock::now());
+            thread.share_anew();
+            if self.inside
+                && let Some(account) = thread.account.get()
+            {
+                let now = clock::now();
+                thread.ran.begin(now);
+                LEDGER.enter(account, now);
             }
         });
     }
