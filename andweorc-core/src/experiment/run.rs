@@ -3,7 +3,7 @@
 
 use crate::clock;
 use crate::estimate::{Analysis, Verdict, analyse_ranking};
-use crate::experiment::choose::{Times, choose_points, names, want_samples};
+use crate::experiment::choose::{Times, choose_points, names, want_functions_alone, want_samples};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::plan::{Cell, Known, Plan};
@@ -208,7 +208,12 @@ impl Runner {
                 Sampling::start(symbols, self.settings.event).map_err(|error| error.to_string())
             });
         match started {
-            Ok(sampling) => self.sampling = Some(sampling),
+            Ok(sampling) => {
+                if want_functions_alone(&self.settings.targets) {
+                    sampling.count_functions_alone();
+                }
+                self.sampling = Some(sampling);
+            }
             Err(why) => self.note(why),
         }
     }
