@@ -9,7 +9,7 @@ use std::collections::HashMap;
 const MOST_TARGETS: usize = 8;
 
 /// A target below this share of the program's CPU time is not worth testing.
-const LEAST_SHARE: f64 = 0.02;
+pub(crate) const LEAST_SHARE: f64 = 0.02;
 
 /// A target that spends less than this share of its time outside of other targets is a container: its parts are tested instead.
 const LEAST_OWN: f64 = 0.5;
@@ -154,7 +154,7 @@ pub(crate) fn want_functions_alone(wanted: &[String]) -> bool {
 }
 
 /// The words for the hottest lines, and the hottest functions, with and without what they call.
-fn all_of(wanted: &str) -> Option<TargetKind> {
+pub(crate) fn all_of(wanted: &str) -> Option<TargetKind> {
     match wanted {
         "lines" => Some(TargetKind::Line),
         "functions" => Some(TargetKind::Function),
@@ -166,10 +166,13 @@ fn all_of(wanted: &str) -> Option<TargetKind> {
 /// Whether a user means `target` by `wanted`.
 fn is_named(target: &Target, wanted: &str) -> bool {
     let kind = target.kind();
-    // Of the path of a line the end is enough.
+    // Of the path of a line the end is enough; and the user may know it whole, where the target's is relative to the workspace.
     let is_end = |name: &str| {
-        let rest = target.name().strip_suffix(name);
-        kind == TargetKind::Line && rest.is_some_and(|rest| rest.ends_with('/'))
+        let ends = |whole: &str, end: &str| {
+            whole.strip_suffix(end).is_some_and(|rest| rest.ends_with('/'))
+        };
+        kind == TargetKind::Line
+            && (ends(target.name(), name) || name.starts_with('/') && ends(name, target.name()))
     };
     let is = |name: &str| target.name() == name || is_end(name);
     (!matches!(kind, TargetKind::Wait | TargetKind::FunctionSelf) && is(wanted))
@@ -282,6 +285,11 @@ mod tests {
             assert!(is_named(line, name) && is_named(line, &format!("line:{name}")), "{name}");
         }
         assert!(!is_named(line, "tock.rs:42") && !is_named(line, "src/stock.rs:4"));
+        let line = target(TargetKind::Line, "examples/choose.rs:4", Some("x"), Some(4));
+        for name in ["examples/choose.rs:4", "choose.rs:4", "/home/me/shop/examples/choose.rs:4"] {
+            assert!(is_named(line, name) && is_named(line, &format!("line:{name}")), "{name}");
+        }
+        assert!(!is_named(line, "shop/examples/choose.rs:4") && !is_named(line, "/choose.rs:4"));
     }
 
     #[test]
