@@ -55,6 +55,13 @@ impl Ran {
         self.end_by(now, clocks)
     }
 
+    /// A stretch ends at `now` of which nobody asks how long the thread ran. False if that is not known without the CPU clock: then what follows is a
+    /// gap, up to the next [`begin`](Ran::begin).
+    #[inline]
+    pub(super) fn pass(&self, now: Real) -> bool {
+        self.passed(now, STRETCH).is_some()
+    }
+
     #[inline]
     fn begin_by(&self, now: Real, clocks: impl FnOnce() -> (Real, Nanos)) {
         if self.passed(now, GAP).is_none() {

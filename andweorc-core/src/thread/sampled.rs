@@ -16,18 +16,20 @@ impl Thread {
     }
 
     fn share_of(&self, aim: u32) {
-        if let (Credit::Share(share), Some(account)) =
-            (share::credit(self.context.get()), self.account.get())
-        {
-            let now = clock::now();
-            if self.shared.replace(aim) == aim {
-                LEDGER.credit(account, Speedup::from_ppm(share).of(self.ran.end(now)));
-            } else {
-                self.ran.begin(now);
+        let goes_on = self.shared.get() == aim;
+        match (share::credit(self.context.get()), self.account.get()) {
+            (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
+            (Credit::Share(share @ 1..), Some(account)) => {
+                let now = clock::now();
+                if goes_on {
+                    LEDGER.credit(account, Speedup::from_ppm(share).of(self.ran.end(now)));
+                } else {
+                    self.shared.set(aim);
+                    self.ran.begin(now);
+                }
             }
-        } else {
             // What follows counts from the next call on.
-            self.shared.set(0);
+            _ => self.shared.set(0),
         }
     }
 
