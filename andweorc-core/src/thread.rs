@@ -15,7 +15,7 @@ pub use poll::Poll;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
 
-use crate::arrival::{LOOKS, Look, Typical};
+use crate::arrival::{Came, LOOKS, Look, Typical};
 use crate::clock;
 use crate::defer;
 use crate::fork;
@@ -459,6 +459,11 @@ pub fn parked() {
     defer::worker_parked();
 }
 
+/// Since when the calling thread is idle, between the two hooks of a worker.
+pub fn parked_since() -> Option<Real> {
+    THREAD.with(|thread| thread.parked.get())
+}
+
 /// For the unpark hook of a worker: it was idle until now.
 pub fn unparked() {
     with(|thread| {
@@ -480,14 +485,14 @@ pub fn unparked() {
 pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
     let came = with(|thread| {
         if !thread.hooked.get() {
-            return now;
+            return Came { at: now, at_once: true };
         }
         LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical)
     });
-    if let Some(waits) = waits.filter(|_| came == now) {
+    if let Some(waits) = waits.filter(|_| came.at_once) {
         typical.count(now - waits);
     }
-    came
+    came.at
 }
 
 /// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
@@ -559,6 +564,28 @@ mod tests {
             let now = clock::now();
             let came = came(now, Some(waits), &typical);
             assert!(waits <= came && came < now, "{waits:?} {came:?} {now:?}");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_wait_is_counted_only_if_its_end_is_known() {
+        let most = |typical: &Typical, ms| typical.between(Nanos::ZERO, Nanos::from_millis(ms));
+        std::thread::spawn(move || {
+            let (now, typical) = (clock::now(), Typical::default());
+            let waits = Real(now.0 - Nanos::from_millis(7).0);
+            assert_eq!(came(now, Some(waits), &typical), now, "no worker");
+            assert_eq!(most(&typical, 100), Nanos::from_millis(7));
+
+            // A busy worker. All waits that are known are longer: it came no earlier than now, and that is a guess.
+            parked();
+            unparked();
+            let (now, typical) = (clock::now(), Typical::default());
+            typical.count(Nanos::from_millis(900));
+            let waits = Real(now.0 - Nanos::from_millis(7).0);
+            assert_eq!(came(now, Some(waits), &typical), now);
+            assert_eq!(most(&typical, 100), Nanos::from_millis(100), "only the first is known");
         })
         .join()
         .unwrap();

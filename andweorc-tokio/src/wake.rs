@@ -14,7 +14,12 @@
 //! the future around it, which is ready when its part is. So what has been held for the part is not held again for the whole
 //! (`PASSING`).
 
+#[cfg(not(loom))]
+use crate::alarm;
 use crate::parks::{Unnamed, clock_is_paused};
+// Models have no driver.
+#[cfg(loom)]
+use andweorc_core::defer as alarm;
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::target::TaskTargets;
 use andweorc_core::thread::{Acts, LEDGER};
@@ -251,16 +256,16 @@ impl WakeCell {
     /// Defers the poll until V gets to `ready`.
     pub(crate) fn defer(self: &Arc<Self>, ready: Virtual) {
         lower(&self.by_entity, ready.0);
-        self.hold(ready);
+        self.hold(ready, defer::until);
     }
 
-    /// Holds the task's wake until V gets to `due`.
-    pub(crate) fn hold(self: &Arc<Self>, due: Virtual) {
+    /// Holds the task's wake `until` V gets to `due`.
+    fn hold(self: &Arc<Self>, due: Virtual, until: fn(Virtual, Arc<dyn defer::Held>)) {
         let first = |held| Some(if held == NOTHING { due.0 } else { held });
         // AcqRel, and a write in any case: a wake that finds the task held is passed on by the release that follows. What was done before it
         // must be seen by the poll after that.
         if self.due.fetch_update(Ordering::AcqRel, Ordering::Relaxed, first) == Ok(NOTHING) {
-            defer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
+            until(due, Arc::clone(self) as Arc<dyn defer::Held>);
         }
     }
 
@@ -310,7 +315,7 @@ impl WakeCell {
             Unnamed::Outside => {
                 let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
                 if is_early(due, now) {
-                    self.hold(due);
+                    self.hold(due, alarm::until);
                 } else {
                     self.pass_on(due, Cause::Outside);
                 }
@@ -384,7 +389,7 @@ impl Wake for WakeCell {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::profiled::Kind;
+    use crate::profiled::{Kind, wait_ended};
     use andweorc_core::clock;
     use std::thread::sleep;
     use std::time::Duration;
@@ -412,5 +417,16 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
+        let targets = Kind::Name("wake: polled on a clock that is behind".into()).targets();
+        let now = clock::now();
+        let cell = WakeCell::new(Waker::noop().clone(), targets, LEDGER.owed(now), Virtual::NEVER);
+        cell.set_woken(now, Cause::Task);
+        let parked = now + Nanos(50);
+        let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
+        assert_eq!((ended.parked, ended.woken), (parked, parked));
     }
 }
