@@ -15,7 +15,9 @@ use andweorc_core::{clock, defer};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::cell::RefCell;
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use tokio::io::unix::AsyncFd;
@@ -40,6 +42,8 @@ impl AsRawFd for Timer {
 pub(crate) struct Alarm {
     timer: AsyncFd<Timer>,
     holds: Mutex<Holds>,
+    /// A worker waits in the driver.
+    watched: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -53,19 +57,50 @@ struct Holds {
     ended: bool,
 }
 
-thread_local! {
-    /// Of the runtime that the calling thread works for last: whose builder's, and its alarm, if it has one.
-    static OURS: RefCell<Option<(Shared, Option<Arc<Alarm>>)>> = const { RefCell::new(None) };
+/// What the calling thread knows of the runtime that it works for, or worked for last.
+struct Ours {
+    builder: Shared,
+    alarm: Option<Arc<Alarm>>,
+    /// It waits in the driver.
+    watches: bool,
 }
 
-/// The calling thread is a worker of a runtime of the builder that has `shared`, and with a driver for I/O.
-pub(crate) fn works_for(shared: &Shared) {
+impl Ours {
+    fn of(builder: &Shared) -> Ours {
+        Ours { builder: Arc::clone(builder), alarm: of_runtime(builder).ok(), watches: false }
+    }
+
+    fn is_of(&self, builder: &Shared) -> bool {
+        let lives = || self.alarm.as_ref().is_none_or(|alarm| !alarm.holds().ended);
+        Arc::ptr_eq(&self.builder, builder) && lives()
+    }
+}
+
+thread_local! {
+    static OURS: RefCell<Option<Ours>> = const { RefCell::new(None) };
+}
+
+/// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a driver for I/O. Says whether it will be the one that
+/// waits in the driver: the first that parks is.
+pub(crate) fn parks(shared: &Shared) -> bool {
     OURS.with_borrow_mut(|ours| {
-        let known = |(of, alarm): &(Shared, Option<Arc<Alarm>>)| {
-            Arc::ptr_eq(of, shared) && alarm.as_ref().is_none_or(|alarm| !alarm.holds().ended)
-        };
-        if !ours.as_ref().is_some_and(known) {
-            *ours = Some((Arc::clone(shared), of_runtime(shared).ok()));
+        // Another runtime's, or one that has ended.
+        drop(ours.take_if(|ours| !ours.is_of(shared)));
+        let ours = ours.get_or_insert_with(|| Ours::of(shared));
+        // Relaxed: tokio's lock of the driver decides. This follows it but for a worker that comes just as another one goes.
+        let free = |alarm: &Arc<Alarm>| !alarm.watched.swap(true, Ordering::Relaxed);
+        ours.watches = ours.alarm.as_ref().is_none_or(free);
+        ours.watches
+    })
+}
+
+/// It goes on.
+pub(crate) fn unparks() {
+    OURS.with_borrow_mut(|ours| {
+        if let Some(Ours { alarm: Some(alarm), watches, .. }) = ours
+            && mem::take(watches)
+        {
+            alarm.watched.store(false, Ordering::Relaxed);
         }
     });
 }
@@ -84,7 +119,7 @@ fn of_runtime(shared: &Shared) -> io::Result<Arc<Alarm>> {
 /// Releases `held` when V has got to `due` and somebody looks into the driver of the runtime that the calling thread works for. Where there is none,
 /// when V has got there.
 pub(crate) fn until(due: Virtual, held: Arc<dyn Held>) {
-    let alarm = OURS.with_borrow(|ours| ours.as_ref().and_then(|(_, alarm)| alarm.clone()));
+    let alarm = OURS.with_borrow(|ours| ours.as_ref().and_then(|ours| ours.alarm.clone()));
     match alarm {
         Some(alarm) => alarm.hold(due, held),
         None => defer::until(due, held),
@@ -98,7 +133,8 @@ impl Alarm {
         let timer = Timer(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?);
         #[allow(deprecated, reason = "what replaces it is not there in tokio 1.47")]
         let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
-        let alarm = Arc::new(Alarm { timer, holds: Mutex::default() });
+        let alarm =
+            Arc::new(Alarm { timer, holds: Mutex::default(), watched: AtomicBool::new(false) });
         alarm.listen(&Waker::from(Arc::new(Listener(Arc::downgrade(&alarm)))));
         Ok(alarm)
     }
@@ -252,5 +288,22 @@ mod tests {
         let (_, _, told) = hold(&runtime, 3_600_000);
         drop(runtime);
         told.recv().unwrap();
+    }
+
+    #[test]
+    fn one_worker_watches_the_driver() {
+        let runtime = runtime();
+        let shared = Shared::default();
+        let _context = runtime.enter();
+        assert!(parks(&shared));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _context = runtime.enter();
+                assert!(!parks(&shared), "another one does");
+                unparks();
+            });
+        });
+        unparks();
+        assert!(parks(&shared), "nobody does any more");
     }
 }

@@ -76,12 +76,12 @@ impl BuilderExt for Builder {
                 hook();
             }
             if enabled() {
-                alarm::works_for(&alarm);
-                thread::parked();
+                thread::parked(alarm::parks(&alarm));
             }
         })
         .on_thread_unpark(move || {
             if enabled() {
+                alarm::unparks();
                 thread::unparked();
             }
             if let Some(hook) = &unpark {
