@@ -6,6 +6,7 @@
 
 mod block;
 mod poll;
+mod ran;
 mod sampled;
 mod stay;
 
@@ -25,6 +26,7 @@ use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
 use crossbeam_utils::CachePadded;
+use ran::Ran;
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
@@ -151,8 +153,8 @@ struct Thread {
     role: Cell<Role>,
     /// How many times the target was entered and not left.
     depth: Cell<u32>,
-    /// CPU time at the outermost entry.
-    cpu: Cell<Nanos>,
+    /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
+    ran: Ran,
     /// Time spent in targets inside the innermost one that is open.
     inner: Cell<Nanos>,
     /// Whether park hooks tell when this thread is idle.
@@ -176,8 +178,8 @@ struct Thread {
     context: Cell<u32>,
     /// It has said that it is blocked by another thread.
     blocked: Cell<bool>,
-    /// The experiment on a sampled target in which the share of the context was last credited, and the CPU time then.
-    shared: Cell<(u32, Nanos)>,
+    /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
+    shared: Cell<u32>,
 }
 
 /// Closes the account when the thread ends.
@@ -204,7 +206,7 @@ thread_local! {
             asked: Cell::new(false),
             role: Cell::new(Role::Outside),
             depth: Cell::new(0),
-            cpu: Cell::new(Nanos::ZERO),
+            ran: Ran::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
@@ -217,7 +219,7 @@ thread_local! {
             waits: Cell::new(false),
             context: Cell::new(0),
             blocked: Cell::new(false),
-            shared: Cell::new((0, Nanos::ZERO)),
+            shared: Cell::new(0),
         }
     };
     static CLOSE: Close = const { Close };

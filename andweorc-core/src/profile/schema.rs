@@ -81,8 +81,11 @@ pub enum TargetKind {
     Task,
     /// A span: name and call site. Its time is that between enter and exit.
     Span,
-    /// A function, sampled.
+    /// A function, sampled: with all that it calls.
     Function,
+    /// A function, sampled: without what it calls that is in scope itself.
+    #[serde(rename = "function-self")]
+    FunctionSelf,
     /// A source line, sampled.
     Line,
     /// A wait: the time in which a task or an open span is not running.
@@ -97,6 +100,7 @@ impl fmt::Display for TargetKind {
             TargetKind::Task => "task",
             TargetKind::Span => "span",
             TargetKind::Function => "function",
+            TargetKind::FunctionSelf => "function-self",
             TargetKind::Line => "line",
             TargetKind::Wait => "wait",
             TargetKind::Probe => "probe",

@@ -140,3 +140,12 @@ proptest! {
         drop(Profile::parse(&bytes));
     }
 }
+
+#[test]
+fn a_kind_is_called_alike_in_profiles_and_in_settings() {
+    use TargetKind::{Function, FunctionSelf, Line, Probe, Span, Task, Wait};
+    for kind in [Task, Span, Function, FunctionSelf, Line, Wait, Probe] {
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.to_string());
+    }
+    assert_eq!(FunctionSelf.to_string(), "function-self");
+}

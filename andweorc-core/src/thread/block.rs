@@ -34,6 +34,7 @@ impl Blocking {
     pub fn end(self) {
         let now = clock::now();
         with(|thread| {
+            thread.share_anew();
             if let Some(account) = thread.account(now) {
                 LEDGER.idle(account, now - self.since, now);
             }
@@ -44,26 +45,28 @@ impl Blocking {
 
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
-        if self.inside {
-            with(Thread::back_in_target);
-        }
+        with(|thread| thread.back(self.inside));
     }
 }
 
 impl Thread {
-    /// Leaves the target, if the thread is inside, until it is [back](Thread::back_in_target). Says whether it was.
+    /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether it was.
     fn leave_target(&self, now: Real) -> bool {
         let inside = self.depth.get() > 0;
+        self.share();
         if inside && let Some(account) = self.account.get() {
-            LEDGER.exit(account, now, clock::thread_cpu() - self.cpu.get());
+            LEDGER.exit(account, now, self.ran.end(now));
         }
         inside
     }
 
-    fn back_in_target(&self) {
-        if let Some(account) = self.account.get() {
-            self.cpu.set(clock::thread_cpu());
-            LEDGER.enter(account, clock::now());
+    /// Is back, `inside` the target or not.
+    fn back(&self, inside: bool) {
+        self.share_anew();
+        if inside && let Some(account) = self.account.get() {
+            let now = clock::now();
+            self.ran.begin(now);
+            LEDGER.enter(account, now);
         }
     }
 }
@@ -119,9 +122,7 @@ impl Drop for Said {
             if !inside && thread.role.get() == Role::Entity {
                 thread.pay(now);
             }
-            if inside {
-                thread.back_in_target();
-            }
+            thread.back(inside);
             thread.blocked.set(false);
         });
     }
