@@ -5,7 +5,7 @@
 //!
 //! A line lies in pages that are made when its thread first adds there, so that memory goes by what a thread has met and not by threads times
 //! counters. Only one thread writes to a page, or few, so that nothing in it is padded; counts that are raised together lie
-//! together.
+//! together. When many threads have met very much, those that go on to meet more add it to the pages of a shared line.
 
 use std::cell::Cell;
 use std::ptr;
@@ -23,6 +23,12 @@ const WORDS: usize = 512;
 
 /// Pages of a line, enough for 200,000 span call sites. All threads share the counters beyond.
 const PAGES: usize = 4096;
+
+/// Pages that are made for threads alone, 16 MiB: 64 threads have all of 3,500 span call sites to themselves, 20 threads of 11,000.
+const MOST_OWNED: usize = 4096;
+
+/// How many were made, or refused since there were as many.
+static MADE: AtomicUsize = AtomicUsize::new(0);
 
 /// Words of one line. Made once, for good.
 struct Page([AtomicU64; WORDS]);
@@ -129,7 +135,11 @@ impl<const N: usize> Counters<N> {
         const { assert!(FIRST <= N) };
         let Line { index, owned } = line();
         let (counts, owned) = match LINES[index].get(self.page) {
-            Some(page) => (self.within(page_or_new(page)), owned),
+            Some(page) => {
+                let (page, owned) = known(page)
+                    .map_or_else(|| first(index, owned, self.page), |page| (page, owned));
+                (self.within(page), owned)
+            }
             None => (&self.shared, false),
         };
         for (count, by) in counts.iter().zip(by) {
@@ -172,9 +182,18 @@ fn known(page: &AtomicPtr<Page>) -> Option<&'static Page> {
     unsafe { page.as_ref() }
 }
 
-#[inline]
-fn page_or_new(page: &AtomicPtr<Page>) -> &'static Page {
-    known(page).unwrap_or_else(|| new_page(page))
+/// A page for what the line has not met, and whether it is its alone: that of a shared line, if there are many.
+#[cold]
+fn first(line: usize, owned: bool, page: usize) -> (&'static Page, bool) {
+    // Relaxed: only how many there are.
+    let many = || {
+        MADE.load(Ordering::Relaxed) >= MOST_OWNED
+            || MADE.fetch_add(1, Ordering::Relaxed) >= MOST_OWNED
+    };
+    let owned = owned && !many();
+    let line = if owned || line >= OWNED { line } else { OWNED + line % SHARED };
+    let page = &LINES[line][page];
+    (known(page).unwrap_or_else(|| new_page(page)), owned)
 }
 
 /// Makes the page here, unless another thread of the line is faster.
@@ -194,23 +213,26 @@ fn new_page(page: &AtomicPtr<Page>) -> &'static Page {
     }
 }
 
-/// One thing for each of a few groups of threads, for what has to be locked: threads seldom meet there. Made when a thread of the group
-/// first needs it.
-#[derive(Debug, Default)]
-pub(crate) struct Shards<T>([OnceLock<Box<T>>; SHARDS]);
+/// One thing for each line, made when a thread of it first needs it.
+#[derive(Debug)]
+pub(crate) struct PerLine<T>([OnceLock<Box<T>>; OWNED + SHARED]);
 
-/// Number of groups.
-const SHARDS: usize = 8;
+impl<T: Default> PerLine<T> {
+    /// Without any.
+    pub(crate) const fn new() -> PerLine<T> {
+        PerLine([const { OnceLock::new() }; OWNED + SHARED])
+    }
 
-impl<T: Default> Shards<T> {
-    /// The calling thread's.
-    pub(crate) fn own(&self) -> &T {
-        self.0[line().index % SHARDS].get_or_init(Box::default)
+    /// The calling thread's, and whether it is no other thread's.
+    #[inline]
+    pub(crate) fn own(&self) -> (&T, bool) {
+        let Line { index, owned } = line();
+        (self.0[index].get_or_init(Box::default), owned)
     }
 
     /// All that were needed so far.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().filter_map(|shard| shard.get().map(|shard| &**shard))
+        self.0.iter().filter_map(|own| own.get().map(|own| &**own))
     }
 }
 
@@ -275,6 +297,20 @@ mod tests {
         assert!(met(more) <= 30_000 / (WORDS - 2) + 20);
         assert_eq!(sets[7].get(), [2, 4, 6]);
         assert_eq!(sets[9_999].get(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_met_when_there_are_many_pages_is_counted_in_shared_ones() {
+        let sets: Vec<Counters<3>> = (0..1_000).map(|_| Counters::default()).collect();
+        // Other tests may be refused pages from here on.
+        MADE.fetch_max(MOST_OWNED, Ordering::Relaxed);
+        let meet = || {
+            let before = pages();
+            sets.iter().for_each(|set| set.add([1, 2, 3]));
+            assert!(pages() == before || !line().owned);
+        };
+        thread::scope(|scope| (0..16).for_each(|_| drop(scope.spawn(meet))));
+        assert!(sets.iter().all(|set| set.get() == [16, 32, 48]));
     }
 
     #[test]

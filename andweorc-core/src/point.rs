@@ -1,7 +1,7 @@
 //! The registry of points: where units of work are counted and intervals are timed, in virtual time.
 
-use crate::counter::{Counters, Shards};
-use crate::latency::{Latencies, Taken};
+use crate::counter::Counters;
+use crate::latency::Latencies;
 use crate::profile::{PointKind, PointRecord};
 use crate::time::Virtual;
 use crate::{clock, thread};
@@ -33,7 +33,7 @@ pub struct Point {
     /// A span was seen as a root.
     root: AtomicBool,
     count: Counters<1>,
-    latencies: Shards<Mutex<Latencies>>,
+    latencies: Latencies,
 }
 
 impl Point {
@@ -80,9 +80,7 @@ impl Point {
     /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
         self.count.add([1]);
-        let took = u64::try_from((end - begin).0).unwrap_or(0);
-        let mut shard = self.latencies.own().lock().unwrap_or_else(PoisonError::into_inner);
-        shard.record(took);
+        self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
     }
 
     /// Hits so far.
@@ -93,18 +91,12 @@ impl Point {
 
     /// Forgets the latencies recorded since the last call.
     pub(crate) fn discard_latencies(&self) {
-        for shard in self.latencies.iter() {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        }
+        self.latencies.clear();
     }
 
     /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
     pub fn take_latencies(&self) -> Vec<(u64, u64)> {
-        let mut all = Taken::default();
-        for shard in self.latencies.iter() {
-            all.take(&mut shard.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        all.into_pairs()
+        self.latencies.take()
     }
 
     /// As the profile names it, `rank`-th in importance.
@@ -188,7 +180,7 @@ pub fn point(
         explicit,
         root: AtomicBool::new(false),
         count: Counters::default(),
-        latencies: Shards::default(),
+        latencies: Latencies::new(),
     }));
     points.insert((kind, &point.name, point.file.as_deref(), line), point);
     point
