@@ -1,13 +1,13 @@
 //! What becomes of the spans and events that were chosen.
 
+use crate::open::Spans;
 use crate::site::{Site, Sites};
-use crate::table::{Open, Table};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks};
 use andweorc_core::point::Importance;
 use andweorc_core::target::Target;
 use andweorc_core::thread::{Entered, Stay};
-use andweorc_core::time::Nanos;
+use andweorc_core::time::{Nanos, Real};
 use andweorc_core::{clock, enabled, thread};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) sites: Arc<Sites>,
-    open: Arc<Table>,
+    open: Arc<Spans>,
     #[cfg(tokio_unstable)]
     pub(crate) tasks: Tasks,
 }
@@ -42,9 +42,8 @@ fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
 }
 
 /// Leaves the entry at this index, wherever it is. Time that entries of one call site share is counted once.
-fn leave(entries: &mut Vec<Entry>, at: usize) {
+fn leave(entries: &mut Vec<Entry>, at: usize, now: Real) {
     let Entry { target, entered, .. } = entries.remove(at);
-    let now = clock::now();
     let (below, above) = entries.split_at_mut(at);
     let same = |entry: &&Entry| entry.target.id() == target.id();
     let busy = if below.iter().any(|entry| same(&entry)) {
@@ -57,6 +56,11 @@ fn leave(entries: &mut Vec<Entry>, at: usize) {
         None => thread::exit(entered, now),
     };
     target.record(busy, own);
+}
+
+/// Whether the calling thread is in a span that it has entered and not left.
+fn is_in_a_span() -> bool {
+    with_entries(|entries| !entries.is_empty()).unwrap_or(false)
 }
 
 /// Whether a span is one of the user's: each is in one of tokio's, where tokio reports its tasks.
@@ -80,35 +84,35 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             return self.tasks.on_new_span(attributes, id);
         }
         let site = self.sites.get(attributes.metadata());
-        let Site::Span { point, .. } = site else { return };
-        // A span that was filtered out is no parent.
-        if point.importance() == Importance::Inner
+        let Site::Span(site) = site else { return };
+        // In a span that this thread is in it is no root. A span that was filtered out is no parent.
+        if site.point.importance() == Importance::Inner
+            && !(attributes.is_contextual() && is_in_a_span())
             && context.span_scope(id).is_some_and(|scope| scope.filter(is_users).count() == 1)
         {
-            point.seen_as_root();
+            site.point.seen_as_root();
         }
         let begin = thread::virtual_at(clock::now());
-        self.open.insert(id, Open { site, begin, left: None });
+        self.open.insert(id, site, begin);
     }
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
         if !enabled() {
             return;
         }
-        let Some(Open { site: Site::Span { target, wait, .. }, left, .. }) = self.open.enter(id)
-        else {
+        let Some((site, left)) = self.open.enter(id) else {
             #[cfg(tokio_unstable)]
             self.tasks.on_enter(id);
             return;
         };
         let now = clock::now();
-        let ended = thread::wait_ends(wait);
+        let ended = thread::wait_ends(site.wait);
         if let Some(left) = left {
-            wait.record_wait(left, ended, now);
+            site.wait.record_wait(left, ended, now);
         }
         with_entries(|entries| {
-            let entered = thread::enter(target, now);
-            entries.push(Entry { id: id.into_u64(), target, entered });
+            let entered = thread::enter(site.target, now);
+            entries.push(Entry { id: id.into_u64(), target: site.target, entered });
         });
     }
 
@@ -116,15 +120,15 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         if !enabled() {
             return;
         }
-        if let Some(Open { site: Site::Span { wait, .. }, .. }) = self.open.leave(id, clock::now())
-        {
-            thread::wait_begins(wait);
+        let now = clock::now();
+        if let Some(site) = self.open.leave(id, now) {
+            thread::wait_begins(site.wait);
         }
         let left = with_entries(|entries| {
             // Most often the last one; spans may be left out of order.
             let id = id.into_u64();
             let at = entries.iter().rposition(|entry| entry.id == id)?;
-            leave(entries, at);
+            leave(entries, at, now);
             Some(())
         });
         if left.flatten().is_some() {
@@ -138,11 +142,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         if !enabled() {
             return;
         }
-        if let Some(Open { site: Site::Span { point, wait, .. }, begin, .. }) =
-            self.open.remove(&id)
-        {
-            thread::wait_ends(wait);
-            point.hit_interval(begin, thread::virtual_at(clock::now()));
+        if let Some((site, begin)) = self.open.remove(&id) {
+            thread::wait_ends(site.wait);
+            site.point.hit_interval(begin, thread::virtual_at(clock::now()));
         }
         #[cfg(tokio_unstable)]
         self.tasks.on_close(&id);
