@@ -103,8 +103,8 @@ fn shared() -> Line {
 /// Monotonic counts that are raised together. Their words stay theirs when they are dropped, as their targets and points are not.
 #[derive(Debug)]
 pub(crate) struct Counters<const N: usize> {
-    page: usize,
-    word: usize,
+    page: u32,
+    word: u32,
     /// In place of words, where there are no pages left.
     shared: [AtomicU64; N],
 }
@@ -121,8 +121,8 @@ impl<const N: usize> Default for Counters<N> {
         let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         let first = first(next.unwrap_or_else(|next| next));
         Counters {
-            page: first / WORDS,
-            word: first % WORDS,
+            page: u32::try_from(first / WORDS).unwrap_or(u32::MAX),
+            word: (first % WORDS) as u32,
             shared: [const { AtomicU64::new(0) }; N],
         }
     }
@@ -134,10 +134,10 @@ impl<const N: usize> Counters<N> {
     pub(crate) fn add<const FIRST: usize>(&self, by: [u64; FIRST]) {
         const { assert!(FIRST <= N) };
         let Line { index, owned } = line();
-        let (counts, owned) = match LINES[index].get(self.page) {
+        let (counts, owned) = match LINES[index].get(self.page as usize) {
             Some(page) => {
                 let (page, owned) = known(page)
-                    .map_or_else(|| first(index, owned, self.page), |page| (page, owned));
+                    .map_or_else(|| first(index, owned, self.page as usize), |page| (page, owned));
                 (self.within(page), owned)
             }
             None => (&self.shared, false),
@@ -155,7 +155,7 @@ impl<const N: usize> Counters<N> {
     /// The sums over all threads. Adds that run at the same time may or may not be in them; none is lost or counted twice
     /// between two reads.
     pub(crate) fn get(&self) -> [u64; N] {
-        let pages = LINES.iter().filter_map(|line| known(line.get(self.page)?));
+        let pages = LINES.iter().filter_map(|line| known(line.get(self.page as usize)?));
         let lines = pages.map(|page| self.within(page)).chain([&self.shared]);
         let mut sums = [0; N];
         for line in lines {
@@ -169,7 +169,7 @@ impl<const N: usize> Counters<N> {
     /// Its words in this page.
     #[inline]
     fn within<'a>(&self, page: &'a Page) -> &'a [AtomicU64; N] {
-        page.0[self.word..].first_chunk().expect("it begins where it fits")
+        page.0[self.word as usize..].first_chunk().expect("it begins where it fits")
     }
 }
 
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_pages_is_counted_too() {
-        let beyond = Counters::<2> { page: PAGES, word: 0, shared: Default::default() };
+        let beyond = Counters::<2> { page: PAGES as u32, word: 0, shared: Default::default() };
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1000).for_each(|_| beyond.add([1, 2])));

@@ -7,6 +7,7 @@ use crate::time::Virtual;
 use crate::{clock, thread};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -23,18 +24,23 @@ pub enum Importance {
 
 /// A progress point or a latency point. Lives as long as the process.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Point {
+    // What each hit reads, on one cache line.
     id: u32,
     kind: PointKind,
-    name: Box<str>,
-    file: Option<Box<str>>,
-    line: Option<u32>,
     explicit: bool,
     /// A span was seen as a root.
     root: AtomicBool,
     count: Counters<1>,
     latencies: Latencies,
+    // What reports read.
+    name: Box<str>,
+    file: Option<Box<str>>,
+    line: Option<u32>,
 }
+
+const _: () = assert!(mem::offset_of!(Point, name) <= 64, "a hit reads one cache line");
 
 impl Point {
     /// Id, unique in the process and never 0.

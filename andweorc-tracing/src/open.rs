@@ -248,7 +248,7 @@ mod tests {
                 scope.spawn(move || {
                     for i in 1..5_000_u64 {
                         // The places of one thread, and generations of each.
-                        let ids = [0, 1, 2].map(|n| id(1 + i % 8 + n | (4 * i + thread) << 51));
+                        let ids = [0, 1, 2].map(|n| id((1 + i % 8 + n) | ((4 * i + thread) << 51)));
                         for id in &ids {
                             spans.insert(id, site, Virtual(i as i64));
                         }
