@@ -43,7 +43,10 @@ fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
 
 /// Leaves the entry at this index, wherever it is. Time that entries of one call site share is counted once.
 fn leave(entries: &mut Vec<Entry>, at: usize, now: Real) {
-    let Entry { target, entered, .. } = entries.remove(at);
+    let last = at + 1 == entries.len();
+    // `remove` calls memmove, be there nothing to move.
+    let entry = if last { entries.pop() } else { Some(entries.remove(at)) };
+    let Some(Entry { target, entered, .. }) = entry else { return };
     let (below, above) = entries.split_at_mut(at);
     let same = |entry: &&Entry| entry.target.id() == target.id();
     let busy = if below.iter().any(|entry| same(&entry)) {

@@ -26,7 +26,7 @@ const MUCH: usize = 8 << 20;
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// A latency, as precisely as anything is kept: its octave, and its first bits within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(pub(super) u16);
 
 const _: () = assert!(u64::BITS << BITS == 1 << u16::BITS, "all octaves have a place in a key");
@@ -69,30 +69,56 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// Adds one latency.
-    pub(super) fn add(&mut self, key: Key) {
+    /// Adds latencies, in rising order.
+    pub(super) fn add(&mut self, keys: impl Iterator<Item = Key>) {
         // Relaxed: whether there is much need not be known to the byte.
         let much = HELD.load(Ordering::Relaxed) > MUCH;
-        self.add_within(key, if much { MOST_OF_MANY } else { MOST });
+        self.add_within(keys, if much { MOST_OF_MANY } else { MOST });
     }
 
-    /// Adds one, and gets coarser rather than to have more than `most` bins.
-    fn add_within(&mut self, key: Key, most: usize) {
-        loop {
-            let short = key.0 >> self.coarse;
-            match self.bins.binary_search_by_key(&short, |bin| bin.key) {
-                Ok(at) => {
-                    let bin = &mut self.bins[at];
-                    bin.count = bin.count.saturating_add(1);
+    /// Adds some in rising order, and gets coarser rather than to have more than `most` bins.
+    fn add_within(&mut self, keys: impl Iterator<Item = Key>, most: usize) {
+        // Where the last one was, and the next ones are from there on.
+        let mut from = 0;
+        for key in keys {
+            loop {
+                let short = key.0 >> self.coarse;
+                match self.find(from, short) {
+                    Ok(at) => {
+                        let bin = &mut self.bins[at];
+                        bin.count = bin.count.saturating_add(1);
+                        from = at;
+                    }
+                    Err(_) if self.bins.len() >= most && self.coarse < COARSEST => {
+                        self.coarsen();
+                        from = 0;
+                        continue;
+                    }
+                    Err(at) => {
+                        self.insert(at, Bin { key: short, count: 1 });
+                        from = at;
+                    }
                 }
-                Err(_) if self.bins.len() >= most && self.coarse < COARSEST => {
-                    self.coarsen();
-                    continue;
-                }
-                Err(at) => self.insert(at, Bin { key: short, count: 1 }),
+                break;
             }
-            return;
         }
+    }
+
+    /// Where this key is from here on, or where it belongs. Most often it is near.
+    #[inline]
+    fn find(&self, from: usize, key: u16) -> Result<usize, usize> {
+        const NEAR: usize = 8;
+        let bins = &self.bins[from..];
+        let near = &bins[..bins.len().min(NEAR)];
+        let found = match near.iter().position(|bin| bin.key >= key) {
+            Some(at) if near[at].key == key => Ok(at),
+            Some(at) => Err(at),
+            None => bins[near.len()..]
+                .binary_search_by_key(&key, |bin| bin.key)
+                .map(|at| at + near.len())
+                .map_err(|at| at + near.len()),
+        };
+        found.map(|at| at + from).map_err(|at| at + from)
     }
 
     #[cold]
@@ -148,7 +174,11 @@ mod tests {
     /// A histogram of these latencies that has few bins.
     fn of(latencies: &[u64], most: usize) -> Bins {
         let mut bins = Bins::default();
-        latencies.iter().for_each(|&ns| bins.add_within(Key::of(ns), most));
+        for some in latencies.chunks(100) {
+            let mut keys: Vec<Key> = some.iter().map(|&ns| Key::of(ns)).collect();
+            keys.sort_unstable();
+            bins.add_within(keys.into_iter(), most);
+        }
         bins
     }
 

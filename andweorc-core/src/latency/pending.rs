@@ -96,7 +96,7 @@ impl Pending {
         let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
         for of_a_point in words.chunk_by(|one, next| one >> u16::BITS == next >> u16::BITS) {
             let mut bins = lock(all[(of_a_point[0] >> u16::BITS) as usize]);
-            of_a_point.iter().for_each(|&word| bins.add(Key(word as u16)));
+            bins.add(of_a_point.iter().map(|&word| Key(word as u16)));
         }
         // Release, pairs with the Acquire in `write`, and with that above.
         self.settled.store(written, Ordering::Release);
