@@ -10,6 +10,7 @@ mod hold;
 mod noise;
 mod plan;
 mod run;
+mod throttle;
 
 pub(crate) use choose::names;
 pub use guard::Cut;
