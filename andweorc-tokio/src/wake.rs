@@ -241,11 +241,7 @@ impl WakeCell {
 
     /// The world outside woke it, which the calling thread noticed at `now`. Returns when that came: a wait that is the target ended then.
     fn woken_outside(&self, now: Real) -> Real {
-        // While nobody is delayed it makes no difference, and all workers would write down when they looked.
-        let came = match LEDGER.speedup() {
-            Speedup::ZERO => now,
-            _ => thread::came(now, self.waits_since(), &self.targets.typical),
-        };
+        let came = thread::came(now, self.waits_since(), &self.targets.typical);
         self.end_wait(came);
         self.set_woken(now, Cause::Outside);
         lower(&self.by_outside, came.0);
@@ -402,15 +398,13 @@ mod tests {
             sleep(MS);
             thread::unparked();
             let targets = Kind::Name("wake: noticed late".into()).targets();
-            // Between experiments it is not asked for.
-            let taken = LEDGER.begin(Speedup::from_ppm(1), clock::now());
+            let taken = LEDGER.owed(clock::now());
             let cell = WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER);
             let parks = clock::now();
             cell.waits_from(parks);
             sleep(MS);
             let before = clock::now();
             Arc::clone(&cell).wake();
-            LEDGER.end(clock::now());
             let ready = cell.take_ready(Virtual(i64::MIN));
             assert!(parks.less(taken) <= ready && ready < before.less(taken), "{ready:?}");
             // How it was noticed is told as it was.
