@@ -4,6 +4,8 @@
 //! milliseconds until somebody looks, and a task that is woken by it has long been ready. Its wait must not be stretched by the delays that grew
 //! meanwhile: it would be held for them once more, and a service at its limit would be predicted to gain half of what it gains.
 //!
+//! One worker waits in the driver; while that one works, nobody looks, also if others are idle.
+//!
 //! When it came is not to be known, only between which two looks, and after the task began to wait. Tasks of its kind whose wakes were noticed at once
 //! tell how long they wait ([`Typical`]); where none was, the middle is the best guess.
 //!
@@ -21,9 +23,9 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 /// look follow each other within it.
 const AT_ONCE: Nanos = Nanos::from_micros(40);
 
-/// The looks of the workers.
-#[derive(Debug)]
-pub(crate) struct Looks {
+/// The looks of the workers of a program.
+#[derive(Debug, Default)]
+pub struct Looks {
     /// When all that had come was last known to be noticed, real ns; 0 before any look.
     looked: AtomicI64,
 }
@@ -33,7 +35,7 @@ pub(crate) static LOOKS: Looks = Looks::new();
 
 /// The look that a worker takes at the moment, or took last.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub struct Look {
     /// Since when the worker was idle, if it was.
     idle: Option<Real>,
     /// When it noticed something last.
@@ -42,9 +44,18 @@ pub(crate) struct Look {
     after: Real,
 }
 
+/// When something came that a worker has noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// When, as far as it is known.
+    pub at: Real,
+    /// It was noticed at once: its time is known, and no guess.
+    pub at_once: bool,
+}
+
 impl Look {
     /// None yet.
-    pub(crate) const NONE: Look = Look { idle: None, at: Real(0), after: Real(0) };
+    pub const NONE: Look = Look { idle: None, at: Real(0), after: Real(0) };
 
     /// Whether what is noticed at `now` by a worker that is idle since `idle` is part of this look.
     fn goes_on(&self, now: Real, idle: Option<Real>) -> bool {
@@ -53,45 +64,47 @@ impl Look {
 }
 
 impl Looks {
-    const fn new() -> Looks {
+    /// None yet.
+    pub const fn new() -> Looks {
         Looks { looked: AtomicI64::new(0) }
     }
 
     // All accesses are Relaxed: they publish nothing else, and looks that race with each other are one look.
 
-    /// A worker was idle from `since` until `now`. It has looked itself, or another one was just doing so; if it slept, there was nothing.
-    pub(crate) fn slept(&self, since: Real, now: Real) {
+    /// A worker waited in the driver from `since` until `now`: it has looked, and if it slept, there was nothing.
+    pub fn slept(&self, since: Real, now: Real) {
         let looked = if now - since > AT_ONCE { now } else { since };
         self.looked.fetch_max(looked.0, Relaxed);
     }
 
     /// When that came which a worker noticed at `now` that is idle since `idle`, if it is; it woke a task that waits since `waits`, if that is
     /// known, and `typical` are the waits of its kind. `look` is the worker's last one.
-    pub(crate) fn came(
+    pub fn came(
         &self,
         look: &Cell<Look>,
         now: Real,
         idle: Option<Real>,
         waits: Option<Real>,
         typical: &Typical,
-    ) -> Real {
+    ) -> Came {
         let looked = Real(self.looked.fetch_max(now.0, Relaxed));
         let before = look.get();
         let after = if before.goes_on(now, idle) { before.after } else { looked };
         look.set(Look { idle, at: now, after });
         let latest = match idle {
-            Some(since) if now - since > AT_ONCE => return now,
+            Some(since) if now - since > AT_ONCE => return Came { at: now, at_once: true },
             Some(since) => since,
             None => now,
         };
         let earliest = after.max(waits.unwrap_or(Real(0)));
-        if earliest == Real(0) || earliest >= latest {
-            return latest;
-        }
-        match waits {
-            Some(waits) => waits + typical.between(earliest - waits, latest - waits),
-            None => earliest + Nanos((latest - earliest).0 / 2),
-        }
+        let at = if earliest == Real(0) || earliest >= latest {
+            latest
+        } else if let Some(waits) = waits {
+            waits + typical.between(earliest - waits, latest - waits)
+        } else {
+            earliest + Nanos((latest - earliest).0 / 2)
+        };
+        Came { at, at_once: false }
     }
 }
 
@@ -107,10 +120,15 @@ mod tests {
         Real(us * 1000)
     }
 
+    fn guess(at: Real) -> Came {
+        Came { at, at_once: false }
+    }
+
     #[test]
     fn a_sleeping_worker_is_woken_at_once() {
         let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        assert_eq!(looks.came(&look, us(500), Some(us(300)), Some(us(100)), &nothing()), us(500));
+        let came = looks.came(&look, us(500), Some(us(300)), Some(us(100)), &nothing());
+        assert_eq!(came, Came { at: us(500), at_once: true });
     }
 
     #[test]
@@ -118,12 +136,12 @@ mod tests {
         let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
         looks.slept(us(0), us(1000));
         // A worker that is busy until 2000, then looks.
-        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), us(1500));
+        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), guess(us(1500)));
         // The same look goes on, however many it wakes.
-        assert_eq!(looks.came(&look, us(2039), Some(us(2000)), None, &nothing()), us(1500));
+        assert_eq!(looks.came(&look, us(2039), Some(us(2000)), None, &nothing()), guess(us(1500)));
         // The next one, every 61 polls, while nobody is idle.
-        assert_eq!(looks.came(&look, us(4039), None, None, &nothing()), us(3039));
-        assert_eq!(looks.came(&look, us(4049), None, None, &nothing()), Real(3_044_000));
+        assert_eq!(looks.came(&look, us(4039), None, None, &nothing()), guess(us(3039)));
+        assert_eq!(looks.came(&look, us(4049), None, None, &nothing()), guess(Real(3_044_000)));
     }
 
     #[test]
@@ -132,10 +150,10 @@ mod tests {
         looks.slept(us(0), us(1000));
         // Woken by another worker as soon as it had looked.
         looks.slept(us(1800), us(1805));
-        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), us(1900));
+        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), guess(us(1900)));
         // Another worker's look in between is not this one's.
         looks.slept(us(2005), us(2015));
-        assert_eq!(looks.came(&look, us(2020), Some(us(2000)), None, &nothing()), us(1900));
+        assert_eq!(looks.came(&look, us(2020), Some(us(2000)), None, &nothing()), guess(us(1900)));
     }
 
     #[test]
@@ -144,18 +162,18 @@ mod tests {
         looks.slept(us(0), us(1000));
         assert_eq!(
             looks.came(&look, us(2010), Some(us(2000)), Some(us(1800)), &nothing()),
-            us(1900)
+            guess(us(1900))
         );
         assert_eq!(
             looks.came(&look, us(2015), Some(us(2000)), Some(us(2005)), &nothing()),
-            us(2000)
+            guess(us(2000))
         );
     }
 
     #[test]
     fn without_a_look_before_it_came_with_this_one() {
         let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        assert_eq!(looks.came(&look, us(2010), None, None, &nothing()), us(2010));
+        assert_eq!(looks.came(&look, us(2010), None, None, &nothing()), guess(us(2010)));
     }
 
     #[test]
@@ -166,8 +184,8 @@ mod tests {
         let came = |now, idle, waits| {
             looks.came(&look, us(now), Some(us(idle)), Some(us(waits)), &typical)
         };
-        assert_eq!(came(2010, 2000, 1200), us(1700));
-        assert_eq!(came(2011, 2000, 1800), us(2000), "not after the look");
-        assert_eq!(came(2012, 2000, 100), us(1000), "not before the last one");
+        assert_eq!(came(2010, 2000, 1200), guess(us(1700)));
+        assert_eq!(came(2011, 2000, 1800), guess(us(2000)), "not after the look");
+        assert_eq!(came(2012, 2000, 100), guess(us(1000)), "not before the last one");
     }
 }

@@ -14,7 +14,7 @@ pub use poll::Poll;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
 
-use crate::arrival::{LOOKS, Look, Typical};
+use crate::arrival::{Came, LOOKS, Look, Typical};
 use crate::clock;
 use crate::defer;
 use crate::fork;
@@ -173,6 +173,8 @@ struct Thread {
     ended: Cell<Option<Ended>>,
     /// When it parked, between the park hooks.
     parked: Cell<Option<Real>>,
+    /// It waits in the driver, between those hooks.
+    watches: Cell<bool>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
     /// CPU time at the outermost entry.
@@ -212,6 +214,7 @@ thread_local! {
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
             parked: Cell::new(None),
+            watches: Cell::new(false),
             look: Cell::new(Look::NONE),
             writing: Cell::new(false),
             tid: Cell::new(0),
@@ -450,11 +453,12 @@ pub fn act() -> Acts {
     })
 }
 
-/// For the park hook of a worker: it is idle from now on.
-pub fn parked() {
+/// For the park hook of a worker: it is idle from now on. `watches` says whether it is the one that waits in the driver.
+pub fn parked(watches: bool) {
     with(|thread| {
         let now = clock::now();
         thread.hooked.set(true);
+        thread.watches.set(watches);
         thread.set_role(Role::Outside);
         thread.busy_until.set(Some(now));
         thread.parked.set(Some(now));
@@ -462,12 +466,19 @@ pub fn parked() {
     defer::worker_parked();
 }
 
+/// Since when the calling thread is idle, between the two hooks of a worker.
+pub fn parked_since() -> Option<Real> {
+    THREAD.with(|thread| thread.parked.get())
+}
+
 /// For the unpark hook of a worker: it was idle until now.
 pub fn unparked() {
     with(|thread| {
         let now = clock::now();
         if let Some(since) = thread.parked.take() {
-            LOOKS.slept(since, now);
+            if thread.watches.get() {
+                LOOKS.slept(since, now);
+            }
             defer::worker_unparked(since, now);
         }
         if let Some(since) = thread.busy_until.take()
@@ -483,14 +494,14 @@ pub fn unparked() {
 pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
     let came = with(|thread| {
         if !thread.hooked.get() {
-            return now;
+            return Came { at: now, at_once: true };
         }
         LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical)
     });
-    if let Some(waits) = waits.filter(|_| came == now) {
+    if let Some(waits) = waits.filter(|_| came.at_once) {
         typical.count(now - waits);
     }
-    came
+    came.at
 }
 
 /// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
@@ -554,7 +565,7 @@ mod tests {
         std::thread::spawn(|| {
             let (now, typical) = (clock::now(), Typical::default());
             assert_eq!(came(now, None, &typical), now, "no worker");
-            parked();
+            parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
             unparked();
             let waits = clock::now();
@@ -562,6 +573,28 @@ mod tests {
             let now = clock::now();
             let came = came(now, Some(waits), &typical);
             assert!(waits <= came && came < now, "{waits:?} {came:?} {now:?}");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_wait_is_counted_only_if_its_end_is_known() {
+        let most = |typical: &Typical, ms| typical.between(Nanos::ZERO, Nanos::from_millis(ms));
+        std::thread::spawn(move || {
+            let (now, typical) = (clock::now(), Typical::default());
+            let waits = Real(now.0 - Nanos::from_millis(7).0);
+            assert_eq!(came(now, Some(waits), &typical), now, "no worker");
+            assert_eq!(most(&typical, 100), Nanos::from_millis(7));
+
+            // A busy worker. All waits that are known are longer: it came no earlier than now, and that is a guess.
+            parked(true);
+            unparked();
+            let (now, typical) = (clock::now(), Typical::default());
+            typical.count(Nanos::from_millis(900));
+            let waits = Real(now.0 - Nanos::from_millis(7).0);
+            assert_eq!(came(now, Some(waits), &typical), now);
+            assert_eq!(most(&typical, 100), Nanos::from_millis(100), "only the first is known");
         })
         .join()
         .unwrap();

@@ -49,7 +49,7 @@ impl Default for Typical {
 
 impl Typical {
     /// Counts one.
-    pub(crate) fn count(&self, waited: Nanos) {
+    pub fn count(&self, waited: Nanos) {
         let waited = waited.0.max(0) as u64;
         self.buckets[index(waited)].count(waited);
     }

@@ -99,7 +99,7 @@ fn fans() -> Vec<Program> {
 }
 
 /// Handlers that parse, wait and render, for clients that think in between.
-fn handlers_of(name: Tag, workers: usize, clients: usize, think: f64) -> Program {
+pub(crate) fn handlers_of(name: Tag, workers: usize, clients: usize, think: f64) -> Program {
     let mut p = Program::new(name, workers);
     p.tasks(
         "handler",

@@ -4,7 +4,9 @@
 //! costs really smaller. See docs/simulation.md.
 
 mod catalogue;
+mod driver;
 mod engine;
+mod late;
 mod limits;
 mod measure;
 mod part;

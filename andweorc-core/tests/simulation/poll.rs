@@ -72,6 +72,7 @@ impl Engine<'_> {
         task.pc = to;
         task.phase = 0;
         task.waits_for = "";
+        task.unseen = false;
         task.wait += 1;
         task.deadlines.clear();
         task.parts.clear();
@@ -157,6 +158,7 @@ impl Engine<'_> {
             }
             Op::External(external) => {
                 self.tasks[id].waits_for = external.tag;
+                self.tasks[id].unseen = external.unseen;
                 self.wait_for(id, std::slice::from_ref(external))
             }
             Op::Tick(period) => {
@@ -227,9 +229,11 @@ impl Engine<'_> {
         {
             cost = scaled(cost, speedup);
         }
+        let late = self.program.latencies.map_or(0, |it| it.answer.draw(&mut self.tasks[id].rng));
+        let late = Nanos(late);
         match external.server {
-            Some(server) => self.shared.serve(server, self.now, Nanos(cost)),
-            None => self.now + Nanos(cost),
+            Some(server) => self.shared.serve(server, self.now, Nanos(cost)) + late,
+            None => self.now + Nanos(cost) + late,
         }
     }
 

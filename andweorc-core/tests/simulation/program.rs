@@ -1,5 +1,6 @@
 //! What a simulated program is: tasks as sequences of operations, what they share, and what is made faster.
 
+use crate::driver::Latencies;
 use andweorc_core::time::{Nanos, Speedup};
 use std::fmt;
 
@@ -36,6 +37,15 @@ impl Cost {
             Cost::Exp(mean) => (-(1.0 - rng.f64()).ln() * mean as f64) as i64,
         }
     }
+
+    /// What it is on average.
+    pub(crate) fn mean(self) -> i64 {
+        match self {
+            Cost::Fixed(ns) => ns,
+            Cost::Spread(low, high) => (low + high) / 2,
+            Cost::Exp(mean) => mean,
+        }
+    }
 }
 
 /// CPU time, with the span and the function that it is spent in, if any.
@@ -53,6 +63,8 @@ pub(crate) struct External {
     pub(crate) tag: Tag,
     /// Served one after the other by this server, instead of all at once.
     pub(crate) server: Option<usize>,
+    /// Awaited by a task around the profiled one, which nobody profiles: a connection that waits for its next request.
+    pub(crate) unseen: bool,
 }
 
 /// One operation of a task. Indices are those that [`Program`] gave out.
@@ -262,6 +274,8 @@ pub(crate) struct Program {
     pub(crate) name: Tag,
     pub(crate) workers: usize,
     pub(crate) queues: Queues,
+    /// If there are any, workers sleep, and notice late what comes from outside.
+    pub(crate) latencies: Option<Latencies>,
     /// By how much each cost varies either way: nothing in the world takes exactly as long as something else, and which of
     /// two things that happen at the same instant comes first is decided by rounding.
     pub(crate) varies: f64,
@@ -290,6 +304,7 @@ impl Program {
             name,
             workers,
             queues: Queues::Global,
+            latencies: None,
             varies: 0.1,
             coop: true,
             kinds: Vec::new(),
@@ -350,6 +365,13 @@ impl Program {
         self
     }
 
+    /// Tokio's queues and its driver, on a machine on which a thread needs 30 to 60 us to wake up, and the world outside is late by 50 to 80.
+    pub(crate) fn late_looks(mut self) -> Program {
+        let between = |from: i64, to: i64| Cost::Spread(from * 1000, to * 1000);
+        self.latencies = Some(Latencies { wake: between(30, 60), answer: between(50, 80) });
+        self.local_queues(true, true)
+    }
+
     pub(crate) fn units(mut self, units: u32) -> Program {
         self.units = units;
         self
@@ -389,7 +411,7 @@ pub(crate) fn function(span: Tag, function: Tag, us: f64) -> Op {
 }
 
 pub(crate) fn external(tag: Tag, us: f64) -> External {
-    External { cost: fixed(us), tag, server: None }
+    External { cost: fixed(us), tag, server: None, unseen: false }
 }
 
 /// A timer or I/O of `us`.
@@ -399,12 +421,17 @@ pub(crate) fn wait(tag: Tag, us: f64) -> Op {
 
 /// I/O that takes an exponentially distributed time.
 pub(crate) fn wait_exp(tag: Tag, us: f64) -> Op {
-    Op::External(External { cost: Cost::Exp((us * 1e3) as i64), tag, server: None })
+    Op::External(External { cost: Cost::Exp((us * 1e3) as i64), tag, server: None, unseen: false })
 }
 
 /// A request to a server outside that serves others too.
 pub(crate) fn ask(server: usize, tag: Tag, us: f64) -> Op {
-    Op::External(External { cost: fixed(us), tag, server: Some(server) })
+    Op::External(External { cost: fixed(us), tag, server: Some(server), unseen: false })
+}
+
+/// A timer or I/O that a task around this one awaits, which nobody profiles.
+pub(crate) fn unseen(tag: Tag, us: f64) -> Op {
+    Op::External(External { unseen: true, ..external(tag, us) })
 }
 
 /// `ops` while holding the lock.

@@ -35,6 +35,26 @@ pub(crate) enum Credit {
     Sampled(Nanos),
 }
 
+/// When that came which a worker notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrivals {
+    /// By `andweorc_core::arrival`.
+    Guessed,
+    /// Just now.
+    Noticed,
+    /// As it was, which nobody knows.
+    Known,
+}
+
+/// How a wake is passed on that the world outside caused and that was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Releases {
+    /// By a thread that is no worker, if a worker sleeps; else by a worker between two polls.
+    ByThread,
+    /// As it came: whoever sleeps in the driver is woken, and if nobody does, it lies there until somebody looks.
+    ThroughDriver,
+}
+
 /// A set of rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -44,6 +64,10 @@ pub(crate) struct Rules {
     pub(crate) credit: Credit,
     /// What is less than this ahead of V is paid by the worker rather than deferred. `None`: everything is.
     pub(crate) defer_from: Option<Nanos>,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) releases: Releases,
+    /// A request that comes to a connection which nobody profiles begins when it came, by the clock of the request before. Otherwise at V.
+    pub(crate) requests_follow: bool,
     pub(crate) parts: Parts,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
@@ -65,6 +89,9 @@ pub(crate) const SHIPPED: Rules = Rules {
     wakes: Wakes::Shipped,
     credit: Credit::Timed,
     defer_from: Some(defer::LEAST),
+    arrivals: Arrivals::Guessed,
+    releases: Releases::ByThread,
+    requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },
     after_another: false,
 };

@@ -2,7 +2,7 @@
 
 use crate::engine::{Act, Engine, Held, Thread};
 use crate::program::Queues;
-use crate::rules::Wakes;
+use crate::rules::{Releases, Wakes};
 use crate::task::State;
 use andweorc_core::time::{Nanos, Virtual};
 use std::cmp::Reverse;
@@ -19,8 +19,11 @@ const GLOBAL_INTERVAL: u32 = 61;
 impl Engine<'_> {
     /// An idle thread takes up a task, if there is one.
     pub(crate) fn work(&mut self, i: usize) -> bool {
-        let Some(task) = self.next_task(i) else { return false };
         let Act::Idle { since } = self.threads[i].act else { return false };
+        let sleeps = self.threads[i].worker && self.driver.is_some();
+        let task = if sleeps { self.next_or_sleep(i) } else { self.next_task(i) };
+        let Some(task) = task else { return false };
+        let since = if sleeps { self.now } else { since };
         let account = self.threads[i].account;
         let idle = match self.rules.wakes {
             Wakes::Coz if self.tasks[task].woken_by_entity && since < self.now => {
@@ -42,6 +45,11 @@ impl Engine<'_> {
         if !self.threads[i].worker {
             return self.threads[i].local.pop_front();
         }
+        self.next_own(i).or_else(|| self.steal(i))
+    }
+
+    /// Without taking from others.
+    pub(crate) fn next_own(&mut self, i: usize) -> Option<usize> {
         let thread = &mut self.threads[i];
         thread.polls = thread.polls.wrapping_add(1);
         if thread.lifo_polls < LIFO_POLLS
@@ -62,11 +70,11 @@ impl Engine<'_> {
             return Some(task);
         }
         let own = thread.local.pop_front().or_else(|| thread.lifo.take());
-        own.or_else(|| self.global.pop_front()).or_else(|| self.steal(i))
+        own.or_else(|| self.global.pop_front())
     }
 
     /// Takes half of what waits at another worker.
-    fn steal(&mut self, i: usize) -> Option<usize> {
+    pub(crate) fn steal(&mut self, i: usize) -> Option<usize> {
         if self.program.queues != (Queues::Local { lifo_slot: true, stealing: true })
             && self.program.queues != (Queues::Local { lifo_slot: false, stealing: true })
         {
@@ -106,16 +114,27 @@ impl Engine<'_> {
             }
             State::Idle => {
                 queued.state = State::Queued;
-                let by = by.filter(|&by| self.threads[by].worker);
-                match (self.program.queues, by) {
+                let looking = self.driver.as_ref().and_then(|driver| driver.looking);
+                let by = by.filter(|&by| self.threads[by].worker).or(looking);
+                let more = match (self.program.queues, by) {
                     (Queues::Local { lifo_slot: true, .. }, Some(by)) => {
                         let worker = &mut self.threads[by];
-                        if let Some(before) = worker.lifo.replace(task) {
-                            worker.local.push_back(before);
-                        }
+                        let before = worker.lifo.replace(task);
+                        worker.local.extend(before);
+                        before.is_some()
                     }
-                    (Queues::Local { .. }, Some(by)) => self.threads[by].local.push_back(task),
-                    _ => self.global.push_back(task),
+                    (Queues::Local { .. }, Some(by)) => {
+                        self.threads[by].local.push_back(task);
+                        true
+                    }
+                    _ => {
+                        self.global.push_back(task);
+                        true
+                    }
+                };
+                // Who looks tells others when it is done.
+                if more && looking.is_none() {
+                    self.notify();
                 }
             }
         }
@@ -128,8 +147,56 @@ impl Engine<'_> {
         }
     }
 
+    /// The same for one that the world outside has woken.
+    pub(crate) fn hold_woken(&mut self, task: usize, due: Virtual) {
+        if self.driver.is_none() || self.rules.releases == Releases::ByThread {
+            return self.hold(task, due);
+        }
+        if !std::mem::replace(&mut self.tasks[task].held, true) {
+            self.order += 1;
+            self.woken.push(Reverse((due, self.order, task)));
+        }
+    }
+
     pub(crate) fn defer(&mut self, held: Held, due: Virtual) {
         self.order += 1;
         self.deferred.push(Reverse((due, self.order, held)));
+    }
+
+    /// When, in virtual time, the thread of the deferral queue will pass on what is first in it.
+    pub(crate) fn next_release(&self) -> Option<Virtual> {
+        let Reverse((due, ..)) = self.deferred.peek()?;
+        match &self.driver {
+            None => Some(*due),
+            Some(driver) => driver.releases().then(|| Virtual(due.0 - driver.handoff().0)),
+        }
+    }
+
+    /// When, in virtual time, the next wake comes back through the driver.
+    pub(crate) fn next_woken(&self) -> Option<Virtual> {
+        let (Reverse((due, ..)), driver) = (self.woken.peek()?, self.driver.as_ref()?);
+        Some(Virtual(due.0 - driver.handoff_in_driver().0))
+    }
+
+    /// Passes on what is first in the queue. `by` is the worker that does, if it is not the queue's own thread.
+    pub(crate) fn pass_on(&mut self, by: Option<usize>) {
+        let Some(Reverse((due, _, held))) = self.deferred.pop() else { return };
+        match held {
+            Held::Task(task) => {
+                self.tasks[task].held = false;
+                self.push(task, by, false);
+            }
+            Held::Part { task, wait, part } => self.released(task, wait, part, due),
+        }
+    }
+
+    /// A busy worker passes on what is due.
+    pub(crate) fn release_between_polls(&mut self, i: usize) {
+        while self.driver.is_some()
+            && let Some(Reverse((due, ..))) = self.deferred.peek()
+            && self.ledger.early(*due, self.now) <= Nanos::ZERO
+        {
+            self.pass_on(Some(i));
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::part::Part;
 use crate::program::Target;
 use crate::rules::{Credit, Wakes};
 use andweorc_core::ledger::{Parked, TargetWait};
-use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::collections::VecDeque;
 
 /// What the runtime knows of a task.
@@ -36,6 +36,8 @@ pub(crate) struct Task {
     by_outside: Real,
     taken: Nanos,
     yielded: bool,
+    /// Since when it waits, while an experiment runs and no wake has come.
+    pub(crate) waits: Option<Real>,
     pub(crate) held: bool,
     target_wait: Option<TargetWait>,
 
@@ -44,6 +46,8 @@ pub(crate) struct Task {
     /// Number of the external wait; what belongs to an older one is void.
     pub(crate) wait: u64,
     pub(crate) waits_for: &'static str,
+    /// It waits in a task around it that nobody profiles.
+    pub(crate) unseen: bool,
     pub(crate) deadlines: Vec<Real>,
     /// When the interval fired last.
     pub(crate) tick: Real,
@@ -78,11 +82,13 @@ impl Task {
             by_outside: Real::NEVER,
             taken: Nanos::ZERO,
             yielded: false,
+            waits: None,
             held: false,
             target_wait: None,
             phase: 0,
             wait: 0,
             waits_for: "",
+            unseen: false,
             deadlines: Vec::new(),
             tick: Real(0),
             parts: Vec::new(),
@@ -126,6 +132,12 @@ impl Engine<'_> {
 
     /// The same at this virtual time.
     pub(crate) fn wake_at(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>) {
+        self.tasks[task].waits = None;
+        self.wake_when(task, by, entity, self.now);
+    }
+
+    /// The same. If it is the world outside that wakes, it came at `came`.
+    fn wake_when(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>, came: Real) {
         let mut entity = entity;
         match self.rules.wakes {
             Wakes::Shipped => {}
@@ -142,19 +154,20 @@ impl Engine<'_> {
         } else if woken.yielded {
             woken.by_entity = Virtual(i64::MIN);
         } else {
-            woken.by_outside = woken.by_outside.min(now);
-            let due = now.less(woken.taken.max(floor));
+            woken.by_outside = woken.by_outside.min(came);
+            let due = came.less(woken.taken.max(floor));
             if let Some(least) = self.rules.defer_from
+                && !woken.unseen
                 && self.ledger.early(due, now) > least
             {
-                return self.hold(task, due);
+                return self.hold_woken(task, due);
             }
         }
         self.push(task, by, by.is_some());
     }
 
-    /// The world outside answers a wait.
-    pub(crate) fn answered(&mut self, task: usize, wait: u64, part: Option<usize>) {
+    /// It is noticed that the world outside answered a wait at `at`.
+    pub(crate) fn answered(&mut self, task: usize, wait: u64, part: Option<usize>, at: Real) {
         if self.tasks[task].wait != wait {
             return;
         }
@@ -163,13 +176,18 @@ impl Engine<'_> {
         {
             return;
         }
+        let came = self.came(task, at);
         if let Some(target_wait) = self.tasks[task].target_wait.take() {
             self.waits -= 1;
-            let grown = self.ledger.end_wait(target_wait, self.now);
+            let grown = self.ledger.end_wait(target_wait, came);
             self.tasks[task].taken += grown;
             self.tasks[task].parked.taken += grown;
         }
-        self.wake(task, None);
+        if self.tasks[task].unseen && !self.rules.requests_follow {
+            let now = self.ledger.virtual_now(self.now);
+            return self.wake_at(task, None, Some(now));
+        }
+        self.wake_when(task, None, None, came);
     }
 
     /// `Profiled::poll` up to where the thread pays, or `false` if the task is deferred.
@@ -188,7 +206,11 @@ impl Engine<'_> {
             {
                 task.ready = ready;
                 task.state = State::Idle;
-                self.hold(id, ready);
+                if self.tasks[id].unseen {
+                    self.hold_woken(id, ready);
+                } else {
+                    self.hold(id, ready);
+                }
                 return false;
             }
             let from = if ready == Virtual::NEVER { task.parked.at } else { ready };
@@ -228,6 +250,7 @@ impl Engine<'_> {
         task.parked = Parked { at, taken: at.delay_at(now) };
         task.taken = task.parked.taken;
         task.yielded = yielded;
+        task.waits = (self.ledger.speedup() != Speedup::ZERO).then_some(now);
         if completed {
             task.state = State::Done;
         } else if let Some((Target::Wait(tag), _)) = self.virtually

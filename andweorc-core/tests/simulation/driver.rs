@@ -1,0 +1,277 @@
+//! Tokio's driver: who looks when at what came from the world outside, and how workers fall asleep and are woken.
+//!
+//! One worker that has nothing to do sleeps in the driver, which wakes it when something comes; the others sleep until they are notified. While
+//! nobody sleeps in the driver, what comes lies there until a worker runs out of work, or until one has polled [`LOOK_INTERVAL`] times. When it
+//! came is what `andweorc_core::arrival` says, the code that ships.
+//!
+//! Repeated from tokio's multi-threaded scheduler (1.54): who is notified (never while another worker searches; who fell asleep last), who may
+//! search, and that a worker takes what it finds in the driver itself.
+
+use crate::engine::{Act, Engine};
+use crate::program::Cost;
+use crate::rules::Arrivals;
+use andweorc_core::arrival::{Came, Look, Looks, Typical};
+use andweorc_core::time::{Nanos, Real};
+use std::cell::Cell;
+
+/// After so many polls a busy worker looks, in tokio.
+const LOOK_INTERVAL: u32 = 61;
+
+/// What a machine is like on which threads sleep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Latencies {
+    /// From the wake of a worker that sleeps until it runs.
+    pub(crate) wake: Cost,
+    /// How much later than it should the world outside answers.
+    pub(crate) answer: Cost,
+}
+
+/// Something that came, and was not noticed yet.
+#[derive(Clone, Copy, Debug)]
+enum Arrived {
+    /// An answer, at this time.
+    Answer { at: Real, task: usize, wait: u64, part: Option<usize> },
+    /// A wake that was held is due.
+    Due { task: usize },
+}
+
+/// The driver of a program, and its workers' sleep.
+pub(crate) struct Driver {
+    latencies: Latencies,
+    rng: fastrand::Rng,
+    /// Who sleeps in it.
+    holder: Option<usize>,
+    arrived: Vec<Arrived>,
+    /// Who looks in it at this instant: what is woken gets into its queue.
+    pub(crate) looking: Option<usize>,
+    /// In the order in which they fell asleep.
+    sleepers: Vec<usize>,
+    searching: usize,
+    looks: Looks,
+    /// Of each kind of task.
+    typical: Vec<Typical>,
+}
+
+/// A worker's part in it.
+pub(crate) struct Worker {
+    searching: bool,
+    /// Since when it is idle.
+    parked: Option<Real>,
+    look: Cell<Look>,
+}
+
+impl Worker {
+    pub(crate) fn new() -> Worker {
+        Worker { searching: false, parked: None, look: Cell::new(Look::NONE) }
+    }
+}
+
+impl Driver {
+    pub(crate) fn new(latencies: Latencies, kinds: usize, seed: u64) -> Driver {
+        Driver {
+            latencies,
+            rng: fastrand::Rng::with_seed(seed ^ 0xD81),
+            holder: None,
+            arrived: Vec::new(),
+            looking: None,
+            sleepers: Vec::new(),
+            searching: 0,
+            looks: Looks::new(),
+            typical: (0..kinds).map(|_| Typical::default()).collect(),
+        }
+    }
+
+    /// Whether the thread of the deferral queue passes on what is due. While all workers are busy they do that themselves.
+    pub(crate) fn releases(&self) -> bool {
+        !self.sleepers.is_empty()
+    }
+
+    /// By how much a wake is passed on early, so that a worker that sleeps runs its task in time.
+    pub(crate) fn handoff(&self) -> Nanos {
+        if self.sleepers.is_empty() { Nanos::ZERO } else { Nanos(self.latencies.wake.mean()) }
+    }
+
+    /// The same of what comes through the driver.
+    pub(crate) fn handoff_in_driver(&self) -> Nanos {
+        if self.holder.is_none() { Nanos::ZERO } else { Nanos(self.latencies.wake.mean()) }
+    }
+}
+
+impl Engine<'_> {
+    /// A wake that was held comes back.
+    pub(crate) fn comes_back(&mut self, task: usize) {
+        let driver = self.driver();
+        driver.arrived.push(Arrived::Due { task });
+        if let Some(holder) = driver.holder {
+            self.rouse(holder);
+        }
+    }
+
+    fn driver(&mut self) -> &mut Driver {
+        self.driver.as_mut().expect("workers sleep only where there is one")
+    }
+
+    /// Something comes from the world outside.
+    pub(crate) fn arrives(&mut self, task: usize, wait: u64, part: Option<usize>) {
+        let Some(driver) = &mut self.driver else {
+            return self.answered(task, wait, part, self.now);
+        };
+        driver.arrived.push(Arrived::Answer { at: self.now, task, wait, part });
+        if let Some(holder) = driver.holder {
+            self.rouse(holder);
+        }
+    }
+
+    /// When that came which is noticed now by who looks, and for which `task` waited.
+    pub(crate) fn came(&mut self, task: usize, at: Real) -> Real {
+        let now = self.now;
+        let task = &mut self.tasks[task];
+        let Some(driver) = &mut self.driver else { return now };
+        let (Some(i), Arrivals::Guessed) = (driver.looking, self.rules.arrivals) else {
+            // A worker that sleeps would have noticed it so much later.
+            let known = now.min(at + Nanos(driver.latencies.wake.mean()));
+            return if self.rules.arrivals == Arrivals::Known { known } else { now };
+        };
+        let worker = &self.threads[i].worker_state;
+        let (waits, typical) = (task.waits.take(), &driver.typical[task.kind]);
+        let Came { at, at_once } =
+            driver.looks.came(&worker.look, now, worker.parked, waits, typical);
+        if at_once && let Some(waits) = waits {
+            typical.count(now - waits);
+        }
+        at
+    }
+
+    /// A worker looks at what came.
+    fn look(&mut self, i: usize) {
+        let driver = self.driver();
+        let arrived = std::mem::take(&mut driver.arrived);
+        driver.looking = Some(i);
+        for arrived in arrived {
+            match arrived {
+                Arrived::Answer { at, task, wait, part } => self.answered(task, wait, part, at),
+                Arrived::Due { task } => {
+                    self.tasks[task].held = false;
+                    self.push(task, None, false);
+                }
+            }
+        }
+        self.driver().looking = None;
+        let worker = &self.threads[i];
+        if !worker.worker_state.searching
+            && usize::from(worker.lifo.is_some()) + worker.local.len() > 1
+        {
+            self.notify();
+        }
+    }
+
+    /// Wakes a worker that sleeps, if none is looking for work already.
+    pub(crate) fn notify(&mut self) {
+        let Some(driver) = &mut self.driver else { return };
+        if driver.searching == 0
+            && let Some(i) = driver.sleepers.pop()
+        {
+            driver.searching += 1;
+            self.threads[i].worker_state.searching = true;
+            self.rouse(i);
+        }
+    }
+
+    /// A worker that sleeps will run after a while.
+    fn rouse(&mut self, i: usize) {
+        if self.threads[i].act == Act::Asleep {
+            let driver = self.driver();
+            let until = Nanos(driver.latencies.wake.draw(&mut driver.rng));
+            self.threads[i].act = Act::Waking { until: self.now + until };
+        }
+    }
+
+    /// What a worker does between two polls, until it has a task or falls asleep.
+    pub(crate) fn next_or_sleep(&mut self, i: usize) -> Option<usize> {
+        loop {
+            if (self.threads[i].polls + 1).is_multiple_of(LOOK_INTERVAL)
+                && self.driver().holder.is_none()
+            {
+                self.look(i);
+            }
+            if let Some(task) = self.next_own(i).or_else(|| self.search(i)) {
+                if std::mem::take(&mut self.threads[i].worker_state.searching) {
+                    self.driver().searching -= 1;
+                    self.notify();
+                }
+                return Some(task);
+            }
+            self.fall_asleep(i);
+            if self.threads[i].act == Act::Asleep {
+                return None;
+            }
+        }
+    }
+
+    fn search(&mut self, i: usize) -> Option<usize> {
+        let workers = self.program.workers;
+        if !self.threads[i].worker_state.searching {
+            let driver = self.driver();
+            if 2 * driver.searching >= workers {
+                return None;
+            }
+            driver.searching += 1;
+            self.threads[i].worker_state.searching = true;
+        }
+        self.steal(i).or_else(|| self.global.pop_front())
+    }
+
+    fn fall_asleep(&mut self, i: usize) {
+        let now = self.now;
+        let searched = std::mem::take(&mut self.threads[i].worker_state.searching);
+        self.threads[i].worker_state.parked = Some(now);
+        self.threads[i].act = Act::Asleep;
+        let driver = self.driver();
+        driver.searching -= usize::from(searched);
+        driver.sleepers.push(i);
+        let last = searched && driver.searching == 0;
+        let work = |engine: &Engine| {
+            !engine.global.is_empty()
+                || engine.threads.iter().any(|thread| !thread.local.is_empty())
+        };
+        if last && work(self) {
+            self.notify();
+        }
+        let driver = self.driver();
+        let notified = !driver.sleepers.contains(&i);
+        if !notified && driver.holder.is_none() {
+            driver.holder = Some(i);
+            self.look(i);
+        }
+        self.wakes_up(i);
+    }
+
+    /// A worker that slept runs again: it looks, and goes on if there is something to do.
+    pub(crate) fn wakes(&mut self, i: usize) {
+        self.threads[i].act = Act::Asleep;
+        if self.driver().holder == Some(i) {
+            self.look(i);
+        }
+        self.wakes_up(i);
+    }
+
+    fn wakes_up(&mut self, i: usize) {
+        let has_tasks = self.threads[i].lifo.is_some() || !self.threads[i].local.is_empty();
+        let driver = self.driver();
+        // If it is not among them, it was notified.
+        if let Some(at) = driver.sleepers.iter().position(|&sleeper| sleeper == i) {
+            if !has_tasks {
+                // Nothing came, or all of it is held.
+                return;
+            }
+            driver.sleepers.swap_remove(at);
+        }
+        driver.holder = driver.holder.filter(|&holder| holder != i);
+        let now = self.now;
+        if let Some(since) = self.threads[i].worker_state.parked.take() {
+            self.driver().looks.slept(since, now);
+            self.ledger.idle(self.threads[i].account, now - since, now);
+        }
+        self.threads[i].act = Act::Idle { since: now };
+    }
+}
