@@ -11,8 +11,9 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 command -v coz >/dev/null || { echo "overhead.sh: coz is not installed: apt-get install coz-profiler" >&2; exit 1; }
-# From where it is configured, so that its .cargo/config.toml holds.
-(cd "$here" && cargo build --quiet --release)
+# From where it is configured, so that its .cargo/config.toml holds; for a target, so that it does not hold for procedural macros.
+host=$(rustc -vV | sed -n 's/^host: //p')
+(cd "$here" && cargo build --quiet --release --target "$host")
 [ "${1:-}" != --build ] || exit 0
 seconds=${1:-5}
 rounds=${2:-2}
@@ -22,7 +23,7 @@ programs=("$@")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-bench=${CARGO_TARGET_DIR:-$here/target}/release/andweorc-beside-coz
+bench=${CARGO_TARGET_DIR:-$here/target}/$host/release/andweorc-beside-coz
 pace=$("$bench" pace)
 line=$("$bench" line second)
 
