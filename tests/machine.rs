@@ -11,7 +11,7 @@ mod limit;
 #[allow(dead_code, reason = "shared with the tests of the switch, which use all of it")]
 mod parent;
 
-use andweorc_core::profile::Run;
+use andweorc_core::profile::{ExperimentRecord, Run};
 use child::DONE;
 use limit::Limit;
 use nix::errno::Errno;
@@ -53,11 +53,18 @@ fn printed(ended: &Ended, name: &str) -> u64 {
     line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name}: {ended:?}"))
 }
 
+/// How the reason begins why an experiment under a limit is spoiled.
+const LIMIT: &str = "a limit on processor time stopped the program";
+
 /// Asserts that a run in which the program had `share` of one processor is whole, and that nobody was delayed for the time in which
 /// it had none: what grew is the target's CPU time, which is the program's at most.
 fn assert_limited(run: &Run, share: f64) {
     assert_eq!(reason(run), "time", "{run:?}");
-    let usable = || run.experiments.iter().filter(|it| it.target.is_some() && it.spoiled.is_none());
+    let usable = || {
+        let limited = |why: &String| why.starts_with(LIMIT);
+        let whole = move |it: &&ExperimentRecord| it.spoiled.as_ref().is_none_or(limited);
+        run.experiments.iter().filter(|it| it.target.is_some()).filter(whole)
+    };
     let real: f64 = usable().map(|it| it.speedup * it.real_ns as f64 / 1e9).sum();
     let delay: f64 = usable().map(|it| it.delay_ns as f64 / 1e9).sum();
     println!("{} experiments: delay {delay:.3} s of {:.3} s", usable().count(), share * real);
@@ -80,7 +87,12 @@ fn a_limit_on_processor_time_is_nobodys_debt() {
     let throttled = limit.throttled();
     println!("throttled in {throttled} periods of 100 ms");
     assert!(throttled > 0, "it was not limited");
-    assert_limited(&program.profile(), share);
+    let run = program.profile();
+    assert_limited(&run, share);
+    let why = run.experiments.iter().filter_map(|it| it.spoiled.as_ref());
+    let limited = why.filter(|why| why.starts_with(LIMIT)).count();
+    println!("{limited} of {} experiments and baselines are spoiled for it", run.experiments.len());
+    assert!(limited > 0, "{run:?}");
 }
 
 #[test]

@@ -8,8 +8,9 @@
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::points;
 use andweorc_core::target::targets;
-use andweorc_core::time::Speedup;
+use andweorc_core::time::{Speedup, Virtual};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -159,40 +160,52 @@ fn tasks(n: usize, kinds: usize) -> (usize, usize) {
 /// How often each call site is hit on each thread.
 const HITS: u32 = 3;
 
+fn hit(sites: &[&'static Site]) {
+    for site in sites {
+        site.span().in_scope(|| std::hint::black_box(()));
+    }
+}
+
+/// Does this on so many threads, all alive at once.
+fn on_threads(threads: usize, f: impl Fn(usize) + Sync) {
+    let all = Barrier::new(threads);
+    std::thread::scope(|scope| {
+        for i in 0..threads {
+            let (all, f) = (&all, &f);
+            scope.spawn(move || {
+                all.wait();
+                f(i);
+                all.wait();
+            });
+        }
+    });
+}
+
+/// A subscriber with andweorc's layer, and what is allocated once tracing itself keeps what it keeps of these call sites.
+fn layered(sites: &[&'static Site]) -> (tracing::Dispatch, usize) {
+    tracing::subscriber::with_default(tracing_subscriber::registry(), || hit(sites));
+    let before = live();
+    (tracing_subscriber::registry().with(andweorc::layer()).into(), before)
+}
+
 /// Bytes that andweorc keeps for these call sites, each hit on each of so many threads, all alive at once, and how long an experiment on one of
 /// them takes beyond its time.
 fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> (usize, Duration) {
     let n = lines.len();
     let last = format!("site {}", lines.end - 1);
     let sites: Vec<&'static Site> = lines.map(Site::new).collect();
+    let (layered, before) = layered(&sites);
     let hit = || {
-        for _ in 0..HITS {
-            for site in &sites {
-                site.span().in_scope(|| std::hint::black_box(()));
-            }
-        }
+        tracing::dispatcher::with_default(&layered, || (0..HITS).for_each(|_| hit(&sites)));
     };
-    // What tracing itself keeps.
-    tracing::subscriber::with_default(tracing_subscriber::registry(), hit);
-    let before = live();
-    let layered: tracing::Dispatch = tracing_subscriber::registry().with(andweorc::layer()).into();
-    let all = Barrier::new(threads);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                all.wait();
-                tracing::dispatcher::with_default(&layered, hit);
-                all.wait();
-            });
-        }
-    });
+    on_threads(threads, |_| hit());
     let bytes = live() - before;
     let target = targets().into_iter().find(|target| target.name() == last).unwrap();
     let measure = Duration::from_millis(200);
     let lengths = Lengths { settle: Duration::ZERO, measure, recover: Duration::ZERO };
     let began = Instant::now();
     let record = std::thread::scope(|scope| {
-        scope.spawn(|| tracing::dispatcher::with_default(&layered, hit));
+        scope.spawn(hit);
         experimenter.hold(Some(target), Speedup::new(0.25).unwrap(), lengths).unwrap()
     });
     let late = began.elapsed().saturating_sub(measure);
@@ -203,6 +216,60 @@ fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> 
         bytes as f64 / 1e6
     );
     (bytes, late)
+}
+
+/// Bytes that andweorc keeps for these call sites, each met by each of so many threads, while no experiment takes their latencies: a few of each
+/// thread in each, and very many in the first tenth of them.
+fn latencies(lines: Range<u32>, threads: usize) -> usize {
+    const EACH: usize = 3;
+    const HOT: usize = 200;
+    let n = lines.len();
+    let names: HashSet<String> = lines.clone().map(|line| format!("site {line}")).collect();
+    let sites: Vec<&'static Site> = lines.map(Site::new).collect();
+    let (layered, before) = layered(&sites);
+    on_threads(threads, |_| tracing::dispatcher::with_default(&layered, || hit(&sites)));
+    let points: Vec<_> =
+        points().into_iter().filter(|point| names.contains(point.name())).collect();
+    points.iter().for_each(|point| drop(point.take_latencies()));
+    // The `i`-th of so many, evenly in their logarithms, from 10 us to 10 ms.
+    let nth = |i: usize, of: usize| (1e4 * 1e3_f64.powf(i as f64 / of as f64)) as i64;
+    on_threads(threads, |thread| {
+        for (at, point) in points.iter().enumerate() {
+            let each = if at < n / 10 { HOT } else { EACH };
+            for i in 0..each {
+                let took = nth(thread * each + i, threads * each);
+                point.hit_interval(Virtual(0), Virtual(took));
+            }
+        }
+    });
+    let bytes = live() - before;
+    println!(
+        "{n} call sites, {threads} threads, {} latencies in each and {} in a tenth of them: {:.1} MB",
+        threads * EACH,
+        threads * HOT,
+        bytes as f64 / 1e6
+    );
+    assert_eq!(points.len(), n);
+    for (at, point) in points.iter().enumerate() {
+        let of = threads * if at < n / 10 { HOT } else { EACH };
+        assert_eq!(point.count(), (threads + of) as u64);
+        let latencies = point.take_latencies();
+        let told = |rank: usize| {
+            let mut seen = 0;
+            let at = latencies.iter().find(|&&(_, count)| {
+                seen += count as usize;
+                seen > rank
+            });
+            at.expect("none is lost").0
+        };
+        for percent in [50, 90, 99] {
+            let rank = of * percent / 100;
+            let error = told(rank) as f64 / nth(rank, of) as f64 - 1.0;
+            assert!(error.abs() < 0.01, "{percent} % of {at}: {error}");
+        }
+        assert_eq!(latencies.iter().map(|&(_, count)| count).sum::<u64>(), of as u64);
+    }
+    bytes
 }
 
 /// All of it, in one process: what andweorc holds is the sum. Bytes of a live task, and of all call sites with two threads and with many.
@@ -221,8 +288,10 @@ fn many_tasks_kinds_and_call_sites_are_held_in_little_memory() {
     let (task, few, many) = scale(20_000, 1_000, 1_000);
     assert!(task <= 128, "{task} bytes for each live task");
     assert!(few <= 1_000 * 2_000, "{few} bytes");
+    let most = latencies(2_000..12_000, 64);
+    assert!(most <= 64_000_000, "{most} bytes");
     // The counts of a call site are 80 bytes on each thread that has met it, and its latencies are kept for a while.
-    assert!(many <= 1_000 * (2_000 + 64 * (80 + 20 * HITS as usize)), "{many} bytes");
+    assert!(many <= 1_000 * (2_000 + 64 * (80 + 12 * HITS as usize)), "{many} bytes");
 }
 
 #[test]

@@ -98,7 +98,7 @@ mod tests {
         let cache = ReadCache::new(File::open("/proc/self/exe").unwrap());
         let file = object::File::parse(&cache).unwrap();
         let data = file.section_by_name(".rodata").unwrap().data().unwrap();
-        let version = version_in(data, "hdrhistogram").expect("it can panic");
-        assert!(version.starts_with("7."), "{version}");
+        let version = version_in(data, "serde_json").expect("it can panic");
+        assert!(version.starts_with("1."), "{version}");
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! A line lies in pages that are made when its thread first adds there, so that memory goes by what a thread has met and not by threads times
 //! counters. Only one thread writes to a page, or few, so that nothing in it is padded; counts that are raised together lie
-//! together.
+//! together. When many threads have met very much, those that go on to meet more add it to the pages of a shared line.
 
 use std::cell::Cell;
 use std::ptr;
@@ -23,6 +23,12 @@ const WORDS: usize = 512;
 
 /// Pages of a line, enough for 200,000 span call sites. All threads share the counters beyond.
 const PAGES: usize = 4096;
+
+/// Pages that are made for threads alone, 16 MiB: 64 threads have all of 3,500 span call sites to themselves, 20 threads of 11,000.
+const MOST_OWNED: usize = 4096;
+
+/// How many were made, or refused since there were as many.
+static MADE: AtomicUsize = AtomicUsize::new(0);
 
 /// Words of one line. Made once, for good.
 struct Page([AtomicU64; WORDS]);
@@ -97,8 +103,8 @@ fn shared() -> Line {
 /// Monotonic counts that are raised together. Their words stay theirs when they are dropped, as their targets and points are not.
 #[derive(Debug)]
 pub(crate) struct Counters<const N: usize> {
-    page: usize,
-    word: usize,
+    page: u32,
+    word: u32,
     /// In place of words, where there are no pages left.
     shared: [AtomicU64; N],
 }
@@ -115,8 +121,8 @@ impl<const N: usize> Default for Counters<N> {
         let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         let first = first(next.unwrap_or_else(|next| next));
         Counters {
-            page: first / WORDS,
-            word: first % WORDS,
+            page: u32::try_from(first / WORDS).unwrap_or(u32::MAX),
+            word: (first % WORDS) as u32,
             shared: [const { AtomicU64::new(0) }; N],
         }
     }
@@ -128,8 +134,12 @@ impl<const N: usize> Counters<N> {
     pub(crate) fn add<const FIRST: usize>(&self, by: [u64; FIRST]) {
         const { assert!(FIRST <= N) };
         let Line { index, owned } = line();
-        let (counts, owned) = match LINES[index].get(self.page) {
-            Some(page) => (self.within(page_or_new(page)), owned),
+        let (counts, owned) = match LINES[index].get(self.page as usize) {
+            Some(page) => {
+                let (page, owned) = known(page)
+                    .map_or_else(|| first(index, owned, self.page as usize), |page| (page, owned));
+                (self.within(page), owned)
+            }
             None => (&self.shared, false),
         };
         for (count, by) in counts.iter().zip(by) {
@@ -145,7 +155,7 @@ impl<const N: usize> Counters<N> {
     /// The sums over all threads. Adds that run at the same time may or may not be in them; none is lost or counted twice
     /// between two reads.
     pub(crate) fn get(&self) -> [u64; N] {
-        let pages = LINES.iter().filter_map(|line| known(line.get(self.page)?));
+        let pages = LINES.iter().filter_map(|line| known(line.get(self.page as usize)?));
         let lines = pages.map(|page| self.within(page)).chain([&self.shared]);
         let mut sums = [0; N];
         for line in lines {
@@ -159,7 +169,7 @@ impl<const N: usize> Counters<N> {
     /// Its words in this page.
     #[inline]
     fn within<'a>(&self, page: &'a Page) -> &'a [AtomicU64; N] {
-        page.0[self.word..].first_chunk().expect("it begins where it fits")
+        page.0[self.word as usize..].first_chunk().expect("it begins where it fits")
     }
 }
 
@@ -172,9 +182,18 @@ fn known(page: &AtomicPtr<Page>) -> Option<&'static Page> {
     unsafe { page.as_ref() }
 }
 
-#[inline]
-fn page_or_new(page: &AtomicPtr<Page>) -> &'static Page {
-    known(page).unwrap_or_else(|| new_page(page))
+/// A page for what the line has not met, and whether it is its alone: that of a shared line, if there are many.
+#[cold]
+fn first(line: usize, owned: bool, page: usize) -> (&'static Page, bool) {
+    // Relaxed: only how many there are.
+    let many = || {
+        MADE.load(Ordering::Relaxed) >= MOST_OWNED
+            || MADE.fetch_add(1, Ordering::Relaxed) >= MOST_OWNED
+    };
+    let owned = owned && !many();
+    let line = if owned || line >= OWNED { line } else { OWNED + line % SHARED };
+    let page = &LINES[line][page];
+    (known(page).unwrap_or_else(|| new_page(page)), owned)
 }
 
 /// Makes the page here, unless another thread of the line is faster.
@@ -194,23 +213,26 @@ fn new_page(page: &AtomicPtr<Page>) -> &'static Page {
     }
 }
 
-/// One thing for each of a few groups of threads, for what has to be locked: threads seldom meet there. Made when a thread of the group
-/// first needs it.
-#[derive(Debug, Default)]
-pub(crate) struct Shards<T>([OnceLock<Box<T>>; SHARDS]);
+/// One thing for each line, made when a thread of it first needs it.
+#[derive(Debug)]
+pub(crate) struct PerLine<T>([OnceLock<Box<T>>; OWNED + SHARED]);
 
-/// Number of groups.
-const SHARDS: usize = 8;
+impl<T: Default> PerLine<T> {
+    /// Without any.
+    pub(crate) const fn new() -> PerLine<T> {
+        PerLine([const { OnceLock::new() }; OWNED + SHARED])
+    }
 
-impl<T: Default> Shards<T> {
-    /// The calling thread's.
-    pub(crate) fn own(&self) -> &T {
-        self.0[line().index % SHARDS].get_or_init(Box::default)
+    /// The calling thread's, and whether it is no other thread's.
+    #[inline]
+    pub(crate) fn own(&self) -> (&T, bool) {
+        let Line { index, owned } = line();
+        (self.0[index].get_or_init(Box::default), owned)
     }
 
     /// All that were needed so far.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().filter_map(|shard| shard.get().map(|shard| &**shard))
+        self.0.iter().filter_map(|own| own.get().map(|own| &**own))
     }
 }
 
@@ -278,8 +300,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_met_when_there_are_many_pages_is_counted_in_shared_ones() {
+        let sets: Vec<Counters<3>> = (0..1_000).map(|_| Counters::default()).collect();
+        // Other tests may be refused pages from here on.
+        MADE.fetch_max(MOST_OWNED, Ordering::Relaxed);
+        let meet = || {
+            let before = pages();
+            sets.iter().for_each(|set| set.add([1, 2, 3]));
+            assert!(pages() == before || !line().owned);
+        };
+        thread::scope(|scope| (0..16).for_each(|_| drop(scope.spawn(meet))));
+        assert!(sets.iter().all(|set| set.get() == [16, 32, 48]));
+    }
+
+    #[test]
     fn what_is_beyond_the_pages_is_counted_too() {
-        let beyond = Counters::<2> { page: PAGES, word: 0, shared: Default::default() };
+        let beyond = Counters::<2> { page: PAGES as u32, word: 0, shared: Default::default() };
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1000).for_each(|_| beyond.add([1, 2])));

@@ -1,210 +1,112 @@
-//! The latencies of a point, in little memory where there are few.
+//! The latencies of points, in memory that is bounded whatever the number of points and threads.
 //!
-//! A histogram with three significant digits has some 70 kB, and a program may have ten thousand spans, each seen by several threads. So
-//! the first latencies of a stretch are kept one by one, and a histogram is made when there are many; a point that has had few over a whole stretch
-//! gives its histogram back.
+//! A program may have ten thousand spans, each closed on many threads. So a latency first goes to a short list of its thread, one for all
+//! points, which is written without a lock and lies in the cache. When it is full it is sorted by points, and added to the one
+//! [histogram](bins) that each of them has. Whoever takes the latencies of a point first has all lists added.
 
-use crate::time::Nanos;
-use hdrhistogram::Histogram;
+mod bins;
+mod pending;
+
+use bins::{Bins, Key};
 use std::mem;
-use std::sync::LazyLock;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-/// So many latencies are kept one by one.
-const FEW: usize = 512;
+/// All histograms, by the number of their [`Latencies`].
+static ALL: RwLock<Vec<&'static Mutex<Bins>>> = RwLock::new(Vec::new());
 
-/// Latencies that one group of threads recorded, ns.
-#[derive(Debug, Default)]
+/// The latencies of a point, ns. Lives as long as the process.
+#[derive(Debug)]
 pub(crate) struct Latencies {
-    few: Vec<Packed>,
-    many: Option<Box<Histogram<u64>>>,
-}
-
-/// A latency in half the memory: its first 24 bits, and how many more there were. Those tell which place of the histogram is meant, which has
-/// 11 bits to go by.
-#[derive(Clone, Copy, Debug)]
-struct Packed(u32);
-
-impl Packed {
-    fn new(ns: u64) -> Packed {
-        let more = (u64::BITS - ns.leading_zeros()).saturating_sub(24);
-        Packed(more << 24 | (ns >> more) as u32)
-    }
-
-    fn ns(self) -> u64 {
-        u64::from(self.0 & 0xff_ffff) << (self.0 >> 24)
-    }
+    number: u32,
+    bins: &'static Mutex<Bins>,
 }
 
 impl Latencies {
-    /// Records one.
-    pub(crate) fn record(&mut self, ns: u64) {
-        match &mut self.many {
-            Some(many) => add(many, ns),
-            None => {
-                self.few.push(Packed::new(ns));
-                if self.few.len() == FEW {
-                    self.become_many();
-                }
-            }
-        }
+    /// Without any.
+    pub(crate) fn new() -> Latencies {
+        let bins: &Mutex<Bins> = Box::leak(Box::default());
+        let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+        let number = u32::try_from(all.len()).expect("points are numbered by u32");
+        all.push(bins);
+        Latencies { number, bins }
     }
 
-    #[cold]
-    fn become_many(&mut self) {
-        let mut many = Box::new(histogram());
-        for few in mem::take(&mut self.few) {
-            add(&mut many, few.ns());
-        }
-        self.many = Some(many);
+    /// Records one.
+    #[inline]
+    pub(crate) fn record(&self, ns: u64) {
+        pending::record(self.number, Key::of(ns));
     }
 
     /// Forgets all.
-    pub(crate) fn clear(&mut self) {
-        self.few = Vec::new();
-        match &mut self.many {
-            Some(many) if many.len() >= FEW as u64 => many.reset(),
-            _ => self.many = None,
-        }
+    pub(crate) fn clear(&self) {
+        pending::settle();
+        drop(mem::take(&mut *lock(self.bins)));
+    }
+
+    /// Takes all, as (ns, count) pairs in rising order.
+    pub(crate) fn take(&self) -> Vec<(u64, u64)> {
+        pending::settle();
+        let taken = mem::take(&mut *lock(self.bins));
+        taken.pairs()
     }
 }
 
-/// What was taken from all groups of threads.
-#[derive(Debug, Default)]
-pub(crate) struct Taken {
-    few: Vec<u64>,
-    many: Option<Histogram<u64>>,
-}
-
-impl Taken {
-    /// Takes what is there.
-    pub(crate) fn take(&mut self, from: &mut Latencies) {
-        self.few.extend(from.few.drain(..).map(Packed::ns));
-        if let Some(more) = &from.many {
-            let many = self.many.get_or_insert_with(histogram);
-            many.add(more.as_ref()).expect("both histograms resize themselves");
-        }
-        from.clear();
-    }
-
-    /// As (ns, count) pairs in rising order.
-    pub(crate) fn into_pairs(self) -> Vec<(u64, u64)> {
-        match self.many {
-            Some(mut many) => {
-                self.few.into_iter().for_each(|ns| add(&mut many, ns));
-                many.iter_recorded()
-                    .map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
-                    .collect()
-            }
-            None => pairs(self.few),
-        }
-    }
-}
-
-/// The pairs that a histogram of these would have.
-fn pairs(mut ns: Vec<u64>) -> Vec<(u64, u64)> {
-    static EMPTY: LazyLock<Histogram<u64>> = LazyLock::new(histogram);
-    ns.sort_unstable();
-    let mut pairs: Vec<(u64, u64)> = Vec::new();
-    for ns in ns {
-        let value = EMPTY.highest_equivalent(ns);
-        match pairs.last_mut() {
-            Some((last, count)) if *last == value => *count += 1,
-            _ => pairs.push((value, 1)),
-        }
-    }
-    pairs
-}
-
-/// Not `saturating_record`: that holds a latency to be the histogram's bound when it is above it, and never resizes.
-fn add(histogram: &mut Histogram<u64>, ns: u64) {
-    histogram.record(ns).expect("it resizes itself");
-}
-
-/// Three significant digits, so that a change of 1 % is well above the resolution; grows by itself.
-fn histogram() -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(
-        Nanos::from_micros(1).0 as u64,
-        Nanos::from_millis(100).0 as u64,
-        3,
-    )
-    .expect("the bounds are valid");
-    histogram.auto(true);
-    histogram
+fn lock(bins: &Mutex<Bins>) -> MutexGuard<'_, Bins> {
+    bins.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
+    use std::thread;
 
-    fn taken(latencies: &mut Latencies) -> Vec<(u64, u64)> {
-        let mut taken = Taken::default();
-        taken.take(latencies);
-        taken.into_pairs()
-    }
-
-    /// Latencies from 0 to some seconds, beyond the first bounds of the histogram too.
-    fn some(n: u64) -> impl Iterator<Item = u64> {
-        (0..n).map(|i| i.pow(3) * 97 % 5_000_000_000)
+    fn counts(pairs: &[(u64, u64)]) -> u64 {
+        pairs.iter().map(|&(_, count)| count).sum()
     }
 
     #[test]
-    fn few_are_told_as_many_are() {
-        let mut few = Latencies::default();
-        some(FEW as u64 - 1).for_each(|ns| few.record(ns));
-        assert!(few.many.is_none());
-        let mut all = histogram();
-        some(FEW as u64 - 1).for_each(|ns| add(&mut all, ns));
-        let expected: Vec<_> = all
-            .iter_recorded()
-            .map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
-            .collect();
-        assert_eq!(taken(&mut few), expected);
-    }
-
-    #[test]
-    fn packed_latencies_keep_their_place() {
-        let empty = histogram();
-        for ns in (0..64).map(|bits| u64::MAX >> bits).chain(some(1000)).chain([1 << 40]) {
-            let packed = Packed::new(ns).ns();
-            assert!(packed <= ns && ns - packed <= ns >> 23, "{ns}");
-            assert_eq!(empty.lowest_equivalent(packed), empty.lowest_equivalent(ns), "{ns}");
+    fn no_latency_of_any_thread_is_lost_or_of_another_point() {
+        const THREADS: u64 = 80;
+        const EACH: u64 = 1_000;
+        let points = [Latencies::new(), Latencies::new(), Latencies::new()];
+        let all = Barrier::new(THREADS as usize + 1);
+        let mut taken = [0; 3];
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    all.wait();
+                    for i in 0..EACH {
+                        let point = (i % 3) as usize;
+                        points[point].record(1_000 << point);
+                    }
+                    all.wait();
+                });
+            }
+            all.wait();
+            // Some are taken while others come.
+            for (point, taken) in points.iter().zip(&mut taken) {
+                *taken = counts(&point.take());
+            }
+            all.wait();
+        });
+        for (i, point) in points.iter().enumerate() {
+            let pairs = point.take();
+            assert!(pairs.iter().all(|&(ns, _)| ns.abs_diff(1_000 << i) <= 1), "{i}: {pairs:?}");
+            taken[i] += counts(&pairs);
+            let i = i as u64;
+            assert_eq!(taken[i as usize], THREADS * (EACH / 3 + u64::from(i < EACH % 3)));
         }
     }
 
     #[test]
-    fn a_latency_of_minutes_is_one_of_minutes() {
-        let minutes = 300_000_000_000_u64;
-        for n in [1, 3 * FEW] {
-            let mut latencies = Latencies::default();
-            (0..n).for_each(|_| latencies.record(minutes));
-            let pairs = taken(&mut latencies);
-            assert_eq!((pairs.len(), pairs[0].1), (1, n as u64));
-            assert!(pairs[0].0.abs_diff(minutes) < minutes / 1000, "{pairs:?}");
-        }
-    }
-
-    #[test]
-    fn few_and_many_of_different_threads_are_added_up() {
-        let (mut few, mut many) = (Latencies::default(), Latencies::default());
-        some(10).for_each(|ns| few.record(ns));
-        some(3 * FEW as u64).for_each(|ns| many.record(ns));
-        assert!(many.many.is_some());
-        let mut all = Taken::default();
-        all.take(&mut few);
-        all.take(&mut many);
-        let counts: u64 = all.into_pairs().iter().map(|&(_, count)| count).sum();
-        assert_eq!(counts, 10 + 3 * FEW as u64);
-    }
-
-    #[test]
-    fn what_was_taken_is_gone_and_idle_points_keep_no_memory() {
-        let mut latencies = Latencies::default();
-        some(FEW as u64).for_each(|ns| latencies.record(ns));
-        assert!(!taken(&mut latencies).is_empty());
-        assert_eq!(taken(&mut latencies), []);
-        assert!(latencies.many.is_none() && latencies.few.capacity() == 0);
-        latencies.record(1);
+    fn what_was_taken_or_forgotten_is_gone() {
+        let latencies = Latencies::new();
+        latencies.record(5_000);
+        assert_eq!(counts(&latencies.take()), 1);
+        assert_eq!(latencies.take(), []);
+        latencies.record(5_000);
         latencies.clear();
-        assert!(latencies.few.capacity() == 0);
+        assert_eq!(latencies.take(), []);
     }
 }

@@ -1,13 +1,14 @@
 //! The registry of points: where units of work are counted and intervals are timed, in virtual time.
 
-use crate::counter::{Counters, Shards};
-use crate::latency::{Latencies, Taken};
+use crate::counter::Counters;
+use crate::latency::Latencies;
 use crate::profile::{PointKind, PointRecord};
 use crate::symbols::is_own_file;
 use crate::time::Virtual;
 use crate::{clock, thread};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -24,20 +25,25 @@ pub enum Importance {
 
 /// A progress point or a latency point. Lives as long as the process.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Point {
+    // What each hit reads, on one cache line.
     id: u32,
     kind: PointKind,
-    name: Box<str>,
-    file: Option<Box<str>>,
-    line: Option<u32>,
     explicit: bool,
     /// It is in the workspace's own code.
     own: bool,
     /// The fewest spans of the user that one of its spans was seen inside of.
     depth: AtomicU32,
     count: Counters<1>,
-    latencies: Shards<Mutex<Latencies>>,
+    latencies: Latencies,
+    // What reports read.
+    name: Box<str>,
+    file: Option<Box<str>>,
+    line: Option<u32>,
 }
+
+const _: () = assert!(mem::offset_of!(Point, name) <= 64, "a hit reads one cache line");
 
 impl Point {
     /// Id, unique in the process and never 0.
@@ -93,9 +99,7 @@ impl Point {
     /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
         self.count.add([1]);
-        let took = u64::try_from((end - begin).0).unwrap_or(0);
-        let mut shard = self.latencies.own().lock().unwrap_or_else(PoisonError::into_inner);
-        shard.record(took);
+        self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
     }
 
     /// Hits so far.
@@ -106,18 +110,12 @@ impl Point {
 
     /// Forgets the latencies recorded since the last call.
     pub(crate) fn discard_latencies(&self) {
-        for shard in self.latencies.iter() {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        }
+        self.latencies.clear();
     }
 
     /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
     pub fn take_latencies(&self) -> Vec<(u64, u64)> {
-        let mut all = Taken::default();
-        for shard in self.latencies.iter() {
-            all.take(&mut shard.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        all.into_pairs()
+        self.latencies.take()
     }
 
     /// As the profile names it, `rank`-th in importance.
@@ -202,7 +200,7 @@ pub fn point(
         own: file.is_none_or(is_own_file),
         depth: AtomicU32::new(u32::MAX),
         count: Counters::default(),
-        latencies: Shards::default(),
+        latencies: Latencies::new(),
     }));
     points.insert((kind, &point.name, point.file.as_deref(), line), point);
     point

@@ -6,19 +6,25 @@ use crate::profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Waits};
 use std::collections::HashMap;
+use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A target. Lives as long as the process: the number of call sites, task names and lines is bounded by the program's text.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Target {
+    // What each visit reads, on one cache line.
     id: u32,
     kind: TargetKind,
+    times: Times,
+    // What reports read.
     name: Box<str>,
     file: Option<Box<str>>,
     line: Option<u32>,
-    times: Times,
 }
+
+const _: () = assert!(mem::offset_of!(Target, name) <= 64, "a visit reads one cache line");
 
 /// The time spent in a target.
 #[derive(Debug)]

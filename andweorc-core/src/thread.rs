@@ -146,41 +146,46 @@ enum Role {
 }
 
 /// The calling thread's state. Plain cells without a destructor, so that a signal handler may read them.
+#[repr(C, align(64))]
 struct Thread {
+    // What each poll and wake reads, on one cache line.
     account: Cell<Option<&'static Account>>,
+    /// Time spent in targets inside the innermost one that is open.
+    inner: Cell<Nanos>,
+    /// When it was last busy, where no hooks tell, or when it parked.
+    busy_until: Cell<Option<Real>>,
+    /// How many times the target was entered and not left.
+    depth: Cell<u32>,
+    /// Id of the innermost target that was entered and not left; 0 for none.
+    context: Cell<u32>,
+    tid: Cell<i32>,
     /// It asked for an account, whether or not it got one.
     asked: Cell<bool>,
     role: Cell<Role>,
-    /// How many times the target was entered and not left.
-    depth: Cell<u32>,
-    /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
-    ran: Ran,
-    /// Time spent in targets inside the innermost one that is open.
-    inner: Cell<Nanos>,
     /// Whether park hooks tell when this thread is idle.
     hooked: Cell<bool>,
-    /// When it was last busy, where no hooks tell, or when it parked.
-    busy_until: Cell<Option<Real>>,
+    /// The account is being written: a signal handler must leave it alone.
+    writing: Cell<bool>,
+    /// The wait that is the target began in this poll: if the task parks now, it is in it.
+    waits: Cell<bool>,
+    /// It has said that it is blocked by another thread.
+    blocked: Cell<bool>,
+    // What fewer do.
+    /// How the wait of the task that is polled ended with this poll, where that is known.
+    ended: Cell<Option<Ended>>,
     /// When it parked, between the park hooks.
     parked: Cell<Option<Real>>,
     /// It waits in the driver, between those hooks.
     watches: Cell<bool>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
-    /// The account is being written: a signal handler must leave it alone.
-    writing: Cell<bool>,
-    tid: Cell<i32>,
-    /// How the wait of the task that is polled ended with this poll, where that is known.
-    ended: Cell<Option<Ended>>,
-    /// The wait that is the target began in this poll: if the task parks now, it is in it.
-    waits: Cell<bool>,
-    /// Id of the innermost target that was entered and not left; 0 for none.
-    context: Cell<u32>,
-    /// It has said that it is blocked by another thread.
-    blocked: Cell<bool>,
+    /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
+    ran: Ran,
     /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
     shared: Cell<u32>,
 }
+
+const _: () = assert!(mem::offset_of!(Thread, ended) <= 64, "a poll reads one cache line more");
 
 /// Closes the account when the thread ends.
 struct Close;

@@ -379,14 +379,18 @@ fn timers_and_sockets_are_the_world_outside() {
             spawn("timer", sleep(WHILE)).await.unwrap();
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
+            let (reads, told) = std::sync::mpsc::channel();
             let client = std::thread::spawn(move || {
                 let mut socket = std::net::TcpStream::connect(address).unwrap();
+                told.recv().unwrap();
                 std::thread::sleep(WHILE);
                 std::io::Write::write_all(&mut socket, b"x").unwrap();
                 socket
             });
             let (mut socket, _) = listener.accept().await.unwrap();
             let reader = spawn("socket", async move {
+                // Else it is there already, on a slow machine.
+                reads.send(()).unwrap();
                 socket.read_u8().await.unwrap();
                 socket.write_u8(b'y').await.unwrap();
             });

@@ -11,12 +11,14 @@
 //!
 //! # Cost
 //!
-//! No extensions of the registry: the layer keeps a sharded table of its own from span id to call site, and a stack of open entries per thread.
+//! No extensions of the registry: the layer keeps open spans in places of its own, found by the span's id without a lock, and a stack of open entries
+//! per thread.
 //! Not enabled, it asks tracing for nothing: spans and events that no other layer wants cost what they cost without it, and a callback for
 //! those of others one relaxed load and a branch.
 
 mod filter;
 mod layer;
+mod open;
 mod record;
 mod site;
 mod table;

@@ -1,13 +1,13 @@
 //! What becomes of the spans and events that were chosen.
 
+use crate::open::Spans;
 use crate::site::{self, Site, Sites};
-use crate::table::{Open, Table};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks};
 use andweorc_core::point::Point;
 use andweorc_core::target::Target;
 use andweorc_core::thread::{Entered, Stay};
-use andweorc_core::time::Nanos;
+use andweorc_core::time::{Nanos, Real};
 use andweorc_core::{clock, enabled, thread};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) sites: Arc<Sites>,
-    open: Arc<Table>,
+    open: Arc<Spans>,
     #[cfg(tokio_unstable)]
     pub(crate) tasks: Tasks,
 }
@@ -42,9 +42,11 @@ fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
 }
 
 /// Leaves the entry at this index, wherever it is. Time that entries of one call site share is counted once.
-fn leave(entries: &mut Vec<Entry>, at: usize) {
-    let Entry { target, entered, .. } = entries.remove(at);
-    let now = clock::now();
+fn leave(entries: &mut Vec<Entry>, at: usize, now: Real) {
+    let last = at + 1 == entries.len();
+    // `remove` calls memmove, be there nothing to move.
+    let entry = if last { entries.pop() } else { Some(entries.remove(at)) };
+    let Some(Entry { target, entered, .. }) = entry else { return };
     let (below, above) = entries.split_at_mut(at);
     let same = |entry: &&Entry| entry.target.id() == target.id();
     let busy = if below.iter().any(|entry| same(&entry)) {
@@ -85,7 +87,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             return self.tasks.on_new_span(attributes, id);
         }
         let site = self.sites.get(attributes.metadata());
-        let Site::Span { point, .. } = site else { return };
+        let Site::Span(site) = site else { return };
+        let point = site.point;
         if point.depth() > 0
             && let Some(scope) = context.span_scope(id)
         {
@@ -99,27 +102,26 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             }
         }
         let begin = thread::virtual_at(clock::now());
-        self.open.insert(id, Open { site, begin, left: None });
+        self.open.insert(id, site, begin);
     }
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
         if !enabled() {
             return;
         }
-        let Some(Open { site: Site::Span { target, wait, .. }, left, .. }) = self.open.enter(id)
-        else {
+        let Some((site, left)) = self.open.enter(id) else {
             #[cfg(tokio_unstable)]
             self.tasks.on_enter(id);
             return;
         };
         let now = clock::now();
-        let ended = thread::wait_ends(wait);
+        let ended = thread::wait_ends(site.wait);
         if let Some(left) = left {
-            wait.record_wait(left, ended, now);
+            site.wait.record_wait(left, ended, now);
         }
         with_entries(|entries| {
-            let entered = thread::enter(target, now);
-            entries.push(Entry { id: id.into_u64(), target, entered });
+            let entered = thread::enter(site.target, now);
+            entries.push(Entry { id: id.into_u64(), target: site.target, entered });
         });
     }
 
@@ -127,15 +129,15 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         if !enabled() {
             return;
         }
-        if let Some(Open { site: Site::Span { wait, .. }, .. }) = self.open.leave(id, clock::now())
-        {
-            thread::wait_begins(wait);
+        let now = clock::now();
+        if let Some(site) = self.open.leave(id, now) {
+            thread::wait_begins(site.wait);
         }
         let left = with_entries(|entries| {
             // Most often the last one; spans may be left out of order.
             let id = id.into_u64();
             let at = entries.iter().rposition(|entry| entry.id == id)?;
-            leave(entries, at);
+            leave(entries, at, now);
             Some(())
         });
         if left.flatten().is_some() {
@@ -149,11 +151,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         if !enabled() {
             return;
         }
-        if let Some(Open { site: Site::Span { point, wait, .. }, begin, .. }) =
-            self.open.remove(&id)
-        {
-            thread::wait_ends(wait);
-            point.hit_interval(begin, thread::virtual_at(clock::now()));
+        if let Some((site, begin)) = self.open.remove(&id) {
+            thread::wait_ends(site.wait);
+            site.point.hit_interval(begin, thread::virtual_at(clock::now()));
         }
         #[cfg(tokio_unstable)]
         self.tasks.on_close(&id);

@@ -7,21 +7,14 @@ use andweorc_core::symbols::is_own_file;
 use andweorc_core::target::{Target, target};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 use tracing_core::{Metadata, callsite};
 
 /// What a call site stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Site {
-    /// A span.
-    Span {
-        /// Hit when it closes.
-        point: &'static Point,
-        /// The time between enter and exit.
-        target: &'static Target,
-        /// The time from an exit to the next enter.
-        wait: &'static Target,
-    },
+    /// A span. It lives as long as the process, as its points and targets do.
+    Span(&'static Span),
     /// An event that is a progress point.
     Event(&'static Point),
 }
@@ -29,7 +22,30 @@ pub(crate) enum Site {
 impl Site {
     fn point(&self) -> &'static Point {
         match *self {
-            Site::Span { point, .. } | Site::Event(point) => point,
+            Site::Span(span) => span.point,
+            Site::Event(point) => point,
+        }
+    }
+}
+
+/// What the spans of a call site are counted as.
+#[derive(Debug)]
+pub(crate) struct Span {
+    /// Hit when it closes.
+    pub(crate) point: &'static Point,
+    /// The time between enter and exit.
+    pub(crate) target: &'static Target,
+    /// The time from an exit to the next enter.
+    pub(crate) wait: &'static Target,
+}
+
+impl Span {
+    /// Of this name and place.
+    pub(crate) fn new(name: &str, file: Option<&str>, line: Option<u32>) -> Span {
+        Span {
+            point: point(PointKind::Latency, name, file, line, false),
+            target: target(TargetKind::Span, name, file, line),
+            wait: target(TargetKind::Wait, name, file, line),
         }
     }
 }
@@ -49,15 +65,17 @@ type Hashes = BuildHasherDefault<Multiply>;
 #[derive(Debug, Default)]
 pub(crate) struct Sites(RwLock<HashMap<callsite::Identifier, Known, Hashes>>);
 
+/// A call site, and what it stands for.
+type Seen = OnceLock<(callsite::Identifier, Site)>;
+
 /// Sites of the process, by the hashes of their call sites: each is the same in all layers, and found here without a lock. The first that
 /// comes to a place stays there; others are looked up.
-static SEEN: [OnceLock<Box<(callsite::Identifier, Site)>>; 1 << SEEN_BITS] =
-    [const { OnceLock::new() }; 1 << SEEN_BITS];
+static SEEN: [Seen; 1 << SEEN_BITS] = [const { OnceLock::new() }; 1 << SEEN_BITS];
 
-const SEEN_BITS: u32 = 10;
+const SEEN_BITS: u32 = 13;
 
 /// The place of this call site.
-fn place(id: &callsite::Identifier) -> &'static OnceLock<Box<(callsite::Identifier, Site)>> {
+fn place(id: &callsite::Identifier) -> &'static Seen {
     &SEEN[(Hashes::default().hash_one(id) >> (64 - SEEN_BITS)) as usize]
 }
 
@@ -96,7 +114,7 @@ impl Sites {
             return site;
         }
         let site = if metadata.is_span() { span(metadata) } else { event(metadata) };
-        place.get_or_init(|| Box::new((id.clone(), site)));
+        place.get_or_init(|| (id.clone(), site));
         let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
         sites.insert(id, Known::Seen(site));
         site
@@ -113,12 +131,15 @@ pub(crate) fn is_own(metadata: &Metadata<'_>) -> bool {
 
 /// The site of a span.
 fn span(metadata: &Metadata<'_>) -> Site {
-    let (name, file, line) = (metadata.name(), metadata.file(), metadata.line());
-    Site::Span {
-        point: point(PointKind::Latency, name, file, line, false),
-        target: target(TargetKind::Span, name, file, line),
-        wait: target(TargetKind::Wait, name, file, line),
-    }
+    /// Those of all subscribers.
+    static SPANS: LazyLock<Mutex<HashMap<callsite::Identifier, &'static Span, Hashes>>> =
+        LazyLock::new(Mutex::default);
+    let mut spans = SPANS.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = || {
+        let span = Span::new(metadata.name(), metadata.file(), metadata.line());
+        &*Box::leak(Box::new(span))
+    };
+    Site::Span(spans.entry(metadata.callsite()).or_insert_with(new))
 }
 
 /// Whether the user named this event: unnamed ones are called `event <file>:<line>`, and records of the `log` crate, which tracing-log

@@ -1,23 +1,11 @@
-//! The open spans: by id, sharded, so that threads seldom meet.
+//! What is known of spans, by id; sharded, so that threads seldom meet.
 
-use crate::site::Site;
-use andweorc_core::time::{Real, Virtual};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing_core::span::Id;
 
 const SHARDS: usize = 64;
-
-/// An open span.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Open {
-    pub(crate) site: Site,
-    /// The virtual time of its creation.
-    pub(crate) begin: Virtual,
-    /// When it was last left and not entered again.
-    pub(crate) left: Option<Real>,
-}
 
 /// Span ids are unique among open spans and spread by their registry, and call sites are known by their addresses: multiplying is hash enough.
 #[derive(Default)]
@@ -47,9 +35,9 @@ impl Hasher for Multiply {
 
 type Shard<T> = HashMap<u64, T, BuildHasherDefault<Multiply>>;
 
-/// What is known of the open spans of one subscriber.
+/// What is known of some spans of one subscriber.
 #[derive(Debug)]
-pub(crate) struct Table<T = Open> {
+pub(crate) struct Table<T> {
     shards: [Mutex<Shard<T>>; SHARDS],
 }
 
@@ -68,8 +56,8 @@ impl std::fmt::Debug for Multiply {
 impl<T> Table<T> {
     fn shard(&self, id: &Id) -> MutexGuard<'_, Shard<T>> {
         let id = id.into_u64();
-        // The low bits count up in the registry, the high ones name its thread.
-        let shard = (id ^ (id >> 32)) as usize % SHARDS;
+        // In the registry the low bits count up, and those from the 38th on name its thread.
+        let shard = (id ^ (id >> 38)) as usize % SHARDS;
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,36 +69,14 @@ impl<T> Table<T> {
         self.shard(id).remove(&id.into_u64())
     }
 
-    #[cfg(tokio_unstable)]
-    pub(crate) fn get(&self, id: &Id) -> Option<T>
-    where
-        T: Clone,
-    {
-        self.shard(id).get(&id.into_u64()).cloned()
+    /// What `f` makes of what is known of a span.
+    pub(crate) fn with<R>(&self, id: &Id, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.shard(id).get_mut(&id.into_u64()).map(f)
     }
 
-    /// How many spans are open.
+    /// How many spans are in it.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
-    }
-}
-
-impl Table {
-    /// The span, as it is now and marked as entered.
-    pub(crate) fn enter(&self, id: &Id) -> Option<Open> {
-        let mut shard = self.shard(id);
-        let open = shard.get_mut(&id.into_u64())?;
-        let before = *open;
-        open.left = None;
-        Some(before)
-    }
-
-    /// Marks the span as left, and returns it.
-    pub(crate) fn leave(&self, id: &Id, now: Real) -> Option<Open> {
-        let mut shard = self.shard(id);
-        let open = shard.get_mut(&id.into_u64())?;
-        open.left = Some(now);
-        Some(*open)
     }
 }

@@ -98,13 +98,13 @@ impl Tasks {
     }
 
     pub(crate) fn on_enter(&self, id: &Id) {
-        if let Some(task) = self.0.get(id) {
+        if let Some(task) = self.0.with(id, |task| Arc::clone(task)) {
             task.enter();
         }
     }
 
     pub(crate) fn on_exit(&self, id: &Id) {
-        if let Some(task) = self.0.get(id) {
+        if let Some(task) = self.0.with(id, |task| Arc::clone(task)) {
             task.exit();
         }
     }
@@ -122,7 +122,7 @@ impl Tasks {
         if !fields.wakes {
             return Used::Kept;
         }
-        if let Some(task) = fields.task.and_then(|id| self.0.get(&id)) {
+        if let Some(task) = fields.task.and_then(|id| self.0.with(&id, |task| Arc::clone(task))) {
             task.wake();
         }
         Used::Woke

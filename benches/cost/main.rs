@@ -5,7 +5,7 @@
 //! - during experiments, net of the delays that are meant ([`during`]).
 //!
 //! The last two run this executable again, as service and as load, or as the program under experiment. `-- hot`, `-- service` and
-//! `-- during` measure one part alone.
+//! `-- during` measure one part alone; `-- service OTHER` the service of another build of this bench in turns with that of this one.
 
 mod during;
 mod hot;
@@ -32,6 +32,7 @@ fn main() -> Result<()> {
         }
         ["hot"] => println!("{}", hot()?),
         ["service"] => println!("{}", service()?),
+        ["service", other] => service::against(other.as_ref())?,
         ["during"] => println!("{}", during()?),
         [service::SERVE, mode] => service::serve(mode.parse()?)?,
         [during::PROGRAM, name] => during::program(name)?,

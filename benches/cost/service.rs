@@ -13,6 +13,7 @@ use hyper_util::service::TowerToHyperService;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -154,8 +155,8 @@ struct Service {
 }
 
 impl Service {
-    fn start(mode: &str) -> Result<Service> {
-        let mut child = Command::new(env::current_exe()?)
+    fn start(executable: &Path, mode: &str) -> Result<Service> {
+        let mut child = Command::new(executable)
             .args([SERVE, mode])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -263,58 +264,87 @@ impl Ratio {
 /// What is told of a turn.
 type Figure = fn(&Turn) -> f64;
 
+const RATE: Figure = |turn| turn.rate;
+const P99: Figure = |turn| turn.p99;
+
 /// Throughput while not enabled and while enabled, over that without andweorc; throughput while enabled, over that with the registry alone; and the
 /// 99th percentile of latency in a baseline, over that while not enabled.
 pub(crate) fn measure() -> Result<[f64; 4]> {
     println!(
         "An axum JSON service: {GENERATIONS} times five processes, {TURNS} turns of {TURN:?} each"
     );
-    let request = request()?;
-    let mut generations: Vec<Vec<[Turn; MODES.len()]>> = Vec::new();
-    for _ in 0..GENERATIONS {
-        let mut services =
-            MODES.iter().map(|(name, _)| Service::start(name)).collect::<Result<Vec<_>>>()?;
-        pin_to(1);
-        let mut turns = Vec::new();
-        for turn in 0..TURNS + 5 {
-            let mut loaded = [Turn::default(); MODES.len()];
-            for step in 0..MODES.len() {
-                let which = (turn + step) % MODES.len();
-                loaded[which] = services[which].load(&request)?;
-            }
-            // The first few warm up.
-            if turn >= 5 {
-                turns.push(loaded);
-            }
-        }
-        generations.push(turns);
-    }
-    let mean = |which: usize, figure: Figure| {
-        let all = generations.iter().flatten().map(|turns| figure(&turns[which]));
-        all.sum::<f64>() / (GENERATIONS * TURNS) as f64
-    };
-    let ratio = |base: usize, which: usize, figure: Figure| {
-        let pairs: Vec<Vec<[f64; 2]>> = generations
-            .iter()
-            .map(|turns| turns.iter().map(|it| [figure(&it[base]), figure(&it[which])]).collect())
-            .collect();
-        Ratio::of(&pairs)
-    };
+    let this = env::current_exe()?;
+    let measured = Measured::take(MODES.map(|(name, _)| (this.as_path(), name)))?;
     let told = ["without andweorc", "registry alone", "not enabled", "enabled", "in a baseline"];
-    let (rate, p99): (Figure, Figure) = (|turn| turn.rate, |turn| turn.p99);
     for (which, name) in told.iter().enumerate() {
         println!(
             "  {name:<16} {:>8.0}/s  ratio {}  p99 {:>4.0} us",
-            mean(which, rate),
-            ratio(0, which, rate),
-            mean(which, p99) * 1e6,
+            measured.mean(which, RATE),
+            measured.ratio(0, which, RATE),
+            measured.mean(which, P99) * 1e6,
         );
     }
-    let (on, baseline) = (ratio(1, 3, rate), ratio(1, 4, rate));
+    let (on, baseline) = (measured.ratio(1, 3, RATE), measured.ratio(1, 4, RATE));
     println!("  over the registry alone: enabled {on}, in a baseline {baseline}");
-    let (tail_on, tail) = (ratio(2, 3, p99), ratio(2, 4, p99));
+    let (tail_on, tail) = (measured.ratio(2, 3, P99), measured.ratio(2, 4, P99));
     println!("  p99 over not enabled: enabled {tail_on}, in a baseline {tail}");
-    Ok([ratio(0, 2, rate).mean, ratio(0, 3, rate).mean, on.mean, tail.mean])
+    let off = measured.ratio(0, 2, RATE).mean;
+    Ok([off, measured.ratio(0, 3, RATE).mean, on.mean, tail.mean])
+}
+
+/// Prints how this build does against another build of this bench: throughput while enabled, in turns.
+pub(crate) fn against(other: &Path) -> Result<()> {
+    let this = env::current_exe()?;
+    let measured =
+        Measured::take([(this.as_path(), "without"), (other, "on"), (this.as_path(), "on")])?;
+    println!("  enabled, over without andweorc: the other {}", measured.ratio(0, 1, RATE));
+    println!("  enabled, over without andweorc: this      {}", measured.ratio(0, 2, RATE));
+    println!("  enabled: this over the other              {}", measured.ratio(1, 2, RATE));
+    Ok(())
+}
+
+/// What `N` services did, by generations and turns.
+struct Measured<const N: usize>(Vec<Vec<[Turn; N]>>);
+
+impl<const N: usize> Measured<N> {
+    /// Loads these services in turns: executables of this bench, and modes.
+    fn take(services: [(&Path, &str); N]) -> Result<Measured<N>> {
+        let request = request()?;
+        let mut generations = Vec::new();
+        for _ in 0..GENERATIONS {
+            let mut services = services
+                .iter()
+                .map(|(executable, mode)| Service::start(executable, mode))
+                .collect::<Result<Vec<_>>>()?;
+            pin_to(1);
+            let mut turns = Vec::new();
+            for turn in 0..TURNS + 5 {
+                let mut loaded = [Turn::default(); N];
+                for step in 0..N {
+                    let which = (turn + step) % N;
+                    loaded[which] = services[which].load(&request)?;
+                }
+                // The first few warm up.
+                if turn >= 5 {
+                    turns.push(loaded);
+                }
+            }
+            generations.push(turns);
+        }
+        Ok(Measured(generations))
+    }
+
+    fn mean(&self, which: usize, figure: Figure) -> f64 {
+        let all = self.0.iter().flatten().map(|turns| figure(&turns[which]));
+        all.sum::<f64>() / (GENERATIONS * TURNS) as f64
+    }
+
+    fn ratio(&self, base: usize, which: usize, figure: Figure) -> Ratio {
+        let pairs = |turns: &Vec<[Turn; N]>| {
+            turns.iter().map(|it| [figure(&it[base]), figure(&it[which])]).collect()
+        };
+        Ratio::of(&self.0.iter().map(pairs).collect::<Vec<_>>())
+    }
 }
 
 fn request() -> Result<Vec<u8>> {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The change of the throughput in percent that coz predicts: coz_effect.py BASELINE_PROFILE SPEEDUP_PROFILE
+Of one profile the throughput itself: coz_effect.py PROFILE
 
 Prints `none` when coz held no experiment that saw the point.
 """
@@ -25,5 +26,9 @@ def rate(path):
     return hits / nanoseconds if hits else None
 
 
+if len(sys.argv) == 2:
+    alone = rate(sys.argv[1])
+    print("none" if alone is None else f"{alone * 1e9:.1f}")
+    sys.exit()
 base, fast = (rate(path) for path in sys.argv[1:3])
 print("none" if base is None or fast is None else f"{(fast / base - 1) * 100:.1f}")

@@ -17,10 +17,11 @@ command -v coz >/dev/null || { echo "run.sh: coz is not installed: apt-get insta
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# From where it is configured, so that its .cargo/config.toml holds.
-(cd "$here" && cargo build --quiet --release)
+# From where it is configured, so that its .cargo/config.toml holds; for a target, so that it does not hold for procedural macros.
+host=$(rustc -vV | sed -n 's/^host: //p')
+(cd "$here" && cargo build --quiet --release --target "$host")
 target=${CARGO_TARGET_DIR:-$here/target}
-bench=$target/release/andweorc-beside-coz
+bench=$target/$host/release/andweorc-beside-coz
 pace=$("$bench" pace)
 
 # What coz says of a program with a part virtually faster by a percentage: one file.

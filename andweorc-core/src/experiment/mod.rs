@@ -11,6 +11,7 @@ mod lacks;
 mod noise;
 mod plan;
 mod run;
+mod throttle;
 
 pub(crate) use choose::names;
 pub use guard::Cut;

@@ -1,6 +1,7 @@
 //! What else the machine did during an experiment.
 
 use crate::clock;
+use crate::experiment::throttle::Throttled;
 use crate::time::Nanos;
 use std::collections::VecDeque;
 use std::fs;
@@ -28,6 +29,12 @@ pub(crate) struct Watch {
 impl Watch {
     /// Why what happened between two readings must not be used, if so.
     pub(crate) fn spoiled(&mut self, before: &Noise, after: &Noise) -> Option<String> {
+        let limited = Throttled::spoiled(before.throttled, after.throttled);
+        limited.or_else(|| self.disturbed(before, after))
+    }
+
+    /// Why, if the machine did something else.
+    fn disturbed(&mut self, before: &Noise, after: &Noise) -> Option<String> {
         if before.ticks_per_second == 0.0 {
             // There was nothing to read.
             return None;
@@ -63,7 +70,7 @@ fn median(of: impl Iterator<Item = f64>) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// Ticks of all processors since boot, as /proc/stat counts them, and this process's part.
+/// Ticks of all processors since boot, as /proc/stat counts them, this process's part, and how often it was stopped for a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Noise {
     all: u64,
@@ -71,15 +78,17 @@ pub(crate) struct Noise {
     stolen: u64,
     own: Nanos,
     ticks_per_second: f64,
+    throttled: Throttled,
 }
 
 impl Noise {
     /// Reads the counters; zeros where there are none, so that nothing is ever called spoiled.
     pub(crate) fn read() -> Noise {
-        fs::read_to_string("/proc/stat")
+        let noise = fs::read_to_string("/proc/stat")
             .ok()
             .and_then(|text| Noise::parse(&text, clock::process_cpu()))
-            .unwrap_or_default()
+            .unwrap_or_default();
+        Noise { throttled: Throttled::read(), ..noise }
     }
 
     /// Parses the first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`.
@@ -97,6 +106,7 @@ impl Noise {
             stolen,
             own,
             ticks_per_second: clock::ticks_per_second(),
+            throttled: Throttled::default(),
         })
     }
 }
@@ -117,6 +127,7 @@ mod tests {
             stolen,
             own: Nanos::from_millis(10 * own_ticks),
             ticks_per_second: 100.0,
+            throttled: Throttled::default(),
         }
     }
 

@@ -178,8 +178,8 @@ pub struct PointCount {
     pub point: u32,
     /// How often it was hit.
     pub count: u64,
-    /// Latencies in virtual ns as (value, count) pairs in rising order; empty for progress points. Values are those
-    /// of a histogram with three significant digits.
+    /// Latencies in virtual ns as (value, count) pairs in rising order; empty for progress points. A value is the middle of a
+    /// histogram's bin, within 0.8 % of each latency in it, and more precise where the latencies are of few octaves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<(u64, u64)>,
 }

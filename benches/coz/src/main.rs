@@ -5,14 +5,22 @@
 //! beside-coz truth PROGRAM PART PERCENT PACE SECONDS  # prints how much the throughput rises, in percent
 //! beside-coz pace                                     # hash rounds in a microsecond
 //! beside-coz line PART                                # the line that does the work of `first` or `second`
+//! beside-coz rate PROGRAM PACE SECONDS                # prints items a second, not profiled
+//! beside-coz andweorc PROGRAM PART PERCENT PACE SECONDS  # the same in virtual time, under andweorc: in baselines, and in experiments
 //! ```
 
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::point::{Point, point};
+use andweorc_core::profile::{ExperimentRecord, PointKind, TargetKind};
+use andweorc_core::target::{Target, target};
+use andweorc_core::time::Speedup;
+use andweorc_core::{clock, thread};
 use std::collections::HashMap;
 use std::error::Error;
 use std::hint::black_box;
 use std::process::exit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, LazyLock, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -48,22 +56,56 @@ fn second() {
     black_box(x);
 }
 
+/// The two parts, for andweorc.
+static TARGETS: LazyLock<[&Target; 2]> =
+    LazyLock::new(|| ["first", "second"].map(|name| target(TargetKind::Span, name, None, None)));
+
+static POINT: LazyLock<&Point> =
+    LazyLock::new(|| point(PointKind::Progress, "done", None, None, true));
+
+/// Does a part, as a target while andweorc is on.
+fn part(which: usize) {
+    let work = [first, second][which];
+    if !andweorc_core::enabled() {
+        return work();
+    }
+    let entered = thread::enter(TARGETS[which], clock::now());
+    work();
+    let stay = thread::exit(entered, clock::now());
+    TARGETS[which].record(stay.busy, stay.own);
+}
+
 fn done() {
     DONE.fetch_add(1, Relaxed);
     coz::progress!("done");
+    if andweorc_core::enabled() {
+        POINT.hit();
+        thread::goes_on();
+    }
+}
+
+/// A thread of the program begins.
+fn begins() {
+    coz::thread_init();
+    if andweorc_core::enabled() {
+        thread::register();
+    }
 }
 
 /// The two parts in threads that are spawned and joined each round.
 fn slow_fast() {
     spawn(|| {
+        begins();
         loop {
-            let threads = [first as fn(), second].map(|part| {
+            let threads = [0, 1].map(|which| {
                 spawn(move || {
-                    coz::thread_init();
-                    part();
+                    begins();
+                    part(which);
                 })
             });
-            threads.into_iter().for_each(|thread| thread.join().expect("the parts do not panic"));
+            andweorc::blocked(|| {
+                threads.into_iter().for_each(|thread| thread.join().expect("parts do not panic"));
+            });
             done();
         }
     });
@@ -75,11 +117,16 @@ fn mutex() {
     for _ in 0..2 {
         let lock = lock.clone();
         spawn(move || {
-            coz::thread_init();
+            begins();
             loop {
-                second();
-                let guard = lock.lock().expect("no one panics with the lock");
-                first();
+                part(1);
+                let guard =
+                    andweorc::blocked(|| lock.lock().expect("no one panics with the lock"));
+                part(0);
+                // Whoever waits for it is not to get it early.
+                if andweorc_core::enabled() {
+                    thread::pay_before_waking();
+                }
                 drop(guard);
                 done();
             }
@@ -90,13 +137,13 @@ fn mutex() {
 /// Two threads that meet after every item.
 fn barrier() {
     let meeting = Arc::new(Barrier::new(2));
-    for part in [first as fn(), second] {
+    for which in [0, 1] {
         let meeting = meeting.clone();
         spawn(move || {
-            coz::thread_init();
+            begins();
             loop {
-                part();
-                if meeting.wait().is_leader() {
+                part(which);
+                if andweorc::blocked(|| meeting.wait()).is_leader() {
                     done();
                 }
             }
@@ -106,26 +153,30 @@ fn barrier() {
 
 /// Two tokio tasks and a channel.
 fn pipeline() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    andweorc::runtime::BuilderExt::andweorc(&mut builder);
+    let runtime = builder
         .worker_threads(2)
         .on_thread_start(coz::thread_init)
         .build()
         .expect("the runtime starts");
     let (sender, mut items) = tokio::sync::mpsc::channel(16);
-    runtime.spawn(async move {
+    let inside = runtime.enter();
+    andweorc::spawn(async move {
         loop {
-            first();
+            part(0);
             if sender.send(()).await.is_err() {
                 break;
             }
         }
     });
-    runtime.spawn(async move {
+    andweorc::spawn(async move {
         while items.recv().await.is_some() {
-            second();
+            part(1);
             done();
         }
     });
+    drop(inside);
     // It runs until the process ends.
     std::mem::forget(runtime);
 }
@@ -156,6 +207,36 @@ fn truth(part: usize, percent: u64, seconds: u64) -> f64 {
     let logs: f64 =
         (0..pairs).map(|_| (rate(full * (100 - percent) / 100) / rate(full)).ln()).sum();
     ((logs / pairs as f64).exp() - 1.0) * 100.0
+}
+
+/// Items a second, over this long.
+fn rate(seconds: u64) -> f64 {
+    sleep(Duration::from_millis(500));
+    let (begin, before) = (Instant::now(), DONE.load(Relaxed));
+    sleep(Duration::from_secs(seconds));
+    (DONE.load(Relaxed) - before) as f64 / begin.elapsed().as_secs_f64()
+}
+
+/// Items a second of virtual time: in baselines, and in experiments on this part, in turns.
+fn rates(mut experimenter: Experimenter, part: usize, percent: u64, seconds: u64) -> [f64; 2] {
+    let lengths = Lengths {
+        settle: Duration::from_millis(50),
+        measure: Duration::from_millis(400),
+        recover: Duration::from_millis(50),
+    };
+    let speedup = Speedup::new(percent as f64 / 100.0).expect("a percentage");
+    sleep(Duration::from_millis(500));
+    let mut held = |target, speedup| experimenter.hold(target, speedup, lengths);
+    let pairs = (0..seconds.max(1)).filter_map(|_| {
+        Some((held(None, Speedup::ZERO)?, held(Some(TARGETS[part]), speedup)?))
+    });
+    let (baselines, experiments): (Vec<_>, Vec<_>) = pairs.unzip();
+    let rate = |held: &[ExperimentRecord]| {
+        let hits: u64 = held.iter().flat_map(|it| &it.points).map(|point| point.count).sum();
+        let ns: u64 = held.iter().map(|it| it.real_ns - it.delay_ns).sum();
+        hits as f64 * 1e9 / ns as f64
+    };
+    [rate(&baselines), rate(&experiments)]
 }
 
 /// Sets the costs of a program and starts it.
@@ -190,6 +271,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             let percent = percent.parse::<u64>()?.min(100);
             start(program, pace.parse()?)?;
             println!("{:.1}", truth(part, percent, seconds.parse()?));
+        }
+        ["rate", program, pace, seconds] => {
+            start(program, pace.parse()?)?;
+            println!("{:.1}", rate(seconds.parse()?));
+        }
+        ["andweorc", program, name, percent, pace, seconds] => {
+            let part = part(name)?.0;
+            let on = Experimenter::new().ok_or("andweorc is on already")?;
+            start(program, pace.parse()?)?;
+            let [baseline, faster] =
+                rates(on, part, percent.parse::<u64>()?.min(100), seconds.parse()?);
+            println!("{baseline:.1} {faster:.1}");
         }
         _ => return Err("see the head of src/main.rs for what to say".into()),
     }

@@ -1,0 +1,104 @@
+//! Latencies that are in no histogram yet: a short list for each line of [counters](crate::counter), that is, for each of the first
+//! threads, and for each group of those beyond.
+//!
+//! A list is a ring of words. Only its thread writes, and tells of it by raising `written`; threads that share a list do so one at a
+//! time. Whoever holds `settles` adds what was written to the histograms, and tells of it by raising `settled`, after which the
+//! places are written anew. So a thread takes a lock only when its list is full.
+
+use super::bins::Key;
+use super::{ALL, lock};
+use crate::counter::PerLine;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Latencies of a list.
+const ROOM: usize = 128;
+
+static PENDING: PerLine<Pending> = PerLine::new();
+
+/// The list of a line.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// How many were written so far.
+    written: AtomicUsize,
+    /// How many of those are in histograms.
+    settled: AtomicUsize,
+    /// The number of a point, and a [`Key`] in the last 16 bits.
+    ring: [AtomicU64; ROOM],
+    /// Held while writing to a list that threads share.
+    writes: Mutex<()>,
+    /// Held while adding to histograms.
+    settles: Mutex<()>,
+}
+
+impl Default for Pending {
+    fn default() -> Pending {
+        Pending {
+            written: AtomicUsize::new(0),
+            settled: AtomicUsize::new(0),
+            ring: [const { AtomicU64::new(0) }; ROOM],
+            writes: Mutex::default(),
+            settles: Mutex::default(),
+        }
+    }
+}
+
+/// Records a latency of the point with this number.
+#[inline]
+pub(super) fn record(number: u32, key: Key) {
+    let word = u64::from(number) << u16::BITS | u64::from(key.0);
+    let (pending, owned) = PENDING.own();
+    if owned {
+        pending.write(word);
+    } else {
+        let _one_at_a_time = pending.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.write(word);
+    }
+}
+
+/// Adds all that were recorded before to their histograms.
+pub(super) fn settle() {
+    PENDING.iter().for_each(Pending::settle);
+}
+
+impl Pending {
+    /// Only one thread at a time.
+    #[inline]
+    fn write(&self, word: u64) {
+        // Relaxed: this thread wrote it, or the one that had the line, or the lock, before.
+        let written = self.written.load(Ordering::Relaxed);
+        // Acquire, pairs with the Release in `settle`: what was in the place has been read.
+        if written - self.settled.load(Ordering::Acquire) == ROOM {
+            self.settle();
+        }
+        self.ring[written % ROOM].store(word, Ordering::Relaxed);
+        // Release, pairs with the Acquire in `settle`: the word is there.
+        self.written.store(written + 1, Ordering::Release);
+    }
+
+    #[cold]
+    fn settle(&self) {
+        // Acquire, pairs with the Release below: what was settled is in the histograms.
+        if self.written.load(Ordering::Relaxed) == self.settled.load(Ordering::Acquire) {
+            return;
+        }
+        let _settles = self.settles.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: whoever raised it held the lock.
+        let settled = self.settled.load(Ordering::Relaxed);
+        // Acquire, pairs with the Release in `write`.
+        let written = self.written.load(Ordering::Acquire);
+        let mut words = [0; ROOM];
+        let words = &mut words[..written - settled];
+        for (word, place) in words.iter_mut().zip(settled..) {
+            *word = self.ring[place % ROOM].load(Ordering::Relaxed);
+        }
+        words.sort_unstable();
+        let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+        for of_a_point in words.chunk_by(|one, next| one >> u16::BITS == next >> u16::BITS) {
+            let mut bins = lock(all[(of_a_point[0] >> u16::BITS) as usize]);
+            bins.add(of_a_point.iter().map(|&word| Key(word as u16)));
+        }
+        // Release, pairs with the Acquire in `write`, and with that above.
+        self.settled.store(written, Ordering::Release);
+    }
+}

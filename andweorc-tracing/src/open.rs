@@ -1,0 +1,267 @@
+//! The open spans of one subscriber, by id.
+//!
+//! # Places
+//!
+//! Most lie in *places*, each half a cache line, which are found by the id alone and used without a lock. tracing's registry makes
+//! ids of three numbers: where the span lies among those of its thread, which is used again as soon as it is closed, its thread, and a generation.
+//! The first two choose the place: so a thread meets its few places again and again, and no other thread's. Ids of
+//! another kind will do; only their spans may meet in a place. A span that finds its place taken goes to the
+//! [table](Table), as those beyond a thread's places do.
+//!
+//! A place is taken by who exchanges its id from none to [`TAKING`], and found by nobody before it has its own id. An id is told to nobody
+//! before its span is in place, and not used after the span was closed, which is done once. So of what a place holds only `left` changes while
+//! it can be found.
+
+use crate::site::Span;
+use crate::table::Table;
+use andweorc_core::time::{Real, Virtual};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use tracing_core::span::Id;
+
+/// Places of a thread: 32 KiB, made when it opens its first span.
+const PLACES: u64 = 1024;
+
+/// Threads with places of their own. Those beyond use them too.
+const THREADS: u64 = 64;
+
+/// The bit of an id where its thread begins, in tracing's registry.
+const THREAD: u32 = 38;
+
+/// The id of no span: they are not zero.
+const NONE: u64 = 0;
+
+/// The id of a place that is being filled: of no span, since a registry would have to count that far.
+const TAKING: u64 = u64::MAX;
+
+/// A span that is open.
+#[derive(Debug)]
+struct Place {
+    id: AtomicU64,
+    site: AtomicPtr<Span>,
+    /// The virtual time of its creation.
+    begin: AtomicI64,
+    /// When it was last left and not entered again; [`Real::NEVER`] otherwise.
+    left: AtomicI64,
+}
+
+const _: () = assert!(size_of::<Place>() == 32, "two places are a cache line");
+
+/// An open span that is not in its place.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    site: &'static Span,
+    begin: Virtual,
+    left: Real,
+}
+
+/// The open spans.
+#[derive(Debug)]
+pub(crate) struct Spans {
+    places: [OnceLock<Box<[Place]>>; THREADS as usize],
+    /// How many are in `others`.
+    displaced: AtomicUsize,
+    others: Table<Open>,
+}
+
+impl Default for Spans {
+    fn default() -> Spans {
+        Spans {
+            places: [const { OnceLock::new() }; THREADS as usize],
+            displaced: AtomicUsize::new(0),
+            others: Table::default(),
+        }
+    }
+}
+
+impl Place {
+    fn empty() -> Place {
+        Place {
+            id: AtomicU64::new(NONE),
+            site: AtomicPtr::new(ptr::null_mut()),
+            begin: AtomicI64::new(0),
+            left: AtomicI64::new(0),
+        }
+    }
+
+    /// Its span, which must not be closed meanwhile.
+    #[inline]
+    fn site(&self) -> &'static Span {
+        // Relaxed: as old as the id by which it was found.
+        let site = self.site.load(Ordering::Relaxed);
+        // SAFETY: a place that has an id got its site before, from a `&'static`, and keeps it.
+        unsafe { &*site }
+    }
+}
+
+impl Spans {
+    /// The places of the thread that a span with this id was opened on.
+    #[inline]
+    fn places(&self, id: u64) -> &OnceLock<Box<[Place]>> {
+        &self.places[(id >> THREAD) as usize % THREADS as usize]
+    }
+
+    /// The place that holds this span.
+    #[inline]
+    fn find(&self, id: u64) -> Option<&Place> {
+        let place = &self.places(id).get()?[(id % PLACES) as usize];
+        // Acquire, pairs with the Release in `insert`.
+        (place.id.load(Ordering::Acquire) == id).then_some(place)
+    }
+
+    /// Whether a span that is not in its place may be in the table.
+    #[inline]
+    fn any_displaced(&self) -> bool {
+        // Relaxed: whoever knows an id knows what was counted before it was told.
+        self.displaced.load(Ordering::Relaxed) > 0
+    }
+
+    /// A span of this site begins.
+    #[inline]
+    pub(crate) fn insert(&self, id: &Id, site: &'static Span, begin: Virtual) {
+        let key = id.into_u64();
+        let places = || (0..PLACES).map(|_| Place::empty()).collect();
+        let place = &self.places(key).get_or_init(places)[(key % PLACES) as usize];
+        // Acquire, pairs with the Release in `remove`: its last span is read no more.
+        let taken = place.id.compare_exchange(NONE, TAKING, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_err() {
+            self.displaced.fetch_add(1, Ordering::Relaxed);
+            return self.others.insert(id, Open { site, begin, left: Real::NEVER });
+        }
+        place.site.store(ptr::from_ref(site).cast_mut(), Ordering::Relaxed);
+        place.begin.store(begin.0, Ordering::Relaxed);
+        place.left.store(Real::NEVER.0, Ordering::Relaxed);
+        // Release, pairs with the Acquire in `find`.
+        place.id.store(key, Ordering::Release);
+    }
+
+    /// A span is entered. Returns its site, and since when it was left, if it was and is not entered elsewhere.
+    #[inline]
+    pub(crate) fn enter(&self, id: &Id) -> Option<(&'static Span, Option<Real>)> {
+        let (site, left) = match self.find(id.into_u64()) {
+            Some(place) => {
+                // Relaxed: a time that publishes nothing else. Of threads that enter it at once one gets it.
+                let mut left = place.left.load(Ordering::Relaxed);
+                if left != Real::NEVER.0 {
+                    left = place.left.swap(Real::NEVER.0, Ordering::Relaxed);
+                }
+                (place.site(), Real(left))
+            }
+            None if self.any_displaced() => self
+                .others
+                .with(id, |open| (open.site, std::mem::replace(&mut open.left, Real::NEVER)))?,
+            None => return None,
+        };
+        Some((site, (left != Real::NEVER).then_some(left)))
+    }
+
+    /// A span was left at `now`. Returns its site.
+    #[inline]
+    pub(crate) fn leave(&self, id: &Id, now: Real) -> Option<&'static Span> {
+        match self.find(id.into_u64()) {
+            Some(place) => {
+                place.left.store(now.0, Ordering::Relaxed);
+                Some(place.site())
+            }
+            None if self.any_displaced() => self.others.with(id, |open| {
+                open.left = now;
+                open.site
+            }),
+            None => None,
+        }
+    }
+
+    /// A span is closed. Returns its site, and when it began.
+    #[inline]
+    pub(crate) fn remove(&self, id: &Id) -> Option<(&'static Span, Virtual)> {
+        match self.find(id.into_u64()) {
+            Some(place) => {
+                let closed = (place.site(), Virtual(place.begin.load(Ordering::Relaxed)));
+                // Release, pairs with the Acquire in `insert`.
+                place.id.store(NONE, Ordering::Release);
+                Some(closed)
+            }
+            None if self.any_displaced() => {
+                let open = self.others.remove(id)?;
+                self.displaced.fetch_sub(1, Ordering::Relaxed);
+                Some((open.site, open.begin))
+            }
+            None => None,
+        }
+    }
+
+    /// How many are open.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        let places = self.places.iter().filter_map(OnceLock::get).flatten();
+        places.filter(|place| place.id.load(Ordering::Relaxed) != NONE).count() + self.others.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::Span;
+    use std::thread;
+
+    fn site(name: &str) -> &'static Span {
+        Box::leak(Box::new(Span::new(name, None, None)))
+    }
+
+    fn id(id: u64) -> Id {
+        Id::from_u64(id)
+    }
+
+    #[test]
+    fn spans_that_meet_in_a_place_are_told_apart() {
+        let (spans, a, b) = (Spans::default(), site("open a"), site("open b"));
+        // As the registry would give them out: one place, three generations.
+        let ids = [1, 1 | 1 << 51, 1 | 2 << 51].map(id);
+        for (i, (id, site)) in ids.iter().zip([a, b, a]).enumerate() {
+            spans.insert(id, site, Virtual(i as i64));
+        }
+        assert_eq!(spans.len(), 3);
+        for (i, id) in ids.iter().enumerate() {
+            assert_eq!(spans.enter(id).unwrap().1, None);
+            spans.leave(id, Real(10 + i as i64)).unwrap();
+        }
+        for (i, (id, site)) in ids.iter().zip([a, b, a]).enumerate() {
+            let (entered, left) = spans.enter(id).unwrap();
+            assert!(ptr::eq(entered, site));
+            assert_eq!(left, Some(Real(10 + i as i64)));
+            assert_eq!(spans.enter(id).unwrap().1, None, "it was told once");
+            let (closed, begin) = spans.remove(id).unwrap();
+            assert!(ptr::eq(closed, site));
+            assert_eq!(begin, Virtual(i as i64));
+            assert!(spans.enter(id).is_none() && spans.remove(id).is_none());
+        }
+        assert_eq!((spans.len(), spans.any_displaced()), (0, false));
+    }
+
+    #[test]
+    fn threads_that_meet_in_places_get_their_own_spans() {
+        let spans = Spans::default();
+        thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let (spans, site) = (&spans, site(&format!("open {thread}")));
+                scope.spawn(move || {
+                    for i in 1..5_000_u64 {
+                        // The places of one thread, and generations of each.
+                        let ids = [0, 1, 2].map(|n| id((1 + i % 8 + n) | ((4 * i + thread) << 51)));
+                        for id in &ids {
+                            spans.insert(id, site, Virtual(i as i64));
+                        }
+                        for id in &ids {
+                            assert!(ptr::eq(spans.leave(id, Real(i as i64)).unwrap(), site));
+                            assert_eq!(spans.enter(id).unwrap().1, Some(Real(i as i64)));
+                            let (closed, begin) = spans.remove(id).unwrap();
+                            assert!(ptr::eq(closed, site) && begin == Virtual(i as i64));
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!((spans.len(), spans.any_displaced()), (0, false));
+    }
+}
