@@ -1,7 +1,6 @@
 use super::*;
 use crate::estimate::Metric;
-use crate::estimate::tests::{measured, push, run};
-use crate::profile::{TargetKind, TargetRecord};
+use crate::estimate::tests::{measured, probed, push, run};
 use std::slice;
 
 /// Noise as it was seen on virtual machines: runs drift, experiments vary, and some are disturbed.
@@ -266,24 +265,6 @@ fn what_makes_sides_less_comparable_is_noted() {
     let notes = compare(&[c.clone(), c], &[b.clone(), b], &Limits::default()).unwrap().notes;
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(notes[0].contains("the same build"));
-}
-
-/// A run in which a probe did so many times what the baselines did in virtual time; 1.25 is all that came.
-fn probed(times: f64) -> Run {
-    let mut run = run();
-    run.targets.push(TargetRecord {
-        id: 9,
-        kind: TargetKind::Probe,
-        name: "everything".into(),
-        file: None,
-        line: None,
-    });
-    for _ in 0..2 {
-        push(&mut run, None, 0.0, 1_000, 1_000);
-        push(&mut run, Some(9), 0.2, (1_000.0 * times) as u64, 1_000);
-    }
-    push(&mut run, None, 0.0, 1_000, 1_000);
-    run
 }
 
 #[test]
