@@ -113,10 +113,14 @@ impl Engine<'_> {
 
     /// Something comes from the world outside.
     pub(crate) fn arrives(&mut self, task: usize, wait: u64, part: Option<usize>) {
-        let Some(driver) = &mut self.driver else {
+        if self.driver.is_none() {
             return self.answered(task, wait, part, self.now);
-        };
-        driver.arrived.push(Arrived::Answer { at: self.now, task, wait, part });
+        }
+        if self.rules.arrivals == Arrivals::Known && self.tasks[task].wait == wait {
+            self.end_target_wait(task, self.now);
+        }
+        let (at, driver) = (self.now, self.driver());
+        driver.arrived.push(Arrived::Answer { at, task, wait, part });
         if let Some(holder) = driver.holder {
             self.rouse(holder);
         }

@@ -46,13 +46,13 @@ pub(crate) enum Arrivals {
     Known,
 }
 
-/// How a wake is passed on that the world outside caused and that was held.
+/// How a wake is passed on that the world outside caused and that was held. (A poll that comes too early is always held by the thread.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Releases {
+    /// As it came, by a timer in the driver: whoever sleeps there is woken, and if nobody does, it lies there until somebody looks.
+    ThroughDriver,
     /// By a thread that is no worker, if a worker sleeps; else by a worker between two polls.
     ByThread,
-    /// As it came: whoever sleeps in the driver is woken, and if nobody does, it lies there until somebody looks.
-    ThroughDriver,
 }
 
 /// A set of rules.
@@ -90,7 +90,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     credit: Credit::Timed,
     defer_from: Some(defer::LEAST),
     arrivals: Arrivals::Guessed,
-    releases: Releases::ByThread,
+    releases: Releases::ThroughDriver,
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },
     after_another: false,
@@ -126,4 +126,10 @@ pub(crate) const ABLATIONS: [Rules; 6] = [
         ..SHIPPED
     },
     Rules { name: "Coz's rule: the woken skip all delays", wakes: Wakes::Coz, ..SHIPPED },
+];
+
+/// The same of what comes late, which only programs with late looks have.
+pub(crate) const LATE_ABLATIONS: [Rules; 2] = [
+    Rules { name: "released by a thread", releases: Releases::ByThread, ..SHIPPED },
+    Rules { name: "noticed is arrived", arrivals: Arrivals::Noticed, ..SHIPPED },
 ];

@@ -177,17 +177,22 @@ impl Engine<'_> {
             return;
         }
         let came = self.came(task, at);
-        if let Some(target_wait) = self.tasks[task].target_wait.take() {
-            self.waits -= 1;
-            let grown = self.ledger.end_wait(target_wait, came);
-            self.tasks[task].taken += grown;
-            self.tasks[task].parked.taken += grown;
-        }
+        self.end_target_wait(task, came);
         if self.tasks[task].unseen && !self.rules.requests_follow {
             let now = self.ledger.virtual_now(self.now);
             return self.wake_at(task, None, Some(now));
         }
         self.wake_when(task, None, None, came);
+    }
+
+    /// `WakeCell::end_wait`: the wait that is the target ended then, if the task is in one.
+    pub(crate) fn end_target_wait(&mut self, task: usize, ended: Real) {
+        if let Some(target_wait) = self.tasks[task].target_wait.take() {
+            self.waits -= 1;
+            let grown = self.ledger.end_wait(target_wait, ended);
+            self.tasks[task].taken += grown;
+            self.tasks[task].parked.taken += grown;
+        }
     }
 
     /// `Profiled::poll` up to where the thread pays, or `false` if the task is deferred.
