@@ -154,10 +154,7 @@ impl Engine<'_> {
         for arrived in arrived {
             match arrived {
                 Arrived::Answer { at, task, wait, part } => self.answered(task, wait, part, at),
-                Arrived::Due { task } => {
-                    self.tasks[task].held = false;
-                    self.push(task, None, false);
-                }
+                Arrived::Due { task } => self.is_due(task, None),
             }
         }
         self.driver().looking = None;

@@ -6,6 +6,7 @@
 mod catalogue;
 mod driver;
 mod engine;
+mod joined;
 mod late;
 mod limits;
 mod measure;

@@ -69,6 +69,7 @@ pub(crate) struct Rules {
     /// A request that comes to a connection which nobody profiles begins when it came, by the clock of the request before. Otherwise at V.
     pub(crate) requests_follow: bool,
     pub(crate) parts: Parts,
+    pub(crate) joined: Joined,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
 }
@@ -82,6 +83,27 @@ pub(crate) struct Parts {
     pub(crate) wake_as_entity: bool,
 }
 
+/// How a task is held that waits for several things outside at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Joined {
+    /// What comes while it is held raises the hold: when the first is due, it is held until the last of the others is. Otherwise it finds
+    /// them all when the first is due.
+    pub(crate) raise: bool,
+    pub(crate) go_on: GoOn,
+}
+
+/// After which polls that end pending the waits outside go on as they were. After the others they count as begun by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GoOn {
+    Never,
+    /// Those that began no wait.
+    NoneBegan,
+    /// Of those, the ones that were not inside the target.
+    Unvisited,
+    /// Those that left no more waits than there were, and were not inside the target.
+    NoMore,
+}
+
 /// The rules that ship, with payment as it ideally is.
 pub(crate) const SHIPPED: Rules = Rules {
     name: "shipped rules",
@@ -93,6 +115,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     releases: Releases::ThroughDriver,
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },
+    joined: Joined { raise: false, go_on: GoOn::Never },
     after_another: false,
 };
 

@@ -3,10 +3,13 @@
 use crate::engine::{Act, Engine};
 use crate::part::Part;
 use crate::program::Target;
-use crate::rules::{Credit, Wakes};
+use crate::rules::{Credit, GoOn, Wakes};
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::collections::VecDeque;
+
+/// In the place of the number of a wait: a source that is there for all of them.
+pub(crate) const SOURCE: u64 = u64::MAX;
 
 /// What the runtime knows of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,10 @@ pub(crate) struct Task {
     pub(crate) waits: Option<Real>,
     pub(crate) held: bool,
     target_wait: Option<TargetWait>,
+    /// When the last of those is due that came while it was held.
+    raised: Option<Virtual>,
+    /// Its poll: the wait that was under way as it began, for how many answers it waited, and whether it was inside the target.
+    poll: (Option<u64>, usize, bool),
 
     // The operation that is under way.
     pub(crate) phase: u8,
@@ -49,6 +56,8 @@ pub(crate) struct Task {
     /// It waits in a task around it that nobody profiles.
     pub(crate) unseen: bool,
     pub(crate) deadlines: Vec<Real>,
+    /// When each source of a `select!` has something, by its branch.
+    pub(crate) sources: Vec<Real>,
     /// When the interval fired last.
     pub(crate) tick: Real,
     pub(crate) parts: Vec<Part>,
@@ -85,11 +94,14 @@ impl Task {
             waits: None,
             held: false,
             target_wait: None,
+            raised: None,
+            poll: (None, 0, false),
             phase: 0,
             wait: 0,
             waits_for: "",
             unseen: false,
             deadlines: Vec::new(),
+            sources: Vec::new(),
             tick: Real(0),
             parts: Vec::new(),
             granted: false,
@@ -101,6 +113,11 @@ impl Task {
             joiner: None,
             intervals: Vec::new(),
         }
+    }
+
+    /// How many answers of the world outside it waits for, where it waits for nothing else.
+    fn waits_for_outside(&self, now: Real) -> usize {
+        self.deadlines.iter().chain(&self.sources).filter(|&&when| when > now).count()
     }
 
     /// `WakeCell::take_ready`.
@@ -168,7 +185,8 @@ impl Engine<'_> {
 
     /// It is noticed that the world outside answered a wait at `at`.
     pub(crate) fn answered(&mut self, task: usize, wait: u64, part: Option<usize>, at: Real) {
-        if self.tasks[task].wait != wait {
+        let waits = &self.tasks[task];
+        if waits.wait != wait && (wait != SOURCE || waits.sources.iter().all(|&it| it > self.now)) {
             return;
         }
         if let Some(part) = part
@@ -193,6 +211,30 @@ impl Engine<'_> {
             self.tasks[task].taken += grown;
             self.tasks[task].parked.taken += grown;
         }
+    }
+
+    /// Whether the task is to be held from now on, until `due`; if it is held already, that is raised.
+    pub(crate) fn first_to_hold(&mut self, task: usize, due: Virtual) -> bool {
+        let task = &mut self.tasks[task];
+        let first = !std::mem::replace(&mut task.held, true);
+        if !first {
+            task.raised = task.raised.max(Some(due));
+        }
+        first
+    }
+
+    /// The task was held until now: passes its wake on, or holds it once more. `by` as in [`Engine::push`].
+    pub(crate) fn is_due(&mut self, task: usize, by: Option<usize>) {
+        let held = &mut self.tasks[task];
+        held.held = false;
+        if let Some(raised) = held.raised.take()
+            && let Some(least) = self.rules.defer_from
+            && self.rules.joined.raise
+            && self.ledger.early(raised, self.now) > least
+        {
+            return self.hold_woken(task, raised);
+        }
+        self.push(task, by, false);
     }
 
     /// `Profiled::poll` up to where the thread pays, or `false` if the task is deferred.
@@ -238,6 +280,8 @@ impl Engine<'_> {
         let task = &mut self.tasks[id];
         task.taken = self.ledger.taken(self.threads[i].account, self.now);
         task.yielded = false;
+        let under_way = (task.phase != 0).then_some(task.wait);
+        task.poll = (under_way, task.waits_for_outside(self.now), false);
         if self.virtually.is_some_and(|(target, _)| target == Target::Task(kind)) {
             self.enter(i);
         }
@@ -252,8 +296,17 @@ impl Engine<'_> {
         thread.nudged = false;
         let yielded = self.program.coop && thread.budget == 0;
         let task = &mut self.tasks[thread.task];
-        task.parked = Parked { at, taken: at.delay_at(now) };
-        task.taken = task.parked.taken;
+        let (under_way, waited_for, visited) = task.poll;
+        let none_began = under_way == Some(task.wait);
+        let goes_on = match self.rules.joined.go_on {
+            GoOn::Never => false,
+            GoOn::NoneBegan => none_began,
+            GoOn::Unvisited => none_began && !visited,
+            GoOn::NoMore => !visited && task.waits_for_outside(now) <= waited_for,
+        };
+        let taken = if goes_on { task.parked.taken } else { at.delay_at(now) };
+        task.parked = Parked { at, taken };
+        task.taken = taken;
         task.yielded = yielded;
         task.waits = (self.ledger.speedup() != Speedup::ZERO).then_some(now);
         if completed {
@@ -291,6 +344,7 @@ impl Engine<'_> {
     pub(crate) fn enter(&mut self, i: usize) {
         let thread = &mut self.threads[i];
         thread.inside = true;
+        self.tasks[thread.task].poll.2 = true;
         if self.rules.credit == Credit::Timed && thread.entered.is_none() {
             self.ledger.enter(thread.account, self.now);
             thread.entered = Some(self.now);
