@@ -4,6 +4,8 @@
 //! milliseconds until somebody looks, and a task that is woken by it has long been ready. Its wait must not be stretched by the delays that grew
 //! meanwhile: it would be held for them once more, and a service at its limit would be predicted to gain half of what it gains.
 //!
+//! One worker waits in the driver; while that one works, nobody looks, also if others are idle.
+//!
 //! When it came is not to be known, only between which two looks, and after the task began to wait. Tasks of its kind whose wakes were noticed at once
 //! tell how long they wait ([`Typical`]); where none was, the middle is the best guess.
 //!
@@ -22,7 +24,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 const AT_ONCE: Nanos = Nanos::from_micros(40);
 
 /// The looks of the workers of a program.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Looks {
     /// When all that had come was last known to be noticed, real ns; 0 before any look.
     looked: AtomicI64,
@@ -69,7 +71,7 @@ impl Looks {
 
     // All accesses are Relaxed: they publish nothing else, and looks that race with each other are one look.
 
-    /// A worker was idle from `since` until `now`. It has looked itself, or another one was just doing so; if it slept, there was nothing.
+    /// A worker waited in the driver from `since` until `now`: it has looked, and if it slept, there was nothing.
     pub fn slept(&self, since: Real, now: Real) {
         let looked = if now - since > AT_ONCE { now } else { since };
         self.looked.fetch_max(looked.0, Relaxed);

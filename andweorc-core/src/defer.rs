@@ -11,7 +11,14 @@
 //! While all workers are busy, nothing gets to run between two polls anyway: then a worker releases what is due at the end of each poll, and the
 //! thread sleeps on. Without that it took a tenth of the processors from a service at its limit, where one wake after the other is held.
 //!
+//! Workers of a runtime that andweorc has hooks in need no thread for that: `andweorc-tokio` holds what comes from the world outside in a
+//! [queue](Waiting) and a timer of its own there. The thread holds what other threads notice, and polls that came too early.
+//!
 //! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once.
+
+mod waiting;
+
+pub use waiting::Waiting;
 
 use crate::clock;
 use crate::fork::forked;
@@ -20,8 +27,6 @@ use crate::pause;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Real, Virtual};
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 #[cfg(not(loom))]
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -37,34 +42,8 @@ pub trait Held: Send + Sync {
     fn release(self: Arc<Self>);
 }
 
-struct Entry {
-    due: Virtual,
-    held: Arc<dyn Held>,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.due == other.due
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    /// The earliest is the greatest: `BinaryHeap` gives the greatest first.
-    fn cmp(&self, other: &Entry) -> Ordering {
-        other.due.cmp(&self.due)
-    }
-}
-
 struct Queue {
-    entries: Mutex<BinaryHeap<Entry>>,
+    entries: Mutex<Waiting>,
     earlier: Condvar,
     running: bool,
 }
@@ -130,21 +109,10 @@ fn release_until_now(first: Virtual) {
         return;
     }
     let mut entries = QUEUE.lock();
-    let due = take_due(&mut entries, LEDGER.virtual_now(clock::now()));
+    let due = entries.take_due(LEDGER.virtual_now(clock::now()));
     Queue::publish_first(&entries);
     drop(entries);
-    for Entry { held, .. } in due {
-        held.release();
-    }
-}
-
-/// Takes out what is due when the virtual clock is at `now`, in order.
-fn take_due(entries: &mut BinaryHeap<Entry>, now: Virtual) -> Vec<Entry> {
-    let mut due = Vec::new();
-    while entries.peek().is_some_and(|first| first.due <= now) {
-        due.extend(entries.pop());
-    }
-    due
+    due.into_iter().for_each(|held| held.release());
 }
 
 /// A worker that parked at `since` is busy again.
@@ -184,8 +152,8 @@ pub fn until(due: Virtual, held: Arc<dyn Held>) {
     }
     let queue = &*QUEUE;
     let mut entries = queue.lock();
-    let (empty, first) = (entries.is_empty(), entries.peek().is_none_or(|first| due < first.due));
-    entries.push(Entry { due, held });
+    let empty = entries.first().is_none();
+    let first = entries.push(due, held);
     Queue::publish_first(&entries);
     drop(entries);
     if empty || (first && IDLE.load(SeqCst) > 0) {
@@ -195,15 +163,15 @@ pub fn until(due: Virtual, held: Arc<dyn Held>) {
 
 impl Queue {
     fn new(running: bool) -> Queue {
-        Queue { entries: Mutex::new(BinaryHeap::new()), earlier: Condvar::new(), running }
+        Queue { entries: Mutex::new(Waiting::new()), earlier: Condvar::new(), running }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Entry>> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish_first(entries: &BinaryHeap<Entry>) {
-        FIRST.store(entries.peek().map_or(Virtual::NEVER, |first| first.due).0, SeqCst);
+    fn publish_first(entries: &Waiting) {
+        FIRST.store(entries.first().unwrap_or(Virtual::NEVER).0, SeqCst);
     }
 
     #[cfg(not(loom))]
@@ -220,16 +188,16 @@ impl Queue {
         let mut entries = self.lock();
         loop {
             let now = clock::now();
-            let left = entries.peek().map(|first| LEDGER.early(first.due, now));
+            let left = entries.first().map(|first| LEDGER.early(first, now));
             entries = match left {
                 None => self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner),
                 Some(left) if left <= lead.nearest() + handoff() => {
-                    let entry = entries.pop();
+                    let held = entries.pop();
                     Queue::publish_first(&entries);
                     drop(entries);
                     RELEASED.store(clock::now().0, SeqCst);
-                    if let Some(entry) = entry {
-                        entry.held.release();
+                    if let Some(held) = held {
+                        held.release();
                     }
                     return;
                 }
@@ -251,16 +219,21 @@ impl Queue {
     }
 }
 
-/// By how much the thread is late on average when it gets up: a moving mean.
-#[derive(Default)]
-struct Lead(Nanos);
+/// By how much who sleeps until something is due gets up too late, on average: a moving mean, by which to aim earlier.
+#[derive(Debug, Default)]
+pub struct Lead(Nanos);
 
 impl Lead {
     /// No sleep is ever aimed earlier than this: it would be a machine too busy to be measured on.
     const MOST: Nanos = Nanos::from_micros(200);
 
-    /// Takes in one sleep that ended `late`. A single very late one moves the mean no more than [`Lead::MOST`] does.
-    fn measured(&mut self, late: Nanos) {
+    /// The mean.
+    pub fn mean(&self) -> Nanos {
+        self.0
+    }
+
+    /// Takes in one sleep that ended `late`. A single very late one moves the mean by no more than one of 200 us.
+    pub fn measured(&mut self, late: Nanos) {
         let late = late.max(Nanos::ZERO).min(Self::MOST);
         self.0 += Nanos((late - self.0).0 / 16);
     }
@@ -298,17 +271,6 @@ mod tests {
         for (ms, at) in released {
             assert!(at - start > Nanos::from_millis(ms) - Lead::MOST);
         }
-    }
-
-    #[test]
-    fn a_busy_worker_takes_what_is_due_and_leaves_the_rest() {
-        let (sender, _receiver) = mpsc::channel();
-        let mut entries: BinaryHeap<Entry> = [30, 10, 20, 21]
-            .map(|at| Entry { due: Virtual(at), held: Arc::new(Tell(sender.clone(), at)) })
-            .into();
-        let taken: Vec<_> = take_due(&mut entries, Virtual(20)).iter().map(|it| it.due.0).collect();
-        assert_eq!(taken, [10, 20]);
-        assert_eq!(entries.peek().map(|first| first.due), Some(Virtual(21)));
     }
 
     #[test]

@@ -409,6 +409,11 @@ impl Ledger {
         at_rest.then(|| Nanos(self.read.owed.load(SeqCst)) - account.base().max(self.floor()))
     }
 
+    /// Whether D stands still at the moment: nothing is in the target.
+    pub fn is_at_rest(&self) -> bool {
+        self.read.inside.load(SeqCst) == 0 && self.read.top_line.load(SeqCst) == NO_LINE
+    }
+
     /// The names of the owners that run outside the target and owe more than `least`.
     pub fn lagging(&self, least: Nanos, now: Real) -> impl Iterator<Item = i32> {
         let owed = self.owed(now);

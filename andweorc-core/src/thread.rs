@@ -161,6 +161,8 @@ struct Thread {
     busy_until: Cell<Option<Real>>,
     /// When it parked, between the park hooks.
     parked: Cell<Option<Real>>,
+    /// It waits in the driver, between those hooks.
+    watches: Cell<bool>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
     /// The account is being written: a signal handler must leave it alone.
@@ -207,6 +209,7 @@ thread_local! {
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
             parked: Cell::new(None),
+            watches: Cell::new(false),
             look: Cell::new(Look::NONE),
             writing: Cell::new(false),
             tid: Cell::new(0),
@@ -445,11 +448,12 @@ pub fn act() -> Acts {
     })
 }
 
-/// For the park hook of a worker: it is idle from now on.
-pub fn parked() {
+/// For the park hook of a worker: it is idle from now on. `watches` says whether it is the one that waits in the driver.
+pub fn parked(watches: bool) {
     with(|thread| {
         let now = clock::now();
         thread.hooked.set(true);
+        thread.watches.set(watches);
         thread.set_role(Role::Outside);
         thread.busy_until.set(Some(now));
         thread.parked.set(Some(now));
@@ -457,12 +461,19 @@ pub fn parked() {
     defer::worker_parked();
 }
 
+/// Since when the calling thread is idle, between the two hooks of a worker.
+pub fn parked_since() -> Option<Real> {
+    THREAD.with(|thread| thread.parked.get())
+}
+
 /// For the unpark hook of a worker: it was idle until now.
 pub fn unparked() {
     with(|thread| {
         let now = clock::now();
         if let Some(since) = thread.parked.take() {
-            LOOKS.slept(since, now);
+            if thread.watches.get() {
+                LOOKS.slept(since, now);
+            }
             defer::worker_unparked(since, now);
         }
         if let Some(since) = thread.busy_until.take()
@@ -549,7 +560,7 @@ mod tests {
         std::thread::spawn(|| {
             let (now, typical) = (clock::now(), Typical::default());
             assert_eq!(came(now, None, &typical), now, "no worker");
-            parked();
+            parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
             unparked();
             let waits = clock::now();
@@ -572,7 +583,7 @@ mod tests {
             assert_eq!(most(&typical, 100), Nanos::from_millis(7));
 
             // A busy worker. All waits that are known are longer: it came no earlier than now, and that is a guess.
-            parked();
+            parked(true);
             unparked();
             let (now, typical) = (clock::now(), Typical::default());
             typical.count(Nanos::from_millis(900));

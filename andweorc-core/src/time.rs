@@ -67,6 +67,11 @@ impl Virtual {
     /// Farther in the future than any run: the neutral element of a minimum.
     pub const NEVER: Virtual = Virtual(i64::MAX);
 
+    /// The real instant at which the virtual clock of an entity shows this that has taken `delay` by then.
+    pub fn more(self, delay: Nanos) -> Real {
+        Real(self.0 + delay.0)
+    }
+
     /// The delay that an entity has taken when its virtual clock shows this at the real instant `now`.
     pub fn delay_at(self, now: Real) -> Nanos {
         Nanos(now.0 - self.0)

@@ -143,15 +143,17 @@ fn loom_a_wake_that_finds_the_task_held_is_covered_by_its_release() {
         let second = thread::spawn(move || theirs.act(1));
         let mut releases = 0;
         let mut done = [false; 2];
-        // As the runtime: a poll after each wake, and nothing in between. When a wake is lost nothing is left to be released, and loom
-        // reports the deadlock.
+        // As the runtime: a poll after each wake, and nothing in between. A release that finds a second wake holds the task once more. When a
+        // wake is lost nothing is left to be released, and loom reports the deadlock.
         while done != [true; 2] {
             defer::release_one();
             releases += 1;
-            assert!(shared.task.notified.swap(false, Ordering::AcqRel), "a release wakes");
-            done = [0, 1].map(|who| shared.done[who].load(Ordering::Relaxed));
+            if shared.task.notified.swap(false, Ordering::AcqRel) {
+                done = [0, 1].map(|who| shared.done[who].load(Ordering::Relaxed));
+            }
         }
         second.join().unwrap();
-        assert!(releases <= 2, "no wake is passed on twice");
+        let wakes = shared.task.wakes.load(Ordering::Acquire);
+        assert!(wakes <= 2 && releases <= wakes + 1, "{wakes} wakes by {releases} releases");
     });
 }

@@ -10,6 +10,7 @@
 //!
 //! Not enabled, a wrapped poll costs one relaxed load and a branch.
 
+mod alarm;
 #[cfg(tokio_unstable)]
 mod foreign;
 #[cfg(feature = "hyper")]

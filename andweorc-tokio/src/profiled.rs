@@ -6,9 +6,9 @@ use andweorc_core::arrival::Typical;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
-use andweorc_core::{clock, enabled};
+use andweorc_core::{clock, defer, enabled};
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -199,15 +199,17 @@ impl State {
             parked => wait_ended(targets.wait, parked, cell, now),
         };
         let scope = PollScope::begin(targets.task, from, ended, now);
+        let waited = cell.taken();
         cell.set_taken(scope.taken(), Unnamed::Outside);
-        Some(Begun { scope, listen: Listen::begin(), woken })
+        let wakers = Arc::strong_count(cell);
+        Some(Begun { scope, listen: Listen::begin(), woken, waited, wakers })
     }
 
     /// Ends it.
     #[inline(never)]
     fn end(&mut self, begun: Begun, completed: bool) {
         let State { at, parked, cell } = self;
-        let Begun { mut scope, listen, woken } = begun;
+        let Begun { mut scope, listen, woken, waited, wakers } = begun;
         let unnamed = listen.end();
         let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
@@ -215,7 +217,10 @@ impl State {
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
         if woken {
             *at = ended.at;
-            *parked = now;
+            // Neither did one that registered no waker that was not there, and did hardly anything: of two answers that a `join!` waits for
+            // the first has come. Its clock has gone on, but what else it waits for has done so since it parked first.
+            let waits_on = Arc::strong_count(cell) <= wakers && scope.lasted() < defer::LEAST;
+            *parked = if waits_on { at.more(waited) } else { now };
         }
         if !completed {
             cell.parks(*parked, at.delay_at(*parked), unnamed);
@@ -232,6 +237,10 @@ struct Begun {
     listen: Listen,
     /// By a wake of its own.
     woken: bool,
+    /// The delay that the task had taken when its wait began.
+    waited: Nanos,
+    /// How many wakers there were of it.
+    wakers: usize,
 }
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.

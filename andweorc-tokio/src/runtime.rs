@@ -1,5 +1,6 @@
 //! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
 
+use crate::alarm;
 use andweorc_core::{enabled, thread};
 use std::fmt;
 use tokio::runtime::Builder;
@@ -13,7 +14,8 @@ use tokio::runtime::Builder;
 /// # drop(runtime);
 /// ```
 pub trait BuilderExt {
-    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`.
+    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`. The runtime gets a driver for I/O too, as by `enable_io`:
+    /// there its workers notice that a wake is due which an experiment has held.
     ///
     /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To have both, hand yours to
     /// [`andweorc_with`](BuilderExt::andweorc_with).
@@ -67,16 +69,19 @@ impl BuilderExt for Builder {
 
     fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self {
         let Hooks { park, unpark } = hooks;
+        let alarm = alarm::Shared::default();
+        self.enable_io();
         self.on_thread_park(move || {
             if let Some(hook) = &park {
                 hook();
             }
             if enabled() {
-                thread::parked();
+                thread::parked(alarm::parks(&alarm));
             }
         })
         .on_thread_unpark(move || {
             if enabled() {
+                alarm::unparks();
                 thread::unparked();
             }
             if let Some(hook) = &unpark {

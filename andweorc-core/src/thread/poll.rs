@@ -73,6 +73,12 @@ impl Poll {
         })
     }
 
+    /// How long it lasted, once it has [ended](Poll::end).
+    #[inline]
+    pub fn lasted(&self) -> Nanos {
+        self.ended_at - self.entered.at()
+    }
+
     /// Ends the poll at `now`, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
     #[inline]
     pub fn end(&mut self, completed: bool, now: Real) -> Parked {
@@ -151,7 +157,7 @@ mod tests {
             assert_eq!(entity_at(clock::now()), None);
             Poll::begin(task, Virtual(0), None, clock::now()).end(true, clock::now());
             assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
-            parked();
+            parked(true);
             assert_eq!(entity_at(clock::now()), None);
             register();
             assert!(entity_at(clock::now()).is_some());

@@ -1,0 +1,309 @@
+//! Wakes from the world outside that are held come back through the runtime's driver, as the events did that they come from.
+//!
+//! Who notices an event is the one worker that sleeps in the driver, and while that one runs what it woke, nobody looks there, though another worker be
+//! idle: what comes next lies there until somebody looks. A wake passed on by a thread of andweorc's own would get any idle worker going, mostly not
+//! that one. In experiments the driver would be watched all the time, and services with time to spare be predicted too high, by up to
+//! 20 points (docs/accuracy.md).
+//!
+//! So each runtime has a timer in its driver that goes off when the first wake that it holds is due. Whoever looks there releases it: a sleeping worker at
+//! once, a busy one when it would have noticed an event. It costs a system call for each wake that is held, and no other thread.
+
+use andweorc_core::defer::{Held, LEAST, Lead, Waiting};
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::{clock, defer};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::cell::RefCell;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{self, Interest};
+use tokio::runtime::Handle;
+
+/// What the workers of the runtimes of one builder share.
+pub(crate) type Shared = Arc<Mutex<Weak<Alarm>>>;
+
+/// A timer that tokio takes.
+#[derive(Debug)]
+struct Timer(TimerFd);
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+/// The alarm of a runtime.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    timer: AsyncFd<Timer>,
+    holds: Mutex<Holds>,
+    /// A worker waits in the driver.
+    watched: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Holds {
+    waiting: Waiting,
+    /// When the timer goes off next.
+    set: Option<Real>,
+    /// How late a sleeping worker gets going after that: it is set as much earlier.
+    lead: Lead,
+    /// The runtime has ended: nobody will look.
+    ended: bool,
+}
+
+/// What the calling thread knows of the runtime that it works for, or worked for last.
+struct Ours {
+    builder: Shared,
+    alarm: Option<Arc<Alarm>>,
+    /// It waits in the driver.
+    watches: bool,
+}
+
+impl Ours {
+    fn of(builder: &Shared) -> Ours {
+        Ours { builder: Arc::clone(builder), alarm: of_runtime(builder).ok(), watches: false }
+    }
+
+    fn is_of(&self, builder: &Shared) -> bool {
+        let lives = || self.alarm.as_ref().is_none_or(|alarm| !alarm.holds().ended);
+        Arc::ptr_eq(&self.builder, builder) && lives()
+    }
+}
+
+thread_local! {
+    static OURS: RefCell<Option<Ours>> = const { RefCell::new(None) };
+}
+
+/// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a driver for I/O. Says whether it will be the one that
+/// waits in the driver: the first that parks is.
+pub(crate) fn parks(shared: &Shared) -> bool {
+    OURS.with_borrow_mut(|ours| {
+        // Another runtime's, or one that has ended.
+        drop(ours.take_if(|ours| !ours.is_of(shared)));
+        let ours = ours.get_or_insert_with(|| Ours::of(shared));
+        // Relaxed: tokio's lock of the driver decides. This follows it but for a worker that comes just as another one goes.
+        let free = |alarm: &Arc<Alarm>| !alarm.watched.swap(true, Ordering::Relaxed);
+        ours.watches = ours.alarm.as_ref().is_none_or(free);
+        ours.watches
+    })
+}
+
+/// It goes on.
+pub(crate) fn unparks() {
+    OURS.with_borrow_mut(|ours| {
+        if let Some(Ours { alarm: Some(alarm), watches, .. }) = ours
+            && mem::take(watches)
+        {
+            alarm.watched.store(false, Ordering::Relaxed);
+        }
+    });
+}
+
+/// The alarm of the runtime that the calling thread works for.
+fn of_runtime(shared: &Shared) -> io::Result<Arc<Alarm>> {
+    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(alarm) = shared.upgrade().filter(|alarm| !alarm.holds().ended) {
+        return Ok(alarm);
+    }
+    let alarm = Alarm::new()?;
+    *shared = Arc::downgrade(&alarm);
+    Ok(alarm)
+}
+
+/// Releases `held` when V has got to `due` and somebody looks into the driver of the runtime that the calling thread works for. Where there is none,
+/// when V has got there.
+pub(crate) fn until(due: Virtual, held: Arc<dyn Held>) {
+    let alarm = OURS.with_borrow(|ours| ours.as_ref().and_then(|ours| ours.alarm.clone()));
+    match alarm {
+        Some(alarm) => alarm.hold(due, held),
+        None => defer::until(due, held),
+    }
+}
+
+impl Alarm {
+    fn new() -> io::Result<Arc<Alarm>> {
+        Handle::try_current().map_err(io::Error::other)?;
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = Timer(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?);
+        #[allow(deprecated, reason = "what replaces it is not there in tokio 1.47")]
+        let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
+        let alarm =
+            Arc::new(Alarm { timer, holds: Mutex::default(), watched: AtomicBool::new(false) });
+        alarm.listen(&Waker::from(Arc::new(Listener(Arc::downgrade(&alarm)))));
+        Ok(alarm)
+    }
+
+    fn holds(&self) -> MutexGuard<'_, Holds> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hold(&self, due: Virtual, held: Arc<dyn Held>) {
+        let mut holds = self.holds();
+        if holds.ended {
+            drop(holds);
+            return defer::until(due, held);
+        }
+        if holds.waiting.push(due, held) {
+            self.set(&mut holds, due, clock::now());
+        }
+    }
+
+    /// Sets the timer for what is `due` first.
+    fn set(&self, holds: &mut Holds, due: Virtual, now: Real) {
+        // While something is in the target V moves slowly: what is late is little, and what is early would go off again and again.
+        let lead = if LEDGER.is_at_rest() { holds.lead.mean() } else { Nanos::ZERO };
+        let at = now + (LEDGER.early(due, now) - lead).max(Nanos(1));
+        holds.set = Some(at);
+        let at = Expiration::OneShot(TimeSpec::nanoseconds(at.0));
+        // It fails for times that are none, only.
+        self.timer.get_ref().0.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME).ok();
+    }
+
+    /// Lets the driver call `waker` when the timer goes off next. Nobody reads the timer: each time that it goes off is an event of its own.
+    fn listen(&self, waker: &Waker) {
+        let mut context = Context::from_waker(waker);
+        while let Poll::Ready(event) = self.timer.poll_read_ready(&mut context) {
+            match event {
+                Ok(mut event) => event.clear_ready(),
+                Err(_) => {
+                    self.holds().ended = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Releases what is due, and sets the timer for what comes next.
+    fn release(&self) {
+        let mut holds = self.holds();
+        let now = clock::now();
+        let woken = thread::parked_since().zip(holds.set.take());
+        if let Some((_, set)) = woken.filter(|(parked, set)| parked < set) {
+            holds.lead.measured(now - set);
+        }
+        let due = if holds.ended {
+            holds.waiting.take_due(Virtual::NEVER)
+        } else {
+            holds.waiting.take_due(Virtual(LEDGER.virtual_now(now).0 + LEAST.0))
+        };
+        if let Some(next) = holds.waiting.first() {
+            self.set(&mut holds, next, now);
+        }
+        drop(holds);
+        due.into_iter().for_each(|held| held.release());
+    }
+}
+
+impl Drop for Alarm {
+    /// Its runtime is gone, and all its workers are.
+    fn drop(&mut self) {
+        let holds = self.holds.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let left = holds.waiting.take_due(Virtual::NEVER);
+        left.into_iter().for_each(|held| held.release());
+    }
+}
+
+/// Whom the driver wakes when the timer goes off.
+struct Listener(Weak<Alarm>);
+
+impl Wake for Listener {
+    fn wake(self: Arc<Self>) {
+        if let Some(alarm) = self.0.upgrade() {
+            // First, so that it isn't missed when it goes off again from here on.
+            alarm.listen(&Waker::from(Arc::clone(&self)));
+            alarm.release();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::BuilderExt;
+    use std::sync::mpsc;
+    use std::thread::ThreadId;
+    use std::time::Duration;
+    use tokio::runtime::{Builder, Runtime};
+
+    /// Tells who released it, and when.
+    struct Tell(mpsc::Sender<(ThreadId, Real)>);
+
+    impl Held for Tell {
+        fn release(self: Arc<Self>) {
+            self.0.send((std::thread::current().id(), clock::now())).expect("the test listens");
+        }
+    }
+
+    /// A runtime with one worker, which has been idle.
+    fn runtime() -> Runtime {
+        thread::enable();
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).enable_time().andweorc().build().unwrap();
+        let slept = runtime.spawn(async { tokio::time::sleep(Duration::from_millis(1)).await });
+        runtime.block_on(slept).unwrap();
+        runtime
+    }
+
+    /// Lets the worker hold something for `ms`. Returns its thread, since when it holds it, and what tells of the release.
+    fn hold(runtime: &Runtime, ms: i64) -> (ThreadId, Real, mpsc::Receiver<(ThreadId, Real)>) {
+        let (tell, told) = mpsc::channel();
+        let holding = runtime.spawn(async move {
+            let now = clock::now();
+            until(Virtual(LEDGER.virtual_now(now).0 + ms * 1_000_000), Arc::new(Tell(tell)));
+            (std::thread::current().id(), now)
+        });
+        let (worker, now) = runtime.block_on(holding).unwrap();
+        (worker, now, told)
+    }
+
+    #[test]
+    fn what_is_held_is_released_by_the_worker_that_looks_into_the_driver() {
+        let runtime = runtime();
+        for ms in [2, 1, 3] {
+            let (worker, since, told) = hold(&runtime, ms);
+            let (by, at) = told.recv().unwrap();
+            assert_eq!(by, worker);
+            assert!(at - since >= Nanos::from_millis(ms) - LEAST);
+        }
+    }
+
+    #[test]
+    fn the_first_that_is_due_comes_first() {
+        let runtime = runtime();
+        let (_, _, late) = hold(&runtime, 200);
+        let (_, _, early) = hold(&runtime, 1);
+        let (_, at) = early.recv().unwrap();
+        assert!(late.recv().unwrap().1 - at > Nanos::from_millis(100));
+    }
+
+    #[test]
+    fn nothing_is_held_beyond_the_end_of_the_runtime() {
+        let runtime = runtime();
+        let (_, _, told) = hold(&runtime, 3_600_000);
+        drop(runtime);
+        told.recv().unwrap();
+    }
+
+    #[test]
+    fn one_worker_watches_the_driver() {
+        let runtime = runtime();
+        let shared = Shared::default();
+        let _context = runtime.enter();
+        assert!(parks(&shared));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _context = runtime.enter();
+                assert!(!parks(&shared), "another one does");
+                unparks();
+            });
+        });
+        unparks();
+        assert!(parks(&shared), "nobody does any more");
+    }
+}

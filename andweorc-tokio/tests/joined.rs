@@ -1,0 +1,82 @@
+//! A task that waits for two answers from outside waits for each of them since it asked.
+
+use andweorc_core::clock;
+use andweorc_core::defer::LEAST;
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Real, Speedup};
+use andweorc_tokio::Profile;
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The runtime: tells when it is to poll.
+struct Woken(mpsc::Sender<Real>);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.send(clock::now()).expect("the test listens");
+    }
+}
+
+/// Lets D grow by 5 ms while 10 pass.
+fn delay() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let account = LEDGER.open(clock::now()).expect("accounts are free");
+            LEDGER.enter(account, clock::now());
+            sleep(Duration::from_millis(10));
+            LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
+            LEDGER.close(account, clock::now());
+        });
+    });
+}
+
+/// Polls a task that waits for two answers, lets D grow, and answers one after the other. Returns by how much the task was woken too early for
+/// each.
+fn answer_two() -> [Nanos; 2] {
+    let (tell, told) = mpsc::channel();
+    let outer = Waker::from(Arc::new(Woken(tell)));
+    let mut context = Context::from_waker(&outer);
+    // A waker for each of the answers, left in the first poll.
+    let wakers = RefCell::new(Vec::new());
+    let mut polls = 0;
+    let mut task = pin!(
+        poll_fn(|context| {
+            polls += 1;
+            if polls == 1 {
+                wakers.borrow_mut().extend([context.waker().clone(), context.waker().clone()]);
+            }
+            Poll::<()>::Pending
+        })
+        .profiled("joined")
+    );
+    let taken = LEDGER.owed(clock::now());
+    assert!(task.as_mut().poll(&mut context).is_pending());
+    delay();
+    [(); 2].map(|()| {
+        let waker = wakers.borrow_mut().pop().expect("there are two");
+        let came = clock::now();
+        waker.wake();
+        let woken = told.recv().expect("it is woken");
+        assert!(task.as_mut().poll(&mut context).is_pending());
+        LEDGER.early(came.less(taken), woken)
+    })
+}
+
+#[test]
+fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
+    thread::enable();
+    LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+    // The poll for the first answer must be short, as it is most often.
+    let both_in_time = (0..100).any(|_| {
+        let [first, second] = answer_two();
+        assert!(first <= LEAST, "the first is early by {first:?}");
+        second <= LEAST
+    });
+    assert!(both_in_time, "the second answer came too early each time");
+    LEDGER.end(clock::now());
+}
