@@ -267,10 +267,13 @@ impl Engine<'_> {
             }
             driver.sleepers.swap_remove(at);
         }
+        let watched = driver.holder == Some(i);
         driver.holder = driver.holder.filter(|&holder| holder != i);
         let now = self.now;
         if let Some(since) = self.threads[i].worker_state.parked.take() {
-            self.driver().looks.slept(since, now);
+            if watched {
+                self.driver().looks.slept(since, now);
+            }
             self.ledger.idle(self.threads[i].account, now - since, now);
         }
         self.threads[i].act = Act::Idle { since: now };

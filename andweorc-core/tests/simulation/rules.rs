@@ -86,22 +86,28 @@ pub(crate) struct Parts {
 /// How a task is held that waits for several things outside at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Joined {
-    /// What comes while it is held raises the hold: when the first is due, it is held until the last of the others is. Otherwise it finds
-    /// them all when the first is due.
-    pub(crate) raise: bool,
+    pub(crate) raise: Raise,
     pub(crate) go_on: GoOn,
+}
+
+/// What comes while a task is held raises the hold: when the first is due, it is held until the last of the others is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Raise {
+    /// It finds all that came when the first is due.
+    Never,
+    Once,
+    /// Also by what comes while it is held for the others.
+    Again,
 }
 
 /// After which polls that end pending the waits outside go on as they were. After the others they count as begun by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GoOn {
     Never,
+    /// Short ones that left no more wakers than there were.
+    NoMore,
     /// Those that began no wait.
     NoneBegan,
-    /// Of those, the ones that were not inside the target.
-    Unvisited,
-    /// Those that left no more waits than there were, and were not inside the target.
-    NoMore,
 }
 
 /// The rules that ship, with payment as it ideally is.
@@ -115,7 +121,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     releases: Releases::ThroughDriver,
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },
-    joined: Joined { raise: false, go_on: GoOn::Never },
+    joined: Joined { raise: Raise::Once, go_on: GoOn::NoMore },
     after_another: false,
 };
 

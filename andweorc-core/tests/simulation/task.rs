@@ -2,14 +2,25 @@
 
 use crate::engine::{Act, Engine};
 use crate::part::Part;
-use crate::program::Target;
-use crate::rules::{Credit, GoOn, Wakes};
+use crate::program::{Branch, Inst, Op, Program, Target};
+use crate::rules::{Credit, GoOn, Raise, Wakes};
+use andweorc_core::defer;
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::collections::VecDeque;
 
 /// In the place of the number of a wait: a source that is there for all of them.
 pub(crate) const SOURCE: u64 = u64::MAX;
+
+/// A poll under way.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    at: Real,
+    /// The wait that was so, too.
+    under_way: Option<u64>,
+    /// How many wakers of the task there were.
+    wakers: usize,
+}
 
 /// What the runtime knows of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +56,11 @@ pub(crate) struct Task {
     target_wait: Option<TargetWait>,
     /// When the last of those is due that came while it was held.
     raised: Option<Virtual>,
-    /// Its poll: the wait that was under way as it began, for how many answers it waited, and whether it was inside the target.
-    poll: (Option<u64>, usize, bool),
+    /// It is held for the last time before its next poll.
+    held_last: bool,
+    /// An entity has woken it since its last poll, with the waker that it had got.
+    used_up: bool,
+    begun: Begun,
 
     // The operation that is under way.
     pub(crate) phase: u8,
@@ -95,7 +109,9 @@ impl Task {
             held: false,
             target_wait: None,
             raised: None,
-            poll: (None, 0, false),
+            held_last: false,
+            used_up: false,
+            begun: Begun { at: Real(0), under_way: None, wakers: 0 },
             phase: 0,
             wait: 0,
             waits_for: "",
@@ -115,9 +131,20 @@ impl Task {
         }
     }
 
-    /// How many answers of the world outside it waits for, where it waits for nothing else.
-    fn waits_for_outside(&self, now: Real) -> usize {
-        self.deadlines.iter().chain(&self.sources).filter(|&&when| when > now).count()
+    /// How many wakers of it there are, as it is.
+    fn wakers(&self, program: &Program, now: Real) -> usize {
+        if self.phase == 0 && self.pc == 0 {
+            return 0;
+        }
+        let inside = match program.kinds[self.kind].code.get(self.pc) {
+            Some(Inst::Select(branches)) => branches
+                .iter()
+                .filter(|(branch, _)| matches!(branch, Branch::Recv(_) | Branch::Notified(_)))
+                .count(),
+            Some(Inst::Op(Op::External(_) | Op::ExternalAll(_) | Op::Tick(_))) | None => 0,
+            Some(_) => 1,
+        };
+        inside + self.deadlines.iter().chain(&self.sources).filter(|&&when| when > now).count()
     }
 
     /// `WakeCell::take_ready`.
@@ -168,10 +195,16 @@ impl Engine<'_> {
         let woken = &mut self.tasks[task];
         if let Some(waker) = entity {
             woken.by_entity = woken.by_entity.min(waker);
+            woken.used_up = true;
         } else if woken.yielded {
             woken.by_entity = Virtual(i64::MIN);
         } else {
-            woken.by_outside = woken.by_outside.min(came);
+            let all = woken.held && !woken.held_last && self.rules.joined.raise != Raise::Never;
+            woken.by_outside = match woken.by_outside {
+                Real::NEVER => came,
+                before if all => before.max(came),
+                before => before.min(came),
+            };
             let due = came.less(woken.taken.max(floor));
             if let Some(least) = self.rules.defer_from
                 && !woken.unseen
@@ -227,11 +260,18 @@ impl Engine<'_> {
     pub(crate) fn is_due(&mut self, task: usize, by: Option<usize>) {
         let held = &mut self.tasks[task];
         held.held = false;
+        let last = std::mem::take(&mut held.held_last);
+        let once_more = match self.rules.joined.raise {
+            Raise::Never => false,
+            Raise::Once => !last,
+            Raise::Again => true,
+        };
         if let Some(raised) = held.raised.take()
             && let Some(least) = self.rules.defer_from
-            && self.rules.joined.raise
+            && once_more
             && self.ledger.early(raised, self.now) > least
         {
+            held.held_last = true;
             return self.hold_woken(task, raised);
         }
         self.push(task, by, false);
@@ -280,8 +320,13 @@ impl Engine<'_> {
         let task = &mut self.tasks[id];
         task.taken = self.ledger.taken(self.threads[i].account, self.now);
         task.yielded = false;
-        let under_way = (task.phase != 0).then_some(task.wait);
-        task.poll = (under_way, task.waits_for_outside(self.now), false);
+        task.begun = Begun {
+            at: self.now,
+            under_way: (task.phase != 0).then_some(task.wait),
+            // Who woke it has used its waker up.
+            wakers: task.wakers(self.program, self.now).saturating_sub(task.used_up.into()),
+        };
+        task.used_up = false;
         if self.virtually.is_some_and(|(target, _)| target == Target::Task(kind)) {
             self.enter(i);
         }
@@ -296,13 +341,11 @@ impl Engine<'_> {
         thread.nudged = false;
         let yielded = self.program.coop && thread.budget == 0;
         let task = &mut self.tasks[thread.task];
-        let (under_way, waited_for, visited) = task.poll;
-        let none_began = under_way == Some(task.wait);
+        let Begun { at: begun, under_way, wakers } = task.begun;
         let goes_on = match self.rules.joined.go_on {
             GoOn::Never => false,
-            GoOn::NoneBegan => none_began,
-            GoOn::Unvisited => none_began && !visited,
-            GoOn::NoMore => !visited && task.waits_for_outside(now) <= waited_for,
+            GoOn::NoMore => now - begun < defer::LEAST && task.wakers(self.program, now) <= wakers,
+            GoOn::NoneBegan => under_way == Some(task.wait),
         };
         let taken = if goes_on { task.parked.taken } else { at.delay_at(now) };
         task.parked = Parked { at, taken };
@@ -344,7 +387,6 @@ impl Engine<'_> {
     pub(crate) fn enter(&mut self, i: usize) {
         let thread = &mut self.threads[i];
         thread.inside = true;
-        self.tasks[thread.task].poll.2 = true;
         if self.rules.credit == Credit::Timed && thread.entered.is_none() {
             self.ledger.enter(thread.account, self.now);
             thread.entered = Some(self.now);
