@@ -10,7 +10,7 @@ mod ran;
 mod sampled;
 mod stay;
 
-pub use block::{Blocking, pay_before_waking};
+pub use block::{Blocking, blocked, pay_before_waking};
 pub use poll::Poll;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
@@ -512,32 +512,6 @@ pub fn in_pool() {
             LEDGER.idle(account, now - Real(0), now);
         }
     });
-}
-
-/// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join). What was owed and passed
-/// meanwhile is not paid again.
-pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
-    /// Says no more that it is blocked, also when `f` panics.
-    struct Said;
-    impl Drop for Said {
-        fn drop(&mut self) {
-            with(|thread| thread.blocked.set(false));
-        }
-    }
-    if !enabled() || with(|thread| thread.blocked.replace(true)) {
-        return f();
-    }
-    let said = Said;
-    let since = clock::now();
-    let result = f();
-    let now = clock::now();
-    with(|thread| {
-        if let Some(account) = thread.account(now) {
-            LEDGER.idle(account, now - since, now);
-        }
-    });
-    drop(said);
-    result
 }
 
 /// A worker was handed a task that must not run yet, and has given it back: it is idle until it has something else to run.

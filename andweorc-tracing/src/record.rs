@@ -1,10 +1,10 @@
 //! What becomes of the spans and events that were chosen.
 
-use crate::site::{Site, Sites};
+use crate::site::{self, Site, Sites};
 use crate::table::{Open, Table};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks};
-use andweorc_core::point::Importance;
+use andweorc_core::point::Point;
 use andweorc_core::target::Target;
 use andweorc_core::thread::{Entered, Stay};
 use andweorc_core::time::Nanos;
@@ -70,6 +70,11 @@ fn is_users<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> bool {
     }
 }
 
+/// Whether a span around one of `point` counts as its parent.
+fn counts<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>, point: &Point) -> bool {
+    !point.is_own() || site::is_own(span.metadata())
+}
+
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if !enabled() {
@@ -81,11 +86,17 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         }
         let site = self.sites.get(attributes.metadata());
         let Site::Span { point, .. } = site else { return };
-        // A span that was filtered out is no parent.
-        if point.importance() == Importance::Inner
-            && context.span_scope(id).is_some_and(|scope| scope.filter(is_users).count() == 1)
+        if point.depth() > 0
+            && let Some(scope) = context.span_scope(id)
         {
-            point.seen_as_root();
+            // A span that was filtered out is no parent, and a library's around the user's own is none either.
+            let parents = scope.skip(1).filter(|span| is_users(span) && counts(span, point));
+            // As deep as it was seen before is deep enough to know.
+            let known = point.depth();
+            let depth = parents.take(known as usize).count() as u32;
+            if depth < known {
+                point.seen_at_depth(depth);
+            }
         }
         let begin = thread::virtual_at(clock::now());
         self.open.insert(id, Open { site, begin, left: None });

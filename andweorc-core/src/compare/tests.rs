@@ -248,14 +248,21 @@ fn chance_finds_among_many_targets_are_rare() {
 
 #[test]
 fn what_makes_sides_less_comparable_is_noted() {
-    let (a, mut b) = (measured(2), measured(2));
+    let (mut a, mut b) = (measured(2), measured(2));
     b.header.host = "there".into();
     b.header.duration_ns = 60_000_000_000;
+    (a.header.tokio, a.header.tokio_unstable) = (Some("1.54.1".into()), Some(true));
+    (b.header.tokio, b.header.tokio_unstable) = (Some("1.54.1".into()), Some(false));
     let notes = of_two(&a, &b).unwrap().notes.join(
         "
 ",
     );
-    for expected in ["the hosts differ: A here, B there", "A 30s, B 1m", "one run on a side"] {
+    for expected in [
+        "the hosts differ: A here, B there",
+        "A tokio_unstable, B stable tokio",
+        "A 30s, B 1m",
+        "one run on a side",
+    ] {
         assert!(notes.contains(expected), "{expected} in {notes}");
     }
     let mut c = a.clone();

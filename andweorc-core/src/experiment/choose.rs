@@ -1,8 +1,9 @@
 //! Choosing points and targets when the user named none, and finding those that he named.
 
-use crate::point::{Point, points};
+use crate::point::{Importance, Point, points};
 use crate::profile::{TargetKind, TargetTime, WaitTime};
 use crate::target::{Target, targets};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// How many targets are tested at most: with more, none would be settled in time.
@@ -14,12 +15,32 @@ pub(crate) const LEAST_SHARE: f64 = 0.02;
 /// A target that spends less than this share of its time outside of other targets is a container: its parts are tested instead.
 const LEAST_OWN: f64 = 0.5;
 
-/// The points in order of importance: those named by `wanted`, in that order; by default what the user wrote down, then root spans,
-/// then others, each by hits. Points that were never hit are left out. Second, the wanted names that no point has.
+/// A span that ended less often than this while the program was watched, and [`CONTAINS`] times less often than another, is open for long.
+const SELDOM: u64 = 10;
+
+const CONTAINS: u64 = 100;
+
+/// The points in order of importance: those named by `wanted`, in that order; by default those of the workspace's own code first, and of these what
+/// the user wrote down, then root spans, then what is inside of them, each by hits. A root that hardly ever ends (a connection) comes after what is
+/// inside. Points that were never hit are left out. Second, the wanted names that no point has.
 pub(crate) fn choose_points(wanted: &[String]) -> (Vec<&'static Point>, Vec<String>) {
-    let mut hit: Vec<_> = points().into_iter().filter(|point| point.count() > 0).collect();
-    hit.sort_by_key(|point| (point.importance(), std::cmp::Reverse(point.count())));
+    let mut hit: Vec<_> =
+        points().into_iter().filter(|it| it.count() > 0).map(|it| (it, it.count())).collect();
+    in_order(&mut hit);
+    let hit = hit.into_iter().map(|(point, _)| point).collect();
     by_name(hit, wanted, |point, name| point.name() == name)
+}
+
+/// Sorts points, each with its hits, by importance.
+fn in_order(hit: &mut [(&'static Point, u64)]) {
+    let most = |own| hit.iter().filter(|it| it.0.is_own() == own).map(|it| it.1).max().unwrap_or(0);
+    let most = [most(false), most(true)];
+    hit.sort_by_key(|&(point, hits)| {
+        let explicit = point.importance() == Importance::Explicit;
+        let most = most[usize::from(point.is_own())];
+        let open_for_long = !explicit && hits < SELDOM && hits * CONTAINS < most;
+        (!point.is_own(), !explicit, open_for_long, point.depth(), Reverse(hits))
+    });
 }
 
 /// The time that each target had over a stretch.
@@ -231,6 +252,42 @@ mod tests {
             (vec!["c", "a", "a"], vec!["x".to_owned()])
         );
         assert_eq!(by_name(all.clone(), &[], |s, name| s == name), (all, vec![]));
+    }
+
+    #[test]
+    fn the_first_point_is_the_users_own_and_ends() {
+        use crate::point::point;
+        use crate::profile::PointKind;
+        let span = |name, file, depth| {
+            let span = point(PointKind::Latency, name, Some(file), None, false);
+            span.seen_at_depth(depth);
+            span
+        };
+        let (own, h2) = ("src/main.rs", "/x/.cargo/registry/src/i-1/h2-0.4.12/src/proto.rs");
+        let frame = span("choose: queue_frame", h2, 0);
+        let connection = span("choose: connection", own, 0);
+        let command = span("choose: command", own, 1);
+        let part = span("choose: part", own, 2);
+        let marked = point(PointKind::Progress, "choose: marked", Some(own), None, true);
+        let order = |mut hit: Vec<(&'static Point, u64)>| -> Vec<&str> {
+            in_order(&mut hit);
+            hit.into_iter().map(|(point, _)| point.name().split_once(' ').unwrap().1).collect()
+        };
+        assert_eq!(
+            order(vec![(frame, 9000), (part, 4000), (command, 1000), (connection, 1)]),
+            ["command", "part", "connection", "queue_frame"]
+        );
+        assert_eq!(
+            order(vec![(part, 4000), (command, 1000), (connection, 20)]),
+            ["connection", "command", "part"],
+            "it ends often enough to be measured"
+        );
+        assert_eq!(order(vec![(part, 9), (connection, 1)]), ["connection", "part"]);
+        assert_eq!(
+            order(vec![(connection, 1000), (frame, 5000), (marked, 1)]),
+            ["marked", "connection", "queue_frame"]
+        );
+        assert_eq!(order(vec![(frame, 1)]), ["queue_frame"], "nothing else is there");
     }
 
     #[test]

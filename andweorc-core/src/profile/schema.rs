@@ -49,6 +49,10 @@ pub struct Header {
     pub andweorc: String,
     /// Version of tokio, where the program has one from a registry.
     pub tokio: Option<String>,
+    /// Whether the program was built with `--cfg tokio_unstable`, by which all tasks can be seen and not only wrapped ones. `None` in profiles from before
+    /// this was told.
+    #[serde(default)]
+    pub tokio_unstable: Option<bool>,
     /// Time budget of the run in ns.
     pub duration_ns: u64,
     /// Speedups that the run tests, fractions from 0 to 1.
@@ -59,6 +63,14 @@ pub struct Header {
     pub points: Vec<String>,
     /// Start of the run, ms since the Unix epoch.
     pub start_unix_ms: u64,
+}
+
+impl Header {
+    /// Which build of tokio the program has, in words, where it has one and that is known.
+    pub(crate) fn build_of_tokio(&self) -> Option<&'static str> {
+        self.tokio.as_ref()?;
+        Some(if self.tokio_unstable? { "tokio_unstable" } else { "stable tokio" })
+    }
 }
 
 /// What kind of thing is virtually sped up.

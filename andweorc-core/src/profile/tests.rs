@@ -11,6 +11,7 @@ fn header() -> Header {
         cores: 2,
         andweorc: "0.1.0".into(),
         tokio: None,
+        tokio_unstable: None,
         duration_ns: 1,
         speedups: vec![0.25],
         targets: vec![],

@@ -15,7 +15,7 @@ mod table;
 mod tests;
 mod unit;
 
-pub use scope::{Scope, ScopeError};
+pub use scope::{Scope, ScopeError, is_own_file};
 
 use debug::Debug;
 use image::Image;
