@@ -45,29 +45,25 @@ impl Blocking {
 
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
-        with(|thread| {
-            thread.share_anew();
-            if self.inside {
-                thread.back_in_target();
-            }
-        });
+        with(|thread| thread.back(self.inside));
     }
 }
 
 impl Thread {
-    /// Leaves the target, if the thread is inside, until it is [back](Thread::back_in_target). Says whether it was. Of a sampled target it has its
-    /// share up to now.
+    /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether it was.
     fn leave_target(&self, now: Real) -> bool {
-        self.share();
         let inside = self.depth.get() > 0;
+        self.share();
         if inside && let Some(account) = self.account.get() {
             LEDGER.exit(account, now, self.ran.end(now));
         }
         inside
     }
 
-    fn back_in_target(&self) {
-        if let Some(account) = self.account.get() {
+    /// Is back, `inside` the target or not.
+    fn back(&self, inside: bool) {
+        self.share_anew();
+        if inside && let Some(account) = self.account.get() {
             let now = clock::now();
             self.ran.begin(now);
             LEDGER.enter(account, now);
@@ -117,7 +113,6 @@ impl Drop for Said {
         let Blocking { since, inside } = self.0;
         with(|thread| {
             let now = clock::now();
-            thread.share_anew();
             if LEDGER.speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(now)
             {
@@ -127,9 +122,7 @@ impl Drop for Said {
             if !inside && thread.role.get() == Role::Entity {
                 thread.pay(now);
             }
-            if inside {
-                thread.back_in_target();
-            }
+            thread.back(inside);
             thread.blocked.set(false);
         });
     }
