@@ -113,6 +113,7 @@ impl Drop for Said {
         let Blocking { since, inside } = self.0;
         with(|thread| {
             let now = clock::now();
+            thread.share_anew();
             if LEDGER.speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(now)
             {
