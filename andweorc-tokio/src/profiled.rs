@@ -1,7 +1,7 @@
 //! The profiled future.
 
 use crate::parks::{InProcess, Listen, Unnamed};
-use crate::wake::{WakeCell, is_early};
+use crate::wake::{WakeCell, clones, is_early};
 use andweorc_core::arrival::Typical;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
@@ -201,15 +201,14 @@ impl State {
         let scope = PollScope::begin(targets.task, from, ended, now);
         let waited = cell.taken();
         cell.set_taken(scope.taken(), Unnamed::Outside);
-        let wakers = Arc::strong_count(cell);
-        Some(Begun { scope, listen: Listen::begin(), woken, waited, wakers })
+        Some(Begun { scope, listen: Listen::begin(), woken, waited, clones: clones() })
     }
 
     /// Ends it.
     #[inline(never)]
     fn end(&mut self, begun: Begun, completed: bool) {
         let State { at, parked, cell } = self;
-        let Begun { mut scope, listen, woken, waited, wakers } = begun;
+        let Begun { mut scope, listen, woken, waited, clones: before } = begun;
         let unnamed = listen.end();
         let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
@@ -217,9 +216,9 @@ impl State {
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
         if woken {
             *at = ended.at;
-            // Neither did one that registered no waker that was not there, and did hardly anything: of two answers that a `join!` waits for
-            // the first has come. Its clock has gone on, but what else it waits for has done so since it parked first.
-            let waits_on = Arc::strong_count(cell) <= wakers && scope.lasted() < defer::LEAST;
+            // Neither did one that left no waker, and did hardly anything: of two answers that a `join!` waits for the first has come. Its clock
+            // has gone on, but what else it waits for has done so since it parked first.
+            let waits_on = clones() == before && scope.lasted() < defer::LEAST;
             *parked = if waits_on { at.more(waited) } else { now };
         }
         if !completed {
@@ -239,8 +238,8 @@ struct Begun {
     woken: bool,
     /// The delay that the task had taken when its wait began.
     waited: Nanos,
-    /// How many wakers there were of it.
-    wakers: usize,
+    /// How many wakers its thread had cloned.
+    clones: u32,
 }
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.

@@ -34,7 +34,7 @@ use std::ptr;
 use std::sync::Arc;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
-use std::task::{Wake, Waker};
+use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 
 /// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
 type Passing = Cell<Option<(Virtual, Cause)>>;
@@ -55,6 +55,54 @@ loom::thread_local! {
 /// a timeout of the task that is held, say.
 pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
     LEDGER.early(ready, now) > defer::LEAST && !clock_is_paused()
+}
+
+/// What a waker of a [`WakeCell`] does, whose data is the pointer of an `Arc` that it owns: as `Waker::from(Arc<impl Wake>)`, and it counts its clones.
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, release);
+
+thread_local! {
+    static CLONES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// How many wakers the calling thread has cloned so far. Who waits for something new leaves a clone there.
+#[inline]
+pub(crate) fn clones() -> u32 {
+    CLONES.get()
+}
+
+/// # Safety
+///
+/// `cell` is from `Arc::into_raw` or `Arc::as_ptr`, and the `Arc` lives.
+unsafe fn clone(cell: *const ()) -> RawWaker {
+    CLONES.with(|clones| clones.set(clones.get().wrapping_add(1)));
+    // SAFETY: as the caller says. The new count is the clone's.
+    unsafe { Arc::increment_strong_count(cell.cast::<WakeCell>()) };
+    RawWaker::new(cell, &VTABLE)
+}
+
+/// # Safety
+///
+/// As of [`clone`], and the caller gives its count away.
+unsafe fn wake(cell: *const ()) {
+    // SAFETY: as the caller says.
+    unsafe { Arc::from_raw(cell.cast::<WakeCell>()) }.wake();
+}
+
+/// # Safety
+///
+/// As of [`clone`].
+unsafe fn wake_by_ref(cell: *const ()) {
+    // SAFETY: as the caller says. The count stays the caller's.
+    let cell = ManuallyDrop::new(unsafe { Arc::from_raw(cell.cast::<WakeCell>()) });
+    cell.wake_by_ref();
+}
+
+/// # Safety
+///
+/// As of [`wake`].
+unsafe fn release(cell: *const ()) {
+    // SAFETY: as the caller says.
+    drop(unsafe { Arc::from_raw(cell.cast::<WakeCell>()) });
 }
 
 /// Nothing was written since it was last taken: [`Virtual::NEVER`] and [`Real::NEVER`].
@@ -128,8 +176,8 @@ impl WakeCell {
     /// The waker that this is. It goes no further than a borrow of `self`, and is not counted.
     #[inline]
     pub(crate) fn waker(self: &Arc<Self>) -> ManuallyDrop<Waker> {
-        // SAFETY: the pointer is that of an `Arc`, whose count stays as it is: the second one that is made here is never dropped.
-        ManuallyDrop::new(Waker::from(unsafe { Arc::from_raw(Arc::as_ptr(self)) }))
+        // SAFETY: the pointer is that of an `Arc`, which is what `VTABLE` takes. Its count stays as it is: this waker is never dropped.
+        ManuallyDrop::new(unsafe { Waker::new(Arc::as_ptr(self).cast(), &VTABLE) })
     }
 
     /// L of the task as it parked, and what grew since.
