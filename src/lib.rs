@@ -22,7 +22,7 @@
 //! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and read the ranking when the run is
 //! settled, when the time is up, when `main` returns, or on Ctrl-C. Without it, a wrapped poll costs one load and a branch.
 //!
-//! - **What gets faster** - points: each tracing span is one, root spans (requests) first; or mark a unit of work with [`progress!`].
+//! - **What gets faster** - points: each tracing span is one, root spans of your own crates (requests) first; or mark a unit of work with [`progress!`].
 //! - **What is virtually sped up** - targets: each tracing span, each kind of task ([`spawn`], [`task::Builder`],
 //!   [`.profiled("name")`](Profile::profiled)).
 //!
@@ -36,7 +36,7 @@
 //! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest |
 //! | | `lines` and `functions` are the hottest, which are sampled; `line:src/main.rs:12` is one | |
 //! | `ANDWEORC_EVENT` | what they are sampled by: `task-clock`, `cycles`, `instructions`, `cache-misses`, `branch-misses` | `task-clock` |
-//! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans |
+//! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans of your own crates |
 //! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
 //! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |

@@ -3,12 +3,13 @@
 use crate::counter::Counters;
 use crate::latency::Latencies;
 use crate::profile::{PointKind, PointRecord};
+use crate::symbols::is_own_file;
 use crate::time::Virtual;
 use crate::{clock, thread};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// How important a point is when nobody chose: lower ranks first.
@@ -16,7 +17,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 pub enum Importance {
     /// The user wrote it down: `progress!`, `begin!`/`end!`, a named event.
     Explicit,
-    /// A span seen without a parent: most often a request.
+    /// A span seen without a parent of the user's own: most often a request.
     Root,
     /// Any other span.
     Inner,
@@ -30,8 +31,10 @@ pub struct Point {
     id: u32,
     kind: PointKind,
     explicit: bool,
-    /// A span was seen as a root.
-    root: AtomicBool,
+    /// It is in the workspace's own code.
+    own: bool,
+    /// The fewest spans of the user that one of its spans was seen inside of.
+    depth: AtomicU32,
     count: Counters<1>,
     latencies: Latencies,
     // What reports read.
@@ -62,19 +65,29 @@ impl Point {
     pub fn importance(&self) -> Importance {
         if self.explicit {
             Importance::Explicit
-        } else if self.root.load(Ordering::Relaxed) {
-            // Relaxed: a hint that only ever turns from false to true.
+        } else if self.depth() == 0 {
             Importance::Root
         } else {
             Importance::Inner
         }
     }
 
-    /// Notes that the span of this point was seen without a parent.
-    pub fn seen_as_root(&self) {
-        if !self.root.load(Ordering::Relaxed) {
-            self.root.store(true, Ordering::Relaxed);
-        }
+    /// Whether it is in the workspace's own code, by its file, and not in that of a dependency. Where the file is not known it is.
+    pub fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// Of the spans of this point, the fewest parents that one was seen with: 0 for a root. [`u32::MAX`] before the first.
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        // Relaxed: a hint that only ever falls.
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a span of this point was seen inside of so many others.
+    pub fn seen_at_depth(&self, depth: u32) {
+        // Relaxed: as above.
+        self.depth.fetch_min(depth, Ordering::Relaxed);
     }
 
     /// Counts one unit of work.
@@ -184,7 +197,8 @@ pub fn point(
         file: file.map(Into::into),
         line,
         explicit,
-        root: AtomicBool::new(false),
+        own: file.is_none_or(is_own_file),
+        depth: AtomicU32::new(u32::MAX),
         count: Counters::default(),
         latencies: Latencies::new(),
     }));
@@ -251,7 +265,18 @@ mod tests {
     fn a_span_becomes_a_root_and_stays_one() {
         let span = point(PointKind::Latency, "span", None, None, false);
         assert_eq!(span.importance(), Importance::Inner);
-        span.seen_as_root();
-        assert_eq!(span.importance(), Importance::Root);
+        span.seen_at_depth(2);
+        assert_eq!((span.importance(), span.depth()), (Importance::Inner, 2));
+        span.seen_at_depth(0);
+        span.seen_at_depth(1);
+        assert_eq!((span.importance(), span.depth()), (Importance::Root, 0));
+    }
+
+    #[test]
+    fn a_dependencys_point_is_not_the_users_own() {
+        let own = |name, file| point(PointKind::Latency, name, file, None, false).is_own();
+        assert!(own("own", Some("src/main.rs")) && own("own, somewhere", None));
+        let file = "/home/me/.cargo/registry/src/index.crates.io-1/h2-0.4.12/src/proto/mod.rs";
+        assert!(!own("not own", Some(file)));
     }
 }

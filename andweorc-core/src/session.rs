@@ -248,6 +248,7 @@ fn header(settings: &Settings) -> Header {
         cores: thread::available_parallelism().map_or(1, usize::from),
         andweorc: env!("CARGO_PKG_VERSION").to_owned(),
         tokio,
+        tokio_unstable: Some(cfg!(tokio_unstable)),
         duration_ns: u64::try_from(settings.duration.as_nanos()).unwrap_or(u64::MAX),
         speedups: settings.speedups.iter().map(|speedup| speedup.fraction()).collect(),
         targets: settings.targets.clone(),

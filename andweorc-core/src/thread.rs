@@ -6,10 +6,11 @@
 
 mod block;
 mod poll;
+mod ran;
 mod sampled;
 mod stay;
 
-pub use block::{Blocking, pay_before_waking};
+pub use block::{Blocking, blocked, pay_before_waking};
 pub use poll::Poll;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
@@ -25,6 +26,7 @@ use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
 use crossbeam_utils::CachePadded;
+use ran::Ran;
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
@@ -177,10 +179,10 @@ struct Thread {
     watches: Cell<bool>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
-    /// CPU time at the outermost entry.
-    cpu: Cell<Nanos>,
-    /// The experiment on a sampled target in which the share of the context was last credited, and the CPU time then.
-    shared: Cell<(u32, Nanos)>,
+    /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
+    ran: Ran,
+    /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
+    shared: Cell<u32>,
 }
 
 const _: () = assert!(mem::offset_of!(Thread, ended) <= 64, "a poll reads one cache line more");
@@ -209,7 +211,7 @@ thread_local! {
             asked: Cell::new(false),
             role: Cell::new(Role::Outside),
             depth: Cell::new(0),
-            cpu: Cell::new(Nanos::ZERO),
+            ran: Ran::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
@@ -222,7 +224,7 @@ thread_local! {
             waits: Cell::new(false),
             context: Cell::new(0),
             blocked: Cell::new(false),
-            shared: Cell::new((0, Nanos::ZERO)),
+            shared: Cell::new(0),
         }
     };
     static CLOSE: Close = const { Close };
@@ -515,32 +517,6 @@ pub fn in_pool() {
             LEDGER.idle(account, now - Real(0), now);
         }
     });
-}
-
-/// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join). What was owed and passed
-/// meanwhile is not paid again.
-pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
-    /// Says no more that it is blocked, also when `f` panics.
-    struct Said;
-    impl Drop for Said {
-        fn drop(&mut self) {
-            with(|thread| thread.blocked.set(false));
-        }
-    }
-    if !enabled() || with(|thread| thread.blocked.replace(true)) {
-        return f();
-    }
-    let said = Said;
-    let since = clock::now();
-    let result = f();
-    let now = clock::now();
-    with(|thread| {
-        if let Some(account) = thread.account(now) {
-            LEDGER.idle(account, now - since, now);
-        }
-    });
-    drop(said);
-    result
 }
 
 /// A worker was handed a task that must not run yet, and has given it back: it is idle until it has something else to run.

@@ -17,6 +17,7 @@ fn header() -> Header {
         cores: 2,
         andweorc: "0".to_owned(),
         tokio: None,
+        tokio_unstable: None,
         duration_ns: 30_000_000_000,
         speedups: vec![0.25],
         targets: Vec::new(),

@@ -422,20 +422,37 @@ impl Wake for WakeCell {
 mod tests {
     use super::*;
     use crate::profiled::{Kind, wait_ended};
+    use std::sync::{Mutex, PoisonError};
     use std::thread::sleep;
     use std::time::Duration;
 
-    #[test]
-    fn what_a_busy_worker_notices_makes_a_task_ready_earlier() {
-        const MS: Duration = Duration::from_millis(1);
-        // A thread of its own: a worker by its hooks.
-        std::thread::spawn(|| {
+    const MS: Duration = Duration::from_millis(1);
+
+    /// The ledger and the looks are those of the process.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// What `f` comes to on a thread of its own: a worker by its hooks, which has just been idle and is busy now.
+    fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let worker = std::thread::spawn(|| {
             thread::parked(true);
             sleep(MS);
             thread::unparked();
-            let targets = Kind::Name("wake: noticed late".into()).targets();
-            let taken = LEDGER.owed(clock::now());
-            let cell = WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER);
+            f()
+        });
+        worker.join().unwrap()
+    }
+
+    fn cell(kind: &'static str) -> (Arc<WakeCell>, Nanos) {
+        let targets = Kind::Name(kind.into()).targets();
+        let taken = LEDGER.owed(clock::now());
+        (WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER), taken)
+    }
+
+    #[test]
+    fn what_a_busy_worker_notices_makes_a_task_ready_earlier() {
+        as_busy_worker(|| {
+            let (cell, taken) = cell("wake: noticed late");
             let parks = clock::now();
             cell.waits_from(parks);
             sleep(MS);
@@ -445,9 +462,31 @@ mod tests {
             assert!(parks.less(taken) <= ready && ready < before.less(taken), "{ready:?}");
             // How it was noticed is told as it was.
             assert!(cell.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside));
-        })
-        .join()
-        .unwrap();
+        });
+    }
+
+    #[test]
+    fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
+        as_busy_worker(|| {
+            let half = Speedup::from_ppm(500_000);
+            LEDGER.begin(half, clock::now());
+            // Of a test beside this one a worker may look at this very moment: then nothing came before.
+            let ends = (0..20).map(|_| {
+                let (cell, _) = cell("wake: a target noticed late");
+                let taken = cell.taken();
+                let parks = clock::now();
+                cell.parks(parks, taken, Unnamed::Outside);
+                cell.begin_wait(parks);
+                sleep(MS);
+                let noticed = clock::now();
+                let came = cell.woken_outside(noticed);
+                assert_eq!(cell.taken() - taken, half.of(came - parks), "until {noticed:?}");
+                (came, noticed)
+            });
+            let late = ends.filter(|(came, noticed)| came < noticed).count();
+            LEDGER.end(clock::now());
+            assert!(late > 0);
+        });
     }
 
     #[test]
@@ -485,7 +524,7 @@ mod tests {
 
     #[test]
     fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
-        const MS: Duration = Duration::from_millis(1);
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         thread::enable();
         LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
         let (tell, told) = std::sync::mpsc::channel();

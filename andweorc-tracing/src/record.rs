@@ -1,10 +1,10 @@
 //! What becomes of the spans and events that were chosen.
 
 use crate::open::Spans;
-use crate::site::{Site, Sites};
+use crate::site::{self, Site, Sites};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks};
-use andweorc_core::point::Importance;
+use andweorc_core::point::Point;
 use andweorc_core::target::Target;
 use andweorc_core::thread::{Entered, Stay};
 use andweorc_core::time::{Nanos, Real};
@@ -61,11 +61,6 @@ fn leave(entries: &mut Vec<Entry>, at: usize, now: Real) {
     target.record(busy, own);
 }
 
-/// Whether the calling thread is in a span that it has entered and not left.
-fn is_in_a_span() -> bool {
-    with_entries(|entries| !entries.is_empty()).unwrap_or(false)
-}
-
 /// Whether a span is one of the user's: each is in one of tokio's, where tokio reports its tasks.
 fn is_users<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> bool {
     #[cfg(tokio_unstable)]
@@ -75,6 +70,11 @@ fn is_users<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> bool {
         let _ = span;
         true
     }
+}
+
+/// Whether a span around one of `point` counts as its parent.
+fn counts<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>, point: &Point) -> bool {
+    !point.is_own() || site::is_own(span.metadata())
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
@@ -88,12 +88,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         }
         let site = self.sites.get(attributes.metadata());
         let Site::Span(site) = site else { return };
-        // In a span that this thread is in it is no root. A span that was filtered out is no parent.
-        if site.point.importance() == Importance::Inner
-            && !(attributes.is_contextual() && is_in_a_span())
-            && context.span_scope(id).is_some_and(|scope| scope.filter(is_users).count() == 1)
+        let point = site.point;
+        if point.depth() > 0
+            && let Some(scope) = context.span_scope(id)
         {
-            site.point.seen_as_root();
+            // A span that was filtered out is no parent, and a library's around the user's own is none either.
+            let parents = scope.skip(1).filter(|span| is_users(span) && counts(span, point));
+            // As deep as it was seen before is deep enough to know.
+            let known = point.depth();
+            let depth = parents.take(known as usize).count() as u32;
+            if depth < known {
+                point.seen_at_depth(depth);
+            }
         }
         let begin = thread::virtual_at(clock::now());
         self.open.insert(id, site, begin);

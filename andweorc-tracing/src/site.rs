@@ -3,6 +3,7 @@
 use crate::table::Multiply;
 use andweorc_core::point::{Point, point};
 use andweorc_core::profile::{PointKind, TargetKind};
+use andweorc_core::symbols::is_own_file;
 use andweorc_core::target::{Target, target};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -16,6 +17,15 @@ pub(crate) enum Site {
     Span(&'static Span),
     /// An event that is a progress point.
     Event(&'static Point),
+}
+
+impl Site {
+    fn point(&self) -> &'static Point {
+        match *self {
+            Site::Span(span) => span.point,
+            Site::Event(point) => point,
+        }
+    }
 }
 
 /// What the spans of a call site are counted as.
@@ -108,6 +118,14 @@ impl Sites {
         let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
         sites.insert(id, Known::Seen(site));
         site
+    }
+}
+
+/// Whether a span is in the workspace's own code.
+pub(crate) fn is_own(metadata: &Metadata<'_>) -> bool {
+    match place(&metadata.callsite()).get() {
+        Some(seen) if seen.0 == metadata.callsite() => seen.1.point().is_own(),
+        _ => metadata.file().is_none_or(is_own_file),
     }
 }
 

@@ -1,5 +1,8 @@
 //! The layer in a process with andweorc on: what becomes of spans and events, and that it composes.
 
+#[path = "vendor/library/src/lib.rs"]
+mod library;
+
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points};
 use andweorc_core::profile::{PointKind, TargetKind};
@@ -172,6 +175,25 @@ fn spans_inside_filtered_out_ones_are_roots() {
     });
     assert_eq!(the_point("root_in_hidden").importance(), Importance::Root);
     assert_eq!(the_point("inner_in_hidden").importance(), Importance::Inner);
+}
+
+#[test]
+fn a_librarys_span_around_the_users_own_is_no_parent() {
+    under(layer(), || {
+        let around = library::around().entered();
+        let own = info_span!("own_in_library").entered();
+        let inside = library::inside().entered();
+        drop(info_span!("own_in_library_in_own"));
+        drop((inside, own, around));
+    });
+    let seen = |name| {
+        let point = the_point(name);
+        (point.is_own(), point.depth())
+    };
+    assert_eq!(seen("own_in_library"), (true, 0));
+    assert_eq!(seen("own_in_library_in_own"), (true, 1));
+    assert_eq!(seen("library_around"), (false, 0));
+    assert_eq!(seen("library_inside"), (false, 2));
 }
 
 #[test]

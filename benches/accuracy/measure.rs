@@ -296,6 +296,7 @@ fn empty_run(program: &Program) -> Run {
         cores: 2,
         andweorc: env!("CARGO_PKG_VERSION").to_owned(),
         tokio: None,
+        tokio_unstable: None,
         duration_ns: 0,
         speedups: Vec::new(),
         targets: Vec::new(),

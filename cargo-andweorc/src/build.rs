@@ -1,5 +1,5 @@
 //! `cargo build` with what a profile needs: line tables, symbols, frame pointers, and tokio's reports of all tasks
-//! (`--cfg tokio_unstable`).
+//! (`--cfg tokio_unstable`, but for `--stable`).
 //!
 //! Cargo takes flags for rustc from one of several places (`RUSTFLAGS`, `target.*.rustflags`, `build.rustflags`) and
 //! ignores the others, so that a flag added to one place could switch off the project's own (a linker, a
@@ -19,6 +19,14 @@ use std::{env, error, fmt};
 
 /// Set for the wrapper, to the wrapper that it replaces (empty: none).
 const WRAPPED: &str = "CARGO_ANDWEORC_RUSTC_WRAPPER";
+
+/// Set for the wrapper when it is to leave tokio as it is.
+const STABLE: &str = "CARGO_ANDWEORC_STABLE";
+
+/// Cargo's target folder, in that of the profiles. Cargo does not know what the wrapper adds: builds with other flags must not meet.
+pub(crate) fn folder(profiles: &Path, options: &RunOptions) -> PathBuf {
+    profiles.join(if options.stable { "build-stable" } else { "build" })
+}
 
 /// Builds the program in `folder` into `target`, cargo's diagnostics going to stderr, and tells where its executable is.
 pub(crate) fn build(
@@ -72,6 +80,11 @@ fn cargo_build(
         .args([program.kind.option(), &program.name])
         .env(WRAPPED, env::var_os("RUSTC_WRAPPER").unwrap_or_default())
         .env("RUSTC_WRAPPER", env::current_exe()?);
+    if options.stable {
+        cargo.env(STABLE, "1");
+    } else {
+        cargo.env_remove(STABLE);
+    }
     for features in &options.features {
         cargo.args(["--features", features]);
     }
@@ -94,12 +107,12 @@ pub(crate) fn wrap_rustc() -> Box<dyn error::Error> {
         .into();
     }
     let rustc = command.remove(0);
-    let error = Command::new(&rustc)
-        .args(command)
-        .arg("-Cforce-frame-pointers=yes")
-        .args(["--cfg", "tokio_unstable"])
-        .env_remove(WRAPPED)
-        .exec();
+    let mut rustc_command = Command::new(&rustc);
+    rustc_command.args(command).arg("-Cforce-frame-pointers=yes").env_remove(WRAPPED);
+    if env::var_os(STABLE).is_none() {
+        rustc_command.args(["--cfg", "tokio_unstable"]);
+    }
+    let error = rustc_command.exec();
     format!("{} can't be started: {error}", rustc.display()).into()
 }
 

@@ -166,6 +166,10 @@ pub(crate) struct RunOptions {
     /// Build with the profile `release`, which is the default
     #[arg(short, long)]
     pub(crate) release: bool,
+    /// Build without `--cfg tokio_unstable`, for dependencies that break under it: of the tasks that libraries spawn, only what is wrapped is
+    /// seen
+    #[arg(long)]
+    pub(crate) stable: bool,
     /// Time budget, such as `20s` or `1m30s`; a program that ends sooner is run again until it is used up [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<String>,

@@ -48,7 +48,7 @@ pub(crate) fn run(
     let profiles = metadata.target_directory.as_std_path().join("andweorc");
     let place = Place {
         user: folder,
-        built: profiles.join("build"),
+        built: build::folder(&profiles, options),
         lock: metadata.workspace_root.join("Cargo.lock").into_std_path_buf(),
         aside: profiles.join("compare"),
     };
@@ -118,7 +118,7 @@ impl Place {
         // A target folder of its own: to cargo the same package in another folder of the same layout is the same package, and as
         // fresh as its files are old.
         let target = match commit {
-            Some(_) => self.aside.join("build").join(letter),
+            Some(_) => build::folder(&self.aside, options).join(letter),
             None => self.built.clone(),
         };
         let built = build(&folder, &target, options, console);

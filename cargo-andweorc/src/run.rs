@@ -32,7 +32,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
     let out = out(options, &folder_of_profiles, &program.name)?;
     // Before the build and the run, which would be in vain.
     project::make_folder_of(&out)?;
-    let built = folder_of_profiles.join("build");
+    let built = build::folder(&folder_of_profiles, options);
     let executable = build::build(&folder, &built, options, &program, console)?;
 
     let (ended, profile) = match profile(&program, &executable, options, &out, budget, console) {

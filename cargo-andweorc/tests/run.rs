@@ -129,6 +129,32 @@ fn the_projects_own_flags_stay_and_frame_pointers_are_added() {
 }
 
 #[test]
+fn stable_tokio_is_left_as_it_is_and_the_two_builds_do_not_meet() {
+    let project = project(&["shop"]);
+    let wrapper = project.path().join("wrapper.sh");
+    fs::write(&wrapper, "#!/bin/sh\necho \"$@\" >>\"$LOG\"\nexec \"$@\"\n").unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    let compiled = |name: &str, arguments: &[&str]| {
+        let log = project.path().join(name);
+        let output = in_folder(project.path())
+            .args(arguments)
+            .env("RUSTC_WRAPPER", &wrapper)
+            .env("LOG", &log)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let log = fs::read_to_string(log).unwrap_or_default();
+        log.lines().find(|line| line.contains("shop.rs")).map(str::to_owned)
+    };
+    let stable = compiled("stable", &["--stable"]).expect("it was built");
+    assert!(stable.contains("-Cforce-frame-pointers=yes"), "{stable}");
+    assert!(!stable.contains("tokio_unstable"), "{stable}");
+    let unstable = compiled("unstable", &[]).expect("it was built anew");
+    assert!(unstable.contains("--cfg tokio_unstable"), "{unstable}");
+    assert_eq!(compiled("again", &["--stable"]), None, "it was there already");
+}
+
+#[test]
 fn the_exit_code_is_that_of_the_program() {
     let project = project(&["shop"]);
     let output = run(project.path(), &["--", "fail"]);

@@ -219,6 +219,7 @@ fn header() -> Header {
         cores: 2,
         andweorc: "0".to_owned(),
         tokio: None,
+        tokio_unstable: None,
         duration_ns: 1,
         speedups: vec![0.5],
         targets: vec![],

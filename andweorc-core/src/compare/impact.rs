@@ -36,7 +36,7 @@ pub struct TargetChange {
     pub share_a: Option<f64>,
     /// Its share in B.
     pub share_b: Option<f64>,
-    /// Its impact on the throughput in A; `None` when it was not tested there.
+    /// Its impact in A, on what targets are [ranked by](super::RankedBy); `None` when it was not tested there.
     pub impact_a: Option<Impact>,
     /// Its impact in B.
     pub impact_b: Option<Impact>,
@@ -46,8 +46,8 @@ pub struct TargetChange {
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, points.
     pub ci_high: Option<f64>,
-    /// What it comes to: regressed when the impact rose, since the target then holds the service back more than before. `None` for a
-    /// target that is new or gone.
+    /// What it comes to: regressed when faster it would bring more than before (a higher throughput, or a lower latency), since it then holds the
+    /// service back more. `None` for a target that is new or gone.
     pub state: Option<State>,
 }
 
@@ -74,7 +74,7 @@ pub struct Place {
     pub line: Option<u32>,
 }
 
-/// An impact on the throughput: change in % for a speedup of 1.
+/// An impact: change in % for a speedup of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Impact {
     /// The slope.
@@ -88,21 +88,27 @@ pub struct Impact {
 }
 
 /// All targets that were tested in one of the two, in the order of [`super::Comparison::targets`].
-pub(crate) fn changes(a: &[Run], b: &[Run], point: &PointRecord, limit: f64) -> Vec<TargetChange> {
+pub(crate) fn changes(
+    a: &[Run],
+    b: &[Run],
+    (point, metric): (&PointRecord, Metric),
+    limit: f64,
+) -> Vec<TargetChange> {
     let (targets_a, targets_b) = (parts(a), parts(b));
-    let (throughput_a, throughput_b) = (throughput(a, point), throughput(b, point));
+    let (columns_a, columns_b) = (columns(a, point, metric), columns(b, point, metric));
     let mut found: Vec<(TargetChange, Option<Found>)> = pairs(&targets_a, &targets_b)
         .into_iter()
         .filter_map(|pair| {
-            let of_a = pair.a.map(|i| (&targets_a[i], Side::of(&throughput_a, &targets_a[i])));
-            let of_b = pair.b.map(|i| (&targets_b[i], Side::of(&throughput_b, &targets_b[i])));
+            let of_a = pair.a.map(|i| (&targets_a[i], Side::of(&columns_a, &targets_a[i])));
+            let of_b = pair.b.map(|i| (&targets_b[i], Side::of(&columns_b, &targets_b[i])));
             change(pair, of_a, of_b)
         })
         .collect();
     let p_values: Vec<f64> =
         found.iter().filter_map(|(_, found)| Some(found.as_ref()?.interval.p_value)).collect();
     let mut discovered = stats::discoveries(&p_values, FALSE_DISCOVERIES).into_iter();
-    let question = Question { limit, more_is_worse: true, erratic: ERRATIC };
+    // What brings more when it is faster is worse: of a latency that is the lower slope.
+    let question = Question { limit, more_is_worse: !metric.less_is_better(), erratic: ERRATIC };
     for (target, found) in &mut found {
         let Some(found) = found else { continue };
         let (low, high) = found.interval.ends(|points| points);
@@ -200,15 +206,20 @@ struct Side {
     data: Vec<Vec<(f64, f64)>>,
 }
 
-/// The rows of each run that has the point, with its throughput.
-fn throughput<'a>(runs: &'a [Run], point: &PointRecord) -> Vec<(Rows<'a>, Column)> {
+/// The rows of each run that has the point, with this metric of it.
+fn columns<'a>(runs: &'a [Run], point: &PointRecord, metric: Metric) -> Vec<(Rows<'a>, Column)> {
     let of = |run| {
         let point = PointSummary::from(same_point(run, point)?);
         let rows = Rows::of(run, &[point]);
-        let column = rows.column(0, Metric::Throughput);
+        let column = rows.column(0, metric);
         Some((rows, column))
     };
     runs.iter().filter_map(of).collect()
+}
+
+/// Whether any run has this metric of the point.
+pub(crate) fn measured(runs: &[Run], point: &PointRecord, metric: Metric) -> bool {
+    columns(runs, point, metric).iter().any(|(_, column)| !column.is_empty())
 }
 
 impl Side {

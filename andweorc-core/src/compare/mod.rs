@@ -3,7 +3,7 @@
 //! - The **outcome** is what the service does when nothing is sped up: the metric of a point in the baselines. Each unspoiled baseline is an
 //!   observation, each run a cluster of them (see `clusters`); the change is the mean of B's runs over that of A's, in logarithms.
 //! - The **impact** of a target is the slope of its effect over the speedup (see [`crate::estimate`]), one slope a run; its change
-//!   is B's less A's, in points.
+//!   is B's less A's, in points. Its effect on what targets are ranked by: the throughput, or under an open load the mean latency ([`RankedBy`]).
 //! - Every change has a 95 % interval and a [`State`]. Of the targets only discoveries at a false discovery rate of 5 % (Benjamini
 //!   & Hochberg 1995) are called regressed or improved.
 //!
@@ -15,15 +15,17 @@ mod impact;
 mod matching;
 mod notes;
 mod outcome;
+mod ranked;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub use impact::{Impact, Place, Presence, TargetChange};
 pub use outcome::OutcomeChange;
+pub use ranked::RankedBy;
 pub use state::State;
 
-use crate::estimate::{Load, PointSummary, load::load_by};
+use crate::estimate::{Load, Metric, PointSummary, load::load_by};
 use crate::profile::{PointRecord, Run};
 use serde::Serialize;
 
@@ -55,6 +57,8 @@ pub struct Comparison {
     pub targets: Vec<TargetChange>,
     /// How A and B were loaded, where it was probed.
     pub load: [Option<Load>; 2],
+    /// What the impacts are on, in A as in B.
+    pub ranked_by: RankedBy,
     /// What makes the two less comparable.
     pub notes: Vec<String>,
 }
@@ -65,12 +69,18 @@ pub fn compare(a: &[Run], b: &[Run], limits: &Limits) -> Option<Comparison> {
     let latency = common_point(a, b, |point| point.kind == crate::profile::PointKind::Latency);
     let load = [a, b].map(|side| load_of(side, point));
     let mut outcomes: Vec<OutcomeChange> =
-        outcome::throughput(a, b, point, limits.throughput, load).into_iter().collect();
+        outcome::throughput(a, b, point, limits.throughput).into_iter().collect();
     outcomes.extend(latency.and_then(|point| outcome::p99(a, b, point, limits.p99)));
+    let (ranking_point, metric) = ranked::ranking(a, b, point, latency, load);
+    let ranked_by = RankedBy { point: ranking_point.name.clone(), metric };
+    for one in outcomes.iter_mut().filter(|one| one.metric == Metric::Throughput) {
+        one.note = outcome::kept_up(load, metric);
+    }
     Some(Comparison {
         outcomes,
-        targets: impact::changes(a, b, point, limits.impact),
+        targets: impact::changes(a, b, (ranking_point, metric), limits.impact),
         load,
+        ranked_by,
         notes: notes::notes(a, b),
     })
 }

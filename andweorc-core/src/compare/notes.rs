@@ -24,6 +24,9 @@ pub(crate) fn notes(a: &[Run], b: &[Run]) -> Vec<String> {
     differ("the versions of tokio", "a change may be tokio's", |header| {
         header.tokio.clone().unwrap_or_else(|| "none".to_owned())
     });
+    differ("the builds of tokio", "other tasks are seen, and other targets", |header| {
+        header.build_of_tokio().unwrap_or("unknown").to_owned()
+    });
     differ("the versions of andweorc", "impacts may differ for that reason", |header| {
         header.andweorc.clone()
     });

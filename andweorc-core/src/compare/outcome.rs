@@ -47,24 +47,26 @@ pub(crate) fn throughput(
     b: &[Run],
     point: &PointRecord,
     limit: f64,
-    load: [Option<Load>; 2],
 ) -> Option<OutcomeChange> {
-    let mut change = change(a, b, point, Metric::Throughput, limit, THROUGHPUT)?;
-    change.note = kept_up(load);
-    Some(change)
+    change(a, b, point, Metric::Throughput, limit, THROUGHPUT)
 }
 
-/// What to say of the throughput of sides that did all that was asked of them.
-fn kept_up(load: [Option<Load>; 2]) -> Option<String> {
+/// What to say of the throughput of sides that did all that was asked of them. `ranked_by` is what the impacts are on.
+pub(crate) fn kept_up(load: [Option<Load>; 2], ranked_by: Metric) -> Option<String> {
     let sides = match load.map(|load| load == Some(Load::Open)) {
         [true, true] => "A and B",
         [true, false] => "A",
         [false, true] => "B",
         [false, false] => return None,
     };
+    let bounded = if ranked_by == Metric::Throughput {
+        "throughput and impacts are"
+    } else {
+        "the throughput is"
+    };
     Some(format!(
-        "{sides} kept up with a load that comes at its own pace: throughput and impacts are bounded by the load, not by the program; read the \
-         latency, or put a load on it that waits for answers"
+        "{sides} kept up with a load that comes at its own pace: {bounded} bounded by the load, not by the program; read the latency, \
+         or put a load on it that waits for answers"
     ))
 }
 

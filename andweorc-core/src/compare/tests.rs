@@ -1,7 +1,6 @@
 use super::*;
 use crate::estimate::Metric;
-use crate::estimate::tests::{measured, push, run};
-use crate::profile::{TargetKind, TargetRecord};
+use crate::estimate::tests::{measured, probed, push, run};
 use std::slice;
 
 /// Noise as it was seen on virtual machines: runs drift, experiments vary, and some are disturbed.
@@ -248,14 +247,21 @@ fn chance_finds_among_many_targets_are_rare() {
 
 #[test]
 fn what_makes_sides_less_comparable_is_noted() {
-    let (a, mut b) = (measured(2), measured(2));
+    let (mut a, mut b) = (measured(2), measured(2));
     b.header.host = "there".into();
     b.header.duration_ns = 60_000_000_000;
+    (a.header.tokio, a.header.tokio_unstable) = (Some("1.54.1".into()), Some(true));
+    (b.header.tokio, b.header.tokio_unstable) = (Some("1.54.1".into()), Some(false));
     let notes = of_two(&a, &b).unwrap().notes.join(
         "
 ",
     );
-    for expected in ["the hosts differ: A here, B there", "A 30s, B 1m", "one run on a side"] {
+    for expected in [
+        "the hosts differ: A here, B there",
+        "A tokio_unstable, B stable tokio",
+        "A 30s, B 1m",
+        "one run on a side",
+    ] {
         assert!(notes.contains(expected), "{expected} in {notes}");
     }
     let mut c = a.clone();
@@ -266,24 +272,6 @@ fn what_makes_sides_less_comparable_is_noted() {
     let notes = compare(&[c.clone(), c], &[b.clone(), b], &Limits::default()).unwrap().notes;
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(notes[0].contains("the same build"));
-}
-
-/// A run in which a probe did so many times what the baselines did in virtual time; 1.25 is all that came.
-fn probed(times: f64) -> Run {
-    let mut run = run();
-    run.targets.push(TargetRecord {
-        id: 9,
-        kind: TargetKind::Probe,
-        name: "everything".into(),
-        file: None,
-        line: None,
-    });
-    for _ in 0..2 {
-        push(&mut run, None, 0.0, 1_000, 1_000);
-        push(&mut run, Some(9), 0.2, (1_000.0 * times) as u64, 1_000);
-    }
-    push(&mut run, None, 0.0, 1_000, 1_000);
-    run
 }
 
 #[test]
@@ -300,6 +288,51 @@ fn a_throughput_that_is_the_loads_has_a_note() {
         ([Some(Load::Closed); 2], None)
     );
     assert_eq!(of_two(&measured(2), &measured(2)).unwrap().load, [None; 2]);
+}
+
+/// Runs of a load that comes at its own pace: `hot` takes `of_hot` % off the mean latency at a speedup of a half, and nothing moves the throughput.
+fn kept_up(times: f64, of_hot: f64) -> Vec<Run> {
+    let of = |seed: u64| {
+        let mut run = probed(times);
+        for i in 0..6 {
+            let latency = 1e3 * (1.0 - of_hot / 100.0) + 2.0 * ((seed + i) % 3) as f64;
+            push(&mut run, Some(1), 0.5, 1_000, latency as u64);
+            push(&mut run, None, 0.0, 1_000, 1_000);
+        }
+        run
+    };
+    (0..3).map(of).collect()
+}
+
+#[test]
+fn impacts_under_an_open_load_are_those_on_the_latency() {
+    let of = |a: &[Run], b: &[Run]| compare(a, b, &Limits::default()).unwrap();
+    let (small, large) = (kept_up(1.25, 5.0), kept_up(1.25, 20.0));
+    for (a, b, state) in [(&small, &large, State::Regressed), (&large, &small, State::Improved)] {
+        let found = of(a, b);
+        let by = RankedBy { point: "request".into(), metric: Metric::Mean };
+        assert_eq!(found.ranked_by, by);
+        let hot = &found.targets[0];
+        let sign = if state == State::Regressed { -1.0 } else { 1.0 };
+        assert_eq!((hot.name.as_str(), hot.state), ("hot", Some(state)), "{hot:?}");
+        assert!((hot.change.unwrap() - sign * 30.0).abs() < 1.0, "{hot:?}");
+        assert!(!found.outcomes[0].note.as_ref().unwrap().contains("impacts"));
+    }
+    // A side that can't keep up has latencies too.
+    assert_eq!(of(&small, &kept_up(1.0, 20.0)).ranked_by.metric, Metric::Mean);
+    let waits = of(&kept_up(1.0, 5.0), &kept_up(1.0, 20.0));
+    assert_eq!(waits.ranked_by.metric, Metric::Throughput);
+    assert!(waits.targets[0].change.unwrap().abs() < 1.0, "{waits:?}");
+}
+
+#[test]
+fn without_latencies_impacts_are_those_on_the_throughput() {
+    let (a, mut b) = (kept_up(1.25, 5.0), kept_up(1.25, 20.0));
+    let counts = b.iter_mut().flat_map(|run| &mut run.experiments);
+    counts.flat_map(|one| &mut one.points).for_each(|count| count.latency.clear());
+    let found = compare(&a, &b, &Limits::default()).unwrap();
+    assert_eq!(found.ranked_by.metric, Metric::Throughput);
+    assert!(found.outcomes[0].note.as_ref().unwrap().contains("throughput and impacts are"));
 }
 
 #[test]

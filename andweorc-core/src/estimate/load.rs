@@ -51,37 +51,19 @@ pub(crate) fn load(
 mod tests {
     use super::*;
     use crate::estimate::analyse;
-    use crate::estimate::tests::{push, run};
-    use crate::profile::TargetRecord;
-
-    fn probed(count: u64) -> Run {
-        let mut run = run();
-        run.targets.push(TargetRecord {
-            id: 9,
-            kind: TargetKind::Probe,
-            name: "everything".into(),
-            file: None,
-            line: None,
-        });
-        for _ in 0..2 {
-            push(&mut run, None, 0.0, 1_000, 1);
-            push(&mut run, Some(9), 0.2, count, 1);
-        }
-        push(&mut run, None, 0.0, 1_000, 1);
-        run
-    }
+    use crate::estimate::tests::{probed, run};
 
     #[test]
     fn load_that_does_not_wait_is_open() {
-        assert_eq!(analyse(&[probed(1_010)]).load, Some(Load::Closed));
-        assert_eq!(analyse(&[probed(960)]).load, Some(Load::Closed));
-        assert_eq!(analyse(&[probed(1_240)]).load, Some(Load::Open));
+        assert_eq!(analyse(&[probed(1.01)]).load, Some(Load::Closed));
+        assert_eq!(analyse(&[probed(0.96)]).load, Some(Load::Closed));
+        assert_eq!(analyse(&[probed(1.24)]).load, Some(Load::Open));
         assert_eq!(analyse(&[run()]).load, None);
     }
 
     #[test]
     fn a_probe_is_no_target() {
-        let analysis = analyse(&[probed(1_000)]);
+        let analysis = analyse(&[probed(1.0)]);
         assert!(analysis.targets.is_empty());
         assert_eq!(analysis.experiments, 0);
     }

@@ -14,6 +14,7 @@ pub(crate) fn run() -> Run {
         cores: 2,
         andweorc: "0.1.0".into(),
         tokio: None,
+        tokio_unstable: None,
         duration_ns: 30_000_000_000,
         speedups: vec![0.25, 0.5],
         targets: vec![],
@@ -83,6 +84,33 @@ pub(crate) fn measured(n: u64) -> Run {
             push(&mut run, None, 0.0, noisy(10_000.0), 1_000);
         }
     }
+    run
+}
+
+/// Of [`run_with_probe`].
+pub(crate) const PROBE: u32 = 9;
+
+/// The same as [`run`] with a probe, in which the program is delayed as a whole.
+pub(crate) fn run_with_probe() -> Run {
+    let mut run = run();
+    run.targets.push(TargetRecord {
+        id: PROBE,
+        kind: TargetKind::Probe,
+        name: "everything".into(),
+        file: None,
+        line: None,
+    });
+    run
+}
+
+/// A run in which a probe did so many times what the baselines did in virtual time; 1.25 is all that came.
+pub(crate) fn probed(times: f64) -> Run {
+    let mut run = run_with_probe();
+    for _ in 0..2 {
+        push(&mut run, None, 0.0, 1_000, 1_000);
+        push(&mut run, Some(PROBE), 0.2, (1_000.0 * times) as u64, 1_000);
+    }
+    push(&mut run, None, 0.0, 1_000, 1_000);
     run
 }
 
@@ -221,20 +249,13 @@ fn quantiles_are_those_of_the_histogram() {
 /// Rounds of both targets under a load that comes at its own pace: the probes find it all done, and so is it in every experiment, with
 /// a little noise. A faster `cold` takes a tenth off the latency, `hot` adds one.
 fn open_load(probed: u64) -> Run {
-    let mut run = run();
-    run.targets.push(TargetRecord {
-        id: 9,
-        kind: TargetKind::Probe,
-        name: "everything".into(),
-        file: None,
-        line: None,
-    });
+    let mut run = run_with_probe();
     let mut random = fastrand::Rng::with_seed(5);
     let mut noisy = |value: f64| (value * (1.0 + 0.002 * (random.f64() - 0.5))) as u64;
     push(&mut run, None, 0.0, 10_000, noisy(1e6));
     for _ in 0..6 {
-        for (target, speedup, latency) in [(9, 0.2, 1e6), (1, 0.5, 1.1e6), (2, 0.5, 0.9e6)] {
-            let count = if target == 9 { probed } else { noisy(10_000.0) };
+        for (target, speedup, latency) in [(PROBE, 0.2, 1e6), (1, 0.5, 1.1e6), (2, 0.5, 0.9e6)] {
+            let count = if target == PROBE { probed } else { noisy(10_000.0) };
             push(&mut run, Some(target), speedup, count, noisy(latency));
             push(&mut run, None, 0.0, noisy(10_000.0), noisy(1e6));
         }

@@ -1,25 +1,46 @@
 //! Choosing points and targets when the user named none, and finding those that he named.
 
-use crate::point::{Point, points};
+use crate::point::{Importance, Point, points};
 use crate::profile::{TargetKind, TargetTime, WaitTime};
 use crate::target::{Target, targets};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// How many targets are tested at most: with more, none would be settled in time.
 const MOST_TARGETS: usize = 8;
 
 /// A target below this share of the program's CPU time is not worth testing.
-const LEAST_SHARE: f64 = 0.02;
+pub(crate) const LEAST_SHARE: f64 = 0.02;
 
 /// A target that spends less than this share of its time outside of other targets is a container: its parts are tested instead.
 const LEAST_OWN: f64 = 0.5;
 
-/// The points in order of importance: those named by `wanted`, in that order; by default what the user wrote down, then root spans,
-/// then others, each by hits. Points that were never hit are left out. Second, the wanted names that no point has.
+/// A span that ended less often than this while the program was watched, and [`CONTAINS`] times less often than another, is open for long.
+const SELDOM: u64 = 10;
+
+const CONTAINS: u64 = 100;
+
+/// The points in order of importance: those named by `wanted`, in that order; by default those of the workspace's own code first, and of these what
+/// the user wrote down, then root spans, then what is inside of them, each by hits. A root that hardly ever ends (a connection) comes after what is
+/// inside. Points that were never hit are left out. Second, the wanted names that no point has.
 pub(crate) fn choose_points(wanted: &[String]) -> (Vec<&'static Point>, Vec<String>) {
-    let mut hit: Vec<_> = points().into_iter().filter(|point| point.count() > 0).collect();
-    hit.sort_by_key(|point| (point.importance(), std::cmp::Reverse(point.count())));
+    let mut hit: Vec<_> =
+        points().into_iter().filter(|it| it.count() > 0).map(|it| (it, it.count())).collect();
+    in_order(&mut hit);
+    let hit = hit.into_iter().map(|(point, _)| point).collect();
     by_name(hit, wanted, |point, name| point.name() == name)
+}
+
+/// Sorts points, each with its hits, by importance.
+fn in_order(hit: &mut [(&'static Point, u64)]) {
+    let most = |own| hit.iter().filter(|it| it.0.is_own() == own).map(|it| it.1).max().unwrap_or(0);
+    let most = [most(false), most(true)];
+    hit.sort_by_key(|&(point, hits)| {
+        let explicit = point.importance() == Importance::Explicit;
+        let most = most[usize::from(point.is_own())];
+        let open_for_long = !explicit && hits < SELDOM && hits * CONTAINS < most;
+        (!point.is_own(), !explicit, open_for_long, point.depth(), Reverse(hits))
+    });
 }
 
 /// The time that each target had over a stretch.
@@ -94,8 +115,8 @@ impl Times {
     /// The targets to test, given what they used since `before` of `cpu_ns` in all: those named by `wanted`; by default the
     /// busiest that are no containers, and no waits. Second, the wanted names that no target has.
     ///
-    /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but waits: `wait:stock`. `lines` and `functions`
-    /// are the hottest of them.
+    /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but waits, `wait:stock`, and functions without what
+    /// they call, `function-self:stock`. `lines`, `functions` and `functions-self` are the hottest of them.
     pub(crate) fn choose_targets(
         &self,
         before: &Times,
@@ -131,21 +152,34 @@ impl Times {
 
 /// Whether a target is seen by samples alone.
 fn is_sampled(target: &Target) -> bool {
-    matches!(target.kind(), TargetKind::Line | TargetKind::Function)
+    matches!(target.kind(), TargetKind::Line | TargetKind::Function | TargetKind::FunctionSelf)
 }
 
 /// Whether targets among these are seen by samples alone.
 pub(crate) fn want_samples(wanted: &[String]) -> bool {
-    wanted.iter().any(|wanted| {
-        all_of(wanted).is_some() || wanted.starts_with("line:") || wanted.starts_with("function:")
-    })
+    let kinds = ["line:", "function:", FUNCTION_SELF];
+    wanted
+        .iter()
+        .any(|wanted| all_of(wanted).is_some() || kinds.iter().any(|kind| wanted.starts_with(kind)))
 }
 
-/// The words for the hottest lines, and the hottest functions.
-fn all_of(wanted: &str) -> Option<TargetKind> {
+/// Before the name of a function that is meant without what it calls.
+const FUNCTION_SELF: &str = "function-self:";
+
+/// Whether targets among these are functions without what they call.
+pub(crate) fn want_functions_alone(wanted: &[String]) -> bool {
+    let is = |wanted: &String| {
+        all_of(wanted) == Some(TargetKind::FunctionSelf) || wanted.starts_with(FUNCTION_SELF)
+    };
+    wanted.iter().any(is)
+}
+
+/// The words for the hottest lines, and the hottest functions, with and without what they call.
+pub(crate) fn all_of(wanted: &str) -> Option<TargetKind> {
     match wanted {
         "lines" => Some(TargetKind::Line),
         "functions" => Some(TargetKind::Function),
+        "functions-self" => Some(TargetKind::FunctionSelf),
         _ => None,
     }
 }
@@ -153,13 +187,16 @@ fn all_of(wanted: &str) -> Option<TargetKind> {
 /// Whether a user means `target` by `wanted`.
 fn is_named(target: &Target, wanted: &str) -> bool {
     let kind = target.kind();
-    // Of the path of a line the end is enough.
+    // Of the path of a line the end is enough; and the user may know it whole, where the target's is relative to the workspace.
     let is_end = |name: &str| {
-        let rest = target.name().strip_suffix(name);
-        kind == TargetKind::Line && rest.is_some_and(|rest| rest.ends_with('/'))
+        let ends = |whole: &str, end: &str| {
+            whole.strip_suffix(end).is_some_and(|rest| rest.ends_with('/'))
+        };
+        kind == TargetKind::Line
+            && (ends(target.name(), name) || name.starts_with('/') && ends(name, target.name()))
     };
     let is = |name: &str| target.name() == name || is_end(name);
-    (kind != TargetKind::Wait && is(wanted))
+    (!matches!(kind, TargetKind::Wait | TargetKind::FunctionSelf) && is(wanted))
         || wanted.split_once(':').is_some_and(|(word, name)| word == kind.to_string() && is(name))
 }
 
@@ -218,6 +255,42 @@ mod tests {
     }
 
     #[test]
+    fn the_first_point_is_the_users_own_and_ends() {
+        use crate::point::point;
+        use crate::profile::PointKind;
+        let span = |name, file, depth| {
+            let span = point(PointKind::Latency, name, Some(file), None, false);
+            span.seen_at_depth(depth);
+            span
+        };
+        let (own, h2) = ("src/main.rs", "/x/.cargo/registry/src/i-1/h2-0.4.12/src/proto.rs");
+        let frame = span("choose: queue_frame", h2, 0);
+        let connection = span("choose: connection", own, 0);
+        let command = span("choose: command", own, 1);
+        let part = span("choose: part", own, 2);
+        let marked = point(PointKind::Progress, "choose: marked", Some(own), None, true);
+        let order = |mut hit: Vec<(&'static Point, u64)>| -> Vec<&str> {
+            in_order(&mut hit);
+            hit.into_iter().map(|(point, _)| point.name().split_once(' ').unwrap().1).collect()
+        };
+        assert_eq!(
+            order(vec![(frame, 9000), (part, 4000), (command, 1000), (connection, 1)]),
+            ["command", "part", "connection", "queue_frame"]
+        );
+        assert_eq!(
+            order(vec![(part, 4000), (command, 1000), (connection, 20)]),
+            ["connection", "command", "part"],
+            "it ends often enough to be measured"
+        );
+        assert_eq!(order(vec![(part, 9), (connection, 1)]), ["connection", "part"]);
+        assert_eq!(
+            order(vec![(connection, 1000), (frame, 5000), (marked, 1)]),
+            ["marked", "connection", "queue_frame"]
+        );
+        assert_eq!(order(vec![(frame, 1)]), ["queue_frame"], "nothing else is there");
+    }
+
+    #[test]
     fn containers_and_trifles_are_not_chosen_unless_wanted() {
         use crate::profile::TargetKind;
         use crate::target::target;
@@ -258,12 +331,22 @@ mod tests {
         assert!(is_named(function, "choose::stock::update"));
         assert!(is_named(function, "function:choose::stock::update"));
         assert!(!is_named(function, "stock::update") && !is_named(function, "span:choose"));
+        let alone = target(TargetKind::FunctionSelf, "choose::stock::update", None, None);
+        assert!(is_named(alone, "function-self:choose::stock::update"));
+        assert!(!is_named(function, "function-self:choose::stock::update"));
+        assert!(!is_named(alone, "choose::stock::update"), "a bare name means what it calls too");
+        assert!(!is_named(alone, "function:choose::stock::update"));
         let file = "/choose/src/stock.rs";
         let line = target(TargetKind::Line, &format!("{file}:42"), Some(file), Some(42));
         for name in ["/choose/src/stock.rs:42", "src/stock.rs:42", "stock.rs:42"] {
             assert!(is_named(line, name) && is_named(line, &format!("line:{name}")), "{name}");
         }
         assert!(!is_named(line, "tock.rs:42") && !is_named(line, "src/stock.rs:4"));
+        let line = target(TargetKind::Line, "examples/choose.rs:4", Some("x"), Some(4));
+        for name in ["examples/choose.rs:4", "choose.rs:4", "/home/me/shop/examples/choose.rs:4"] {
+            assert!(is_named(line, name) && is_named(line, &format!("line:{name}")), "{name}");
+        }
+        assert!(!is_named(line, "shop/examples/choose.rs:4") && !is_named(line, "/choose.rs:4"));
     }
 
     #[test]
@@ -276,6 +359,7 @@ mod tests {
             (TargetKind::Line, "choose: cold:2", 1),
             (TargetKind::Function, "choose: hot", 600),
             (TargetKind::Function, "choose: main", 0),
+            (TargetKind::FunctionSelf, "choose: hot", 600),
         ] {
             target(kind, name, None, None).record(Nanos(own.max(1)), Nanos(own));
         }
@@ -289,12 +373,17 @@ mod tests {
         };
         assert_eq!(chosen("lines"), ["choose: hot:1"]);
         assert_eq!(chosen("functions"), ["choose: hot"]);
+        assert_eq!(chosen("functions-self"), ["choose: hot"]);
         assert_eq!(chosen("line:choose: cold:2"), ["choose: cold:2"]);
         assert_eq!(chosen("choose: main"), ["choose: main"]);
         for (wanted, samples) in
             [("lines", true), ("function:x", true), ("line:x", true), ("x", false)]
         {
             assert_eq!(want_samples(&[wanted.to_owned()]), samples);
+            assert!(!want_functions_alone(&[wanted.to_owned()]));
+        }
+        for wanted in ["function-self:x", "functions-self"].map(|wanted| [wanted.to_owned()]) {
+            assert!(want_samples(&wanted) && want_functions_alone(&wanted));
         }
     }
 

@@ -7,6 +7,7 @@
 mod choose;
 mod guard;
 mod hold;
+mod lacks;
 mod noise;
 mod plan;
 mod run;

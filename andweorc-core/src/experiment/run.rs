@@ -3,9 +3,10 @@
 
 use crate::clock;
 use crate::estimate::{Analysis, Verdict, analyse_ranking};
-use crate::experiment::choose::{Times, choose_points, names, want_samples};
+use crate::experiment::choose::{Times, choose_points, names, want_functions_alone, want_samples};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
+use crate::experiment::lacks::why_none;
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::point::{Point, points};
 use crate::profile::{
@@ -208,7 +209,12 @@ impl Runner {
                 Sampling::start(symbols, self.settings.event).map_err(|error| error.to_string())
             });
         match started {
-            Ok(sampling) => self.sampling = Some(sampling),
+            Ok(sampling) => {
+                if want_functions_alone(&self.settings.targets) {
+                    sampling.count_functions_alone();
+                }
+                self.sampling = Some(sampling);
+            }
             Err(why) => self.note(why),
         }
     }
@@ -271,9 +277,18 @@ impl Runner {
                 "no point is named {wanted} (points seen: {seen}): check ANDWEORC_POINTS"
             ));
         }
-        if !no_targets.is_empty() {
+        let mut unknown = Vec::new();
+        for wanted in no_targets {
+            match why_none(wanted, self.sampled.samples, &self.settings.scope) {
+                Some(why) if self.sampling.is_some() => self.note(why),
+                // Why there are no samples has been noted.
+                Some(_) => {}
+                None => unknown.push(wanted.as_str()),
+            }
+        }
+        if !unknown.is_empty() {
             let seen = names(targets().iter().map(|target| target.name()));
-            let wanted = names(no_targets.iter().map(String::as_str));
+            let wanted = names(unknown.into_iter());
             self.note(format!(
                 "no target is named {wanted} (targets seen: {seen}): check ANDWEORC_TARGETS"
             ));

@@ -49,6 +49,10 @@ pub struct Header {
     pub andweorc: String,
     /// Version of tokio, where the program has one from a registry.
     pub tokio: Option<String>,
+    /// Whether the program was built with `--cfg tokio_unstable`, by which all tasks can be seen and not only wrapped ones. `None` in profiles from before
+    /// this was told.
+    #[serde(default)]
+    pub tokio_unstable: Option<bool>,
     /// Time budget of the run in ns.
     pub duration_ns: u64,
     /// Speedups that the run tests, fractions from 0 to 1.
@@ -61,6 +65,14 @@ pub struct Header {
     pub start_unix_ms: u64,
 }
 
+impl Header {
+    /// Which build of tokio the program has, in words, where it has one and that is known.
+    pub(crate) fn build_of_tokio(&self) -> Option<&'static str> {
+        self.tokio.as_ref()?;
+        Some(if self.tokio_unstable? { "tokio_unstable" } else { "stable tokio" })
+    }
+}
+
 /// What kind of thing is virtually sped up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,8 +81,11 @@ pub enum TargetKind {
     Task,
     /// A span: name and call site. Its time is that between enter and exit.
     Span,
-    /// A function, sampled.
+    /// A function, sampled: with all that it calls.
     Function,
+    /// A function, sampled: without what it calls that is in scope itself.
+    #[serde(rename = "function-self")]
+    FunctionSelf,
     /// A source line, sampled.
     Line,
     /// A wait: the time in which a task or an open span is not running.
@@ -85,6 +100,7 @@ impl fmt::Display for TargetKind {
             TargetKind::Task => "task",
             TargetKind::Span => "span",
             TargetKind::Function => "function",
+            TargetKind::FunctionSelf => "function-self",
             TargetKind::Line => "line",
             TargetKind::Wait => "wait",
             TargetKind::Probe => "probe",

@@ -11,6 +11,7 @@ fn header() -> Header {
         cores: 2,
         andweorc: "0.1.0".into(),
         tokio: None,
+        tokio_unstable: None,
         duration_ns: 1,
         speedups: vec![0.25],
         targets: vec![],
@@ -138,4 +139,13 @@ proptest! {
         bytes.splice(at..(at + with.len() / 2).min(bytes.len()), with);
         drop(Profile::parse(&bytes));
     }
+}
+
+#[test]
+fn a_kind_is_called_alike_in_profiles_and_in_settings() {
+    use TargetKind::{Function, FunctionSelf, Line, Probe, Span, Task, Wait};
+    for kind in [Task, Span, Function, FunctionSelf, Line, Wait, Probe] {
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.to_string());
+    }
+    assert_eq!(FunctionSelf.to_string(), "function-self");
 }

@@ -113,10 +113,11 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     let real: u64 = runs.iter().map(real_ns).sum();
     put!(
         out,
-        "andweorc: {} on {} ({}), {} and {} in {}",
+        "andweorc: {} on {} ({}{}), {} and {} in {}",
         clean(&run.header.program),
         clean(&run.header.host),
         counted(run.header.cores, "core"),
+        run.header.build_of_tokio().map(|build| format!(", {build}")).unwrap_or_default(),
         counted(analysis.experiments, "experiment"),
         counted(analysis.baselines, "baseline"),
         seconds(real as f64 / 1e9)
@@ -304,6 +305,21 @@ mod tests {
         for line in lines {
             assert!(report.contains(line), "{line}\nis not in\n{report}");
         }
+    }
+
+    #[test]
+    fn says_which_build_of_tokio_it_was_where_that_is_known() {
+        let head = |tokio: Option<&str>, unstable| {
+            let mut run = measured(1);
+            (run.header.tokio, run.header.tokio_unstable) = (tokio.map(str::to_owned), unstable);
+            let report = report(run);
+            let (_, rest) = report.split_once("shop on here (").unwrap();
+            rest.split_once(')').unwrap().0.to_owned()
+        };
+        assert_eq!(head(Some("1.54.1"), Some(true)), "2 cores, tokio_unstable");
+        assert_eq!(head(Some("1.54.1"), Some(false)), "2 cores, stable tokio");
+        assert_eq!(head(Some("1.54.1"), None), "2 cores");
+        assert_eq!(head(None, Some(true)), "2 cores");
     }
 
     #[test]

@@ -38,13 +38,17 @@ impl Frames {
         let is = |it: &Target| it.id() == target.id();
         let is_inside = match target.kind() {
             TargetKind::Line => self.line.as_ref().is_some_and(|(line, _)| is(line)),
+            TargetKind::FunctionSelf => {
+                self.functions.first().is_some_and(|it| it.name() == target.name())
+            }
             _ => self.functions.iter().any(|it| is(it)),
         };
         match (is_inside, target.kind()) {
             (true, _) => Verdict::Inside,
-            // A sample is charged to the line of the innermost frame in scope, and to the functions of all.
-            (false, TargetKind::Line) if !self.functions.is_empty() => Verdict::Outside,
-            (false, _) => Verdict::Callers,
+            // A sample is charged inclusively to the functions of all frames in scope, and else to the innermost one.
+            (false, TargetKind::Function) => Verdict::Callers,
+            (false, _) if self.functions.is_empty() => Verdict::Callers,
+            (false, _) => Verdict::Outside,
         }
     }
 }
@@ -54,6 +58,8 @@ pub(super) struct Finder {
     symbols: Symbols,
     table: &'static Addresses,
     known: HashMap<u64, Frames>,
+    /// Whether functions are counted exclusively too.
+    alone: bool,
     /// The target of the running experiment, if it is sampled.
     aimed: Option<u32>,
     period: Nanos,
@@ -78,6 +84,7 @@ impl Finder {
             symbols,
             table,
             known: HashMap::new(),
+            alone: false,
             aimed: None,
             period: COARSE,
             found: Found::default(),
@@ -91,6 +98,10 @@ impl Finder {
     pub(super) fn set_period(&mut self, period: Nanos) {
         self.drain();
         self.period = period;
+    }
+
+    pub(super) fn count_functions_alone(&mut self) {
+        self.alone = true;
     }
 
     /// Resolves what was sampled.
@@ -109,7 +120,7 @@ impl Finder {
     }
 
     fn count(&mut self, sample: &Sample) {
-        let Finder { symbols, table, known, found, contexts, inside, .. } = self;
+        let Finder { symbols, table, known, alone, found, contexts, inside, .. } = self;
         found.samples += 1;
         let (samples, time) = contexts.entry(sample.context).or_default();
         *samples += 1;
@@ -141,6 +152,9 @@ impl Finder {
         if let Some((line, place)) = line {
             hit(line, self.period);
             *found.lines.entry(place).or_default() += 1;
+        }
+        if let Some(innermost) = functions.first().filter(|_| *alone) {
+            hit(target(TargetKind::FunctionSelf, innermost.name(), None, None), self.period);
         }
         for (depth, function) in functions.into_iter().enumerate() {
             hit(function, if depth == 0 { self.period } else { Nanos::ZERO });
@@ -176,4 +190,23 @@ fn frames_at(symbols: &mut Symbols, address: u64) -> Frames {
 pub(crate) fn line_target(place: &Place) -> &'static Target {
     let name = format!("{}:{}", place.file, place.line);
     target(TargetKind::Line, &name, Some(&place.file), Some(place.line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_alone_is_that_of_the_innermost_frame() {
+        let [leaf, around, other] =
+            ["leaf", "around", "other"].map(|name| target(TargetKind::Function, name, None, None));
+        let alone = |of: &Target| target(TargetKind::FunctionSelf, of.name(), None, None);
+        let frames = Frames { line: None, functions: vec![leaf, around] };
+        let verdicts = |target: &Target| [frames.verdict(target), frames.verdict(alone(target))];
+        assert_eq!(verdicts(leaf), [Verdict::Inside, Verdict::Inside]);
+        assert_eq!(verdicts(around), [Verdict::Inside, Verdict::Outside]);
+        assert_eq!(verdicts(other), [Verdict::Callers, Verdict::Outside]);
+        let foreign = Frames::default();
+        assert_eq!(foreign.verdict(alone(leaf)), Verdict::Callers, "who called it decides");
+    }
 }

@@ -156,6 +156,11 @@ impl Sampling {
         slots::set_period(period);
     }
 
+    /// Counts functions exclusively too from now on, as targets of their own: each without what it calls.
+    pub fn count_functions_alone(&self) {
+        lock(&self.finder).count_functions_alone();
+    }
+
     /// Takes what was found since the last call. What is learned of shares is kept.
     pub fn take(&self) -> Found {
         lock(&self.finder).take()
@@ -187,9 +192,9 @@ impl Drop for Sampling {
 
 /// The target of the experiment that begins; none when it ends.
 pub(crate) fn aim(target: Option<&Target>) {
-    use crate::profile::TargetKind::{Function, Line};
+    use crate::profile::TargetKind::{Function, FunctionSelf, Line};
     share::end();
-    let sampled = target.filter(|target| matches!(target.kind(), Line | Function));
+    let sampled = target.filter(|target| matches!(target.kind(), Line | Function | FunctionSelf));
     if let (Some(target), Some(finder)) = (sampled, lock(&FINDER).clone()) {
         lock(&finder).aim(target);
     }

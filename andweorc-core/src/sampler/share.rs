@@ -44,7 +44,7 @@ pub(crate) fn credit(context: u32) -> Credit {
 }
 
 /// Begins an experiment on a sampled target, with these shares of contexts; the others are credited by samples.
-pub(super) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
+pub(crate) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     for share in &SHARES {
         share.store(BY_SAMPLES, Ordering::Relaxed);
@@ -59,7 +59,7 @@ pub(super) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
 }
 
 /// Ends it.
-pub(super) fn end() {
+pub(crate) fn end() {
     ASKED.aim.store(0, Ordering::SeqCst);
 }
 

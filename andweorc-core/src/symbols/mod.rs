@@ -15,7 +15,7 @@ mod table;
 mod tests;
 mod unit;
 
-pub use scope::{Scope, ScopeError};
+pub use scope::{Scope, ScopeError, is_own_file};
 
 use debug::Debug;
 use image::Image;
@@ -32,7 +32,7 @@ use unit::{RawFrame, RawName};
 /// A source line, and the function that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Source file, as the compiler was told.
+    /// Source file: within the workspace, or else as the compiler was told.
     pub file: String,
     /// Line, 1-based.
     pub line: u32,
@@ -199,10 +199,10 @@ impl Symbols {
         });
         let frames: Arc<[Frame]> = found
             .map(|(raw, function)| Frame {
-                line: raw
-                    .file
-                    .zip(raw.line)
-                    .map(|(file, line)| Arc::new(Place { file, line, function: function.clone() })),
+                line: raw.file.zip(raw.line).map(|(file, line)| {
+                    let file = file[raw.inside..].to_owned();
+                    Arc::new(Place { file, line, function: function.clone() })
+                }),
                 function: function.into(),
             })
             .collect();

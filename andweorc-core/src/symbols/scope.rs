@@ -166,6 +166,11 @@ fn is_own(file: &str, function: &str, home: Option<&str>) -> bool {
     !is_foreign(file) && !is_andweorc()
 }
 
+/// Whether code in this file is the workspace's own, and not that of std, of a dependency or of andweorc: by where cargo and rustup keep them.
+pub fn is_own_file(file: &str) -> bool {
+    is_own(file, "", None)
+}
+
 /// Whether a file is that of std or of a dependency, by where cargo and rustup keep them.
 fn is_foreign(file: &str) -> bool {
     const FOREIGN: [&str; 6] = [

@@ -11,6 +11,8 @@ pub(super) struct RawFrame {
     pub(super) name: Option<RawName>,
     /// Its file, and the line in it.
     pub(super) file: Option<String>,
+    /// Where the path of the file within the workspace begins; 0 where it is not in there.
+    pub(super) inside: usize,
     pub(super) line: Option<u32>,
 }
 
@@ -130,7 +132,7 @@ impl Unit {
         let after = self.functions.partition_point(|function| function.begin <= probe);
         let Some(function) = self.functions[..after].last().filter(|it| probe < it.end) else {
             return Ok(if file.is_some() {
-                vec![RawFrame { name: None, file, line }]
+                vec![self.frame(None, file, line)]
             } else {
                 Vec::new()
             });
@@ -143,12 +145,36 @@ impl Unit {
         }
         let mut frames = Vec::with_capacity(inlined.len() + 1);
         for call in inlined.into_iter().rev() {
-            frames.push(RawFrame { name: call.name, file, line });
+            frames.push(self.frame(call.name, file, line));
             file = call.file.and_then(|file| self.file(dwarf, file));
             line = call.line;
         }
-        frames.push(RawFrame { name, file, line });
+        frames.push(self.frame(name, file, line));
         Ok(frames)
+    }
+
+    fn frame(&self, name: Option<RawName>, file: Option<String>, line: Option<u32>) -> RawFrame {
+        let inside = || {
+            let path = file.as_deref()?.strip_prefix(&self.workspace()?)?.strip_prefix('/')?;
+            Some(file.as_ref()?.len() - path.len())
+        };
+        let inside = inside().unwrap_or(0);
+        RawFrame { name, file, inside, line }
+    }
+
+    /// The folder of the workspace that the unit is of: cargo compiles what is in there from there, and by paths relative to it; all else by whole
+    /// paths. So does who built the compiler with std.
+    fn workspace(&self) -> Option<String> {
+        let name = self.name()?;
+        let folder = self.skeleton.comp_dir?.to_string_lossy().into_owned();
+        let is_rust = name.contains("/@/");
+        (is_rust && !name.starts_with('/') && !folder.starts_with("/rustc/")).then_some(folder)
+    }
+
+    /// As rustc names units: `src/main.rs/@/shop.1a2b-cgu.0`.
+    fn name(&self) -> Option<String> {
+        let split = self.split.as_ref().and_then(|(_, unit)| unit.name);
+        Some(split.or(self.skeleton.name)?.to_string_lossy().into_owned())
     }
 
     /// File and line of an address, and whether they are its own: of code that has no line they are those of the code before it.
@@ -194,10 +220,9 @@ impl Unit {
         Some(path)
     }
 
-    /// The folder of the unit's first file, and its crate, as rustc names units: `src/main.rs/@/shop.1a2b-cgu.0`.
+    /// The folder of the unit's first file, and its crate.
     pub(super) fn root(&self) -> Option<(String, String)> {
-        let split = self.split.as_ref().and_then(|(_, unit)| unit.name);
-        let name = split.or(self.skeleton.name)?.to_string_lossy().into_owned();
+        let name = self.name()?;
         let (file, unit) = name.split_once("/@/")?;
         let mut path =
             self.skeleton.comp_dir.map_or(String::new(), |dir| dir.to_string_lossy().into_owned());

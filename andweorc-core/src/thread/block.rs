@@ -1,8 +1,11 @@
-//! Threads that are blocked by each other, as a hook of the system call sees it.
+//! Threads that are blocked by each other: as they [say](blocked) themselves, or as a hook of the system call [sees](Blocking) it.
 
-use super::{LEDGER, Role, THREAD, with};
+mod door;
+
+use super::{LEDGER, Role, THREAD, Thread, enabled, with};
 use crate::clock;
-use crate::time::Real;
+use crate::time::{Real, Speedup};
+use door::DOOR;
 
 /// A wait of the calling thread, in the kernel, for another thread: from a hook of the system call, which may be called from anywhere. Allocates
 /// nothing and takes no lock.
@@ -23,18 +26,15 @@ impl Blocking {
                 return None;
             }
             let since = clock::now();
-            let inside = thread.depth.get() > 0;
-            if inside && let Some(account) = thread.account.get() {
-                with(|_| LEDGER.exit(account, since, clock::thread_cpu() - thread.cpu.get()));
-            }
-            Some(Blocking { since, inside })
+            Some(Blocking { since, inside: with(|thread| thread.leave_target(since)) })
         })
     }
 
-    /// Another thread has ended it: what was owed and passed meanwhile is not paid again, and the rest is paid now.
+    /// Another thread has ended it, and had paid before: what was owed and passed meanwhile is not paid again, and the rest is paid now.
     pub fn end(self) {
         let now = clock::now();
         with(|thread| {
+            thread.share_anew();
             if let Some(account) = thread.account(now) {
                 LEDGER.idle(account, now - self.since, now);
             }
@@ -45,14 +45,86 @@ impl Blocking {
 
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
-        if !self.inside {
-            return;
+        with(|thread| thread.back(self.inside));
+    }
+}
+
+impl Thread {
+    /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether it was.
+    fn leave_target(&self, now: Real) -> bool {
+        let inside = self.depth.get() > 0;
+        self.share();
+        if inside && let Some(account) = self.account.get() {
+            LEDGER.exit(account, now, self.ran.end(now));
+        }
+        inside
+    }
+
+    /// Is back, `inside` the target or not.
+    fn back(&self, inside: bool) {
+        self.share_anew();
+        if inside && let Some(account) = self.account.get() {
+            let now = clock::now();
+            self.ran.begin(now);
+            LEDGER.enter(account, now);
+        }
+    }
+}
+
+/// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join).
+///
+/// What was owed and passed meanwhile is not paid again, as far as who let it in had paid; the rest is paid before this returns, if the
+/// thread is an entity. Who that was is not known: it is taken to be the thread that came out of `blocked` last, so wrap all places
+/// where a lock is taken. If that one is still blocked or rests, all is taken as paid.
+pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
+    let said = Said::say();
+    let result = f();
+    drop(said);
+    result
+}
+
+/// The calling thread has said that it is blocked. It is so no more when this is dropped, also in a panic.
+struct Said(Blocking);
+
+impl Said {
+    /// `None` when it has said so before, or while andweorc is off.
+    fn say() -> Option<Said> {
+        if !enabled() {
+            return None;
         }
         with(|thread| {
-            if let Some(account) = thread.account.get() {
-                thread.cpu.set(clock::thread_cpu());
-                LEDGER.enter(account, clock::now());
+            if thread.blocked.replace(true) {
+                return None;
             }
+            let since = clock::now();
+            let inside = thread.leave_target(since);
+            if LEDGER.speedup() != Speedup::ZERO
+                && let Some(account) = thread.account(since)
+            {
+                door::lock(&DOOR).goes_in(&LEDGER, account, since);
+            }
+            Some(Said(Blocking { since, inside }))
+        })
+    }
+}
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        let Blocking { since, inside } = self.0;
+        with(|thread| {
+            let now = clock::now();
+            thread.share_anew();
+            if LEDGER.speedup() != Speedup::ZERO
+                && let Some(account) = thread.account(now)
+            {
+                let absorbed = door::lock(&DOOR).comes_out(&LEDGER, account, since, now);
+                LEDGER.idle(account, absorbed, now);
+            }
+            if !inside && thread.role.get() == Role::Entity {
+                thread.pay(now);
+            }
+            thread.back(inside);
+            thread.blocked.set(false);
         });
     }
 }

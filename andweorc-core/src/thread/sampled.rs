@@ -16,27 +16,28 @@ impl Thread {
     }
 
     fn share_of(&self, aim: u32) {
-        if let (Credit::Share(share @ 1..), Some(account)) =
-            (share::credit(self.context.get()), self.account.get())
-        {
-            let cpu = clock::thread_cpu();
-            let (before, since) = self.shared.replace((aim, cpu));
-            if before == aim {
-                LEDGER.credit(account, Speedup::from_ppm(share).of(cpu - since));
+        let goes_on = self.shared.get() == aim;
+        match (share::credit(self.context.get()), self.account.get()) {
+            (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
+            (Credit::Share(share @ 1..), Some(account)) => {
+                let now = clock::now();
+                if goes_on {
+                    LEDGER.credit(account, Speedup::from_ppm(share).of(self.ran.end(now)));
+                } else {
+                    self.shared.set(aim);
+                    self.ran.begin(now);
+                }
             }
-        } else {
             // What follows counts from the next call on.
-            self.shared.set((0, Nanos::ZERO));
+            _ => self.shared.set(0),
         }
     }
 
     /// The time that it has taken up to now is not of its context.
     #[inline]
     pub(super) fn share_anew(&self) {
-        if share::aim() != 0 {
-            self.shared.set((0, Nanos::ZERO));
-            self.share();
-        }
+        self.shared.set(0);
+        self.share();
     }
 
     /// The thread goes on in another context. Returns the one before.
@@ -44,7 +45,9 @@ impl Thread {
     pub(super) fn go_on_in(&self, context: u32) -> u32 {
         self.share();
         let before = self.context.replace(context);
-        self.share_anew();
+        if self.shared.get() == 0 {
+            self.share();
+        }
         before
     }
 }
@@ -64,10 +67,64 @@ pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Opti
             match share::credit(context) {
                 Credit::Samples if inside() == Some(true) => LEDGER.credit(account, ran),
                 Credit::Samples => {}
-                Credit::Share(_) => thread.share(),
+                Credit::Share(_) => clock::in_signal_handler(|| thread.share()),
             }
         }
         thread.writing.set(false);
         Some(context)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::TargetKind;
+    use crate::target::{Target, target};
+    use crate::thread::{enable, enter, exit, register};
+
+    /// Works in a context and in one inside of it, for so long, in visits of a few microseconds. Returns the CPU time that it took, and what the
+    /// thread was credited with.
+    fn visits([outer, inner]: [&'static Target; 2], time: Nanos) -> (Nanos, Nanos) {
+        let account = register().unwrap();
+        let around = enter(outer, clock::now());
+        let (began, before) = (clock::thread_cpu(), LEDGER.taken(account, clock::now()));
+        while clock::thread_cpu() - began < time {
+            for _ in 0..100 {
+                let visit = enter(inner, clock::now());
+                let until = clock::now() + Nanos::from_micros(2);
+                while clock::now() < until {}
+                exit(visit, clock::now());
+            }
+        }
+        exit(around, clock::now());
+        (clock::thread_cpu() - began, LEDGER.taken(account, clock::now()) - before)
+    }
+
+    #[test]
+    fn each_context_is_credited_with_its_share_of_the_cpu_time() {
+        let contexts = |share: u32| {
+            ["outer", "inner"].map(|name| {
+                target(TargetKind::Span, &format!("shared: {name} {share}"), None, None)
+            })
+        };
+        let shares = [0, 200_000, 800_000];
+        let speedup = Speedup::from_ppm(100_000);
+        std::thread::spawn(move || {
+            enable();
+            let shared = |share| contexts(share).map(|context| (context.id(), share));
+            LEDGER.begin(speedup, clock::now());
+            share::begin(shares.into_iter().flat_map(shared));
+            for share in shares {
+                let (ran, credited) = visits(contexts(share), Nanos::from_millis(20));
+                let expected = speedup.of(Speedup::from_ppm(share).of(ran));
+                let off = (credited - expected).0.abs();
+                assert!(off <= ran.0 / 200, "{credited} and not {expected}: {share} ppm of {ran}");
+            }
+            share::end();
+            LEDGER.end(clock::now());
+            assert_eq!(visits(contexts(800_000), Nanos::from_millis(1)).1, Nanos::ZERO);
+        })
+        .join()
+        .unwrap();
+    }
 }

@@ -1,7 +1,6 @@
 //! Stays of the calling thread in targets: entered and left, timed, and credited if the target is that of the experiment.
 
 use super::{LEDGER, Thread, is_target, with};
-use crate::clock;
 use crate::target::Target;
 use crate::time::{Nanos, Real};
 
@@ -89,7 +88,7 @@ impl Thread {
         if depth == 0
             && let Some(account) = self.account(now)
         {
-            self.cpu.set(clock::thread_cpu());
+            self.ran.begin(now);
             LEDGER.enter(account, now);
         }
     }
@@ -100,7 +99,7 @@ impl Thread {
         if depth == 1
             && let Some(account) = self.account(now)
         {
-            LEDGER.exit(account, now, clock::thread_cpu() - self.cpu.get());
+            LEDGER.exit(account, now, self.ran.end(now));
         }
     }
 }

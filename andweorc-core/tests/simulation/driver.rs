@@ -113,10 +113,14 @@ impl Engine<'_> {
 
     /// Something comes from the world outside.
     pub(crate) fn arrives(&mut self, task: usize, wait: u64, part: Option<usize>) {
-        let Some(driver) = &mut self.driver else {
+        if self.driver.is_none() {
             return self.answered(task, wait, part, self.now);
-        };
-        driver.arrived.push(Arrived::Answer { at: self.now, task, wait, part });
+        }
+        if self.rules.arrivals == Arrivals::Known && self.tasks[task].wait == wait {
+            self.end_target_wait(task, self.now);
+        }
+        let (at, driver) = (self.now, self.driver());
+        driver.arrived.push(Arrived::Answer { at, task, wait, part });
         if let Some(holder) = driver.holder {
             self.rouse(holder);
         }
@@ -150,10 +154,7 @@ impl Engine<'_> {
         for arrived in arrived {
             match arrived {
                 Arrived::Answer { at, task, wait, part } => self.answered(task, wait, part, at),
-                Arrived::Due { task } => {
-                    self.tasks[task].held = false;
-                    self.push(task, None, false);
-                }
+                Arrived::Due { task } => self.is_due(task, None),
             }
         }
         self.driver().looking = None;
@@ -266,10 +267,13 @@ impl Engine<'_> {
             }
             driver.sleepers.swap_remove(at);
         }
+        let watched = driver.holder == Some(i);
         driver.holder = driver.holder.filter(|&holder| holder != i);
         let now = self.now;
         if let Some(since) = self.threads[i].worker_state.parked.take() {
-            self.driver().looks.slept(since, now);
+            if watched {
+                self.driver().looks.slept(since, now);
+            }
             self.ledger.idle(self.threads[i].account, now - since, now);
         }
         self.threads[i].act = Act::Idle { since: now };

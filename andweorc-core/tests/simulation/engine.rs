@@ -7,7 +7,7 @@ use crate::driver::{self, Driver};
 use crate::program::{Program, Target};
 use crate::rules::{Credit, Pay, Rules};
 use crate::schedule::BUDGET;
-use crate::task::Task;
+use crate::task::{SOURCE, Task};
 use andweorc_core::ledger::{Account, Ledger};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::cmp::Reverse;
@@ -227,6 +227,11 @@ impl<'a> Engine<'a> {
     pub(crate) fn external(&mut self, when: Real, task: usize, part: Option<usize>) {
         let wait = self.tasks[task].wait;
         self.at(when, Event::External { task, wait, part });
+    }
+
+    /// The same whichever wait it is in then, if this is not taken yet.
+    pub(crate) fn source(&mut self, when: Real, task: usize) {
+        self.at(when, Event::External { task, wait: SOURCE, part: None });
     }
 
     /// Counts a unit of work: begins the experiment after some, and the measurement after as many again.

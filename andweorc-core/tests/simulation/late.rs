@@ -1,25 +1,20 @@
 //! Programs on tokio's driver, which notices late what comes from outside, and on a machine on which threads need time to wake up.
 //!
-//! They are predicted wrongly by the rules that ship, and each cause has a rule here that helps.
+//! Those that are predicted within the bounds of the catalogue are part of it; each of the others has its cause here.
 
 use crate::catalogue::handlers_of;
 use crate::measure::{Comparison, Errors, Truth, in_parallel};
 use crate::program::*;
-use crate::rules::{Arrivals, Releases, Rules, SHIPPED};
+use crate::rules::{Arrivals, LATE_ABLATIONS, Rules, SHIPPED};
 use crate::{errors, percent};
 
 /// In percent.
-const SPEEDUPS: [u32; 2] = [25, 75];
+const SPEEDUPS: [u32; 3] = [25, 75, 90];
 
-/// What is held comes back as it came: through the driver.
-const THROUGH_DRIVER: Rules = Rules {
-    name: "held wakes come back through the driver",
-    releases: Releases::ThroughDriver,
-    ..SHIPPED
-};
+const BY_THREAD: Rules = LATE_ABLATIONS[0];
 
 const FOLLOWING: Rules =
-    Rules { name: "and requests follow each other", requests_follow: true, ..THROUGH_DRIVER };
+    Rules { name: "and requests follow each other", requests_follow: true, ..SHIPPED };
 
 const KNOWN: Rules =
     Rules { name: "and it is known when all came", arrivals: Arrivals::Known, ..FOLLOWING };
@@ -54,12 +49,31 @@ fn requests(name: Tag, think: Op) -> Program {
     p.targets(&[Target::Span("parse"), Target::Span("render")]).units(600).seeds(4)
 }
 
-fn all() -> Vec<Program> {
+fn low_load() -> Program {
+    handlers_of("late handlers, low load", 2, 3, 6000.0).late_looks()
+}
+
+fn medium_load() -> Program {
+    handlers_of("late handlers, medium load", 2, 6, 2500.0).late_looks()
+}
+
+/// What is predicted well enough.
+pub(crate) fn catalogue() -> Vec<Program> {
+    let parts = [Target::Span("parse"), Target::Span("render")];
+    vec![
+        requests("requests with spare time", wait("think", 500.0)),
+        low_load().targets(&parts),
+        medium_load().targets(&parts),
+    ]
+}
+
+/// The rest.
+fn beyond() -> Vec<Program> {
+    let outside = [Target::Wait("db")];
     vec![
         lock_over_a_wait(),
-        requests("requests with spare time", wait("think", 500.0)),
-        handlers_of("late handlers, low load", 2, 3, 6000.0).late_looks(),
-        handlers_of("late handlers, medium load", 2, 6, 2500.0).late_looks(),
+        low_load().targets(&outside),
+        medium_load().targets(&outside),
         handlers_of("late handlers, saturating load", 2, 14, 500.0).late_looks(),
         requests("requests of unseen connections", unseen("think", 500.0)),
     ]
@@ -74,18 +88,17 @@ fn compare(programs: &[Program], rules: &[Rules]) -> Vec<Vec<Vec<Comparison>>> {
     })
 }
 
-/// Three causes, from the greatest on.
+/// What the rules that ship are worse at, and why.
 ///
-/// 1. A wake that was held is passed on by a thread that is no worker, and tokio gets the worker going for it that fell asleep last. One that
-///    comes through the driver goes to the worker that sleeps there, and while that is busy nobody looks: the next one lies there until it is done. So
-///    wakes that are held have workers run side by side where the program would have one do everything. Passed on through the driver they are noticed when
-///    they would have been.
-/// 2. A request to a connection that nobody profiles begins at V: the wait for it was not stretched. It should go on from the clock of the
+/// 1. A request to a connection that nobody profiles begins at V: the wait for it was not stretched. It should go on from the clock of the
 ///    request before.
-/// 3. When that came which was noticed late is a guess. What is left is hardly more than that.
+/// 2. When that came which was noticed late is a guess.
+/// 3. A wait that is the target grows D until its end is noticed. What it grew too much is taken back then, but who paid it meanwhile has lost
+///    the time. (Where it is known when all came, it ends then.)
+/// 4. The answer comes late by as much however fast it was, but what is measured is one wait: all of it is made faster.
 #[test]
-fn what_comes_late_is_predicted_once_it_comes_back_through_the_driver() {
-    let (programs, rules) = (all(), [SHIPPED, THROUGH_DRIVER, FOLLOWING, KNOWN, NOTICED]);
+fn what_comes_late_is_predicted_once_it_is_known_when_it_came() {
+    let (programs, rules) = (beyond(), [SHIPPED, BY_THREAD, FOLLOWING, KNOWN, NOTICED]);
     let compared = compare(&programs, &rules);
     for (program, by_rules) in programs.iter().zip(&compared) {
         println!("{}", program.name);
@@ -102,11 +115,10 @@ fn what_comes_late_is_predicted_once_it_comes_back_through_the_driver() {
         let Errors { mean, p95, worst, .. } = of(n);
         println!("{:<44} {mean:>6.2} {p95:>6.2} {worst:>6.2}", rules.name);
     }
-    let [shipped, through_driver, following, known, noticed] = [0, 1, 2, 3, 4].map(of);
-    assert!(shipped.worst > 15.0, "it was the lock that is held over a wait: {shipped:?}");
-    assert!(2.0 * through_driver.mean < shipped.mean, "{through_driver:?}");
-    assert!(following.mean < through_driver.mean, "{following:?}");
-    assert!(following.mean <= 1.0 && following.worst <= 6.0, "{following:?}");
-    assert!(known.mean <= 0.6 && known.worst <= 2.0, "{known:?}");
+    let [shipped, by_thread, following, known, noticed] = [0, 1, 2, 3, 4].map(of);
+    assert!(by_thread.worst > 15.0, "it was the lock that is held over a wait: {by_thread:?}");
+    assert!(shipped.mean < by_thread.mean, "{shipped:?}");
+    assert!(following.mean < shipped.mean, "{following:?}");
+    assert!(known.mean < following.mean, "{known:?}");
     assert!(noticed.mean > 2.0 * following.mean && noticed.worst > 10.0, "{noticed:?}");
 }

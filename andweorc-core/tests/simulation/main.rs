@@ -6,6 +6,7 @@
 mod catalogue;
 mod driver;
 mod engine;
+mod joined;
 mod late;
 mod limits;
 mod measure;
@@ -21,7 +22,9 @@ mod task;
 use andweorc_core::time::Speedup;
 use measure::{Comparison, Errors, Truth, in_parallel};
 use program::Program;
-use rules::{ABLATIONS, AFTER_ANOTHER, EVERYTHING_DEFERRED, PAYMENTS, Rules, SHIPPED};
+use rules::{
+    ABLATIONS, AFTER_ANOTHER, EVERYTHING_DEFERRED, LATE_ABLATIONS, PAYMENTS, Rules, SHIPPED,
+};
 
 /// In percent, of every case.
 const SPEEDUPS: [u32; 5] = [10, 30, 50, 70, 90];
@@ -43,12 +46,18 @@ fn others() -> impl Iterator<Item = Rules> {
     [EVERYTHING_DEFERRED, AFTER_ANOTHER].into_iter().chain(PAYMENTS).chain(ABLATIONS)
 }
 
+/// The rules that a program is predicted by beside those that ship.
+fn others_of(program: &Program) -> Vec<Rules> {
+    if program.latencies.is_some() { LATE_ABLATIONS.into() } else { others().collect() }
+}
+
 fn results_of(program: &Program) -> Results {
     let truth = Truth::of(program, &SPEEDUPS.map(percent), SHIPPED).unwrap();
     let few = |speedup| FEWER.map(percent).contains(&speedup);
+    let by = |rules: &Rules| truth.compare(*rules, few).unwrap();
     Results {
         shipped: truth.compare(SHIPPED, |_| true).unwrap(),
-        others: others().map(|rules| truth.compare(rules, few).unwrap()).collect(),
+        others: others_of(program).iter().map(by).collect(),
     }
 }
 
@@ -77,22 +86,39 @@ fn worst_latency(comparisons: &[Comparison]) -> Option<(f64, f64)> {
     all.reduce(|(mean, p99), (other_mean, other_p99)| (mean.max(other_mean), p99.max(other_p99)))
 }
 
-#[test]
-fn predictions_match_the_truth_and_every_rule_is_needed() {
-    let programs = catalogue::catalogue();
-    let all = in_parallel(&programs, results_of);
-    print_programs(&programs, &all);
-
-    println!("\n{:<44} {:>6} {:>6} {:>6}", "rules", "mean", "p95", "worst");
+/// A row for the rules that ship and for each of the others.
+fn rows(all: &[Results], others: impl IntoIterator<Item = Rules>) -> Vec<(&'static str, Errors)> {
     let few = |comparison: &&Comparison| FEWER.map(percent).contains(&comparison.case.speedup);
     let fair = errors(all.iter().flat_map(|results| results.shipped.iter().filter(few)));
-    let rest = (0..).zip(others()).map(|(i, rules): (usize, _)| {
-        (rules.name, errors(all.iter().flat_map(|results| &results.others[i])))
-    });
-    let rows: Vec<_> = std::iter::once((SHIPPED.name, fair)).chain(rest).collect();
-    for (name, Errors { mean, p95, worst, .. }) in &rows {
+    let rest = others
+        .into_iter()
+        .enumerate()
+        .map(|(i, rules)| (rules.name, errors(all.iter().flat_map(|results| &results.others[i]))));
+    std::iter::once((SHIPPED.name, fair)).chain(rest).collect()
+}
+
+fn print_rows(what: &str, rows: &[(&str, Errors)]) {
+    println!("\n{what:<44} {:>6} {:>6} {:>6}", "mean", "p95", "worst");
+    for (name, Errors { mean, p95, worst, .. }) in rows {
         println!("{name:<44} {mean:>6.2} {p95:>6.2} {worst:>6.2}");
     }
+}
+
+fn row(rows: &[(&str, Errors)], name: &str) -> Errors {
+    rows.iter().find(|row| row.0 == name).expect("it has a row").1
+}
+
+#[test]
+fn predictions_match_the_truth_and_every_rule_is_needed() {
+    let at_once = catalogue::catalogue();
+    let programs = [at_once.clone(), late::catalogue()].concat();
+    let all = in_parallel(&programs, results_of);
+    print_programs(&programs, &all);
+    let (notice_at_once, notice_late) = all.split_at(at_once.len());
+    let at_once = rows(notice_at_once, others());
+    print_rows("rules", &at_once);
+    let late = rows(notice_late, LATE_ABLATIONS);
+    print_rows("rules, programs with late looks", &late);
 
     let Errors { cases, mean, p95, worst } =
         errors(all.iter().flat_map(|results| &results.shipped));
@@ -107,15 +133,24 @@ fn predictions_match_the_truth_and_every_rule_is_needed() {
             assert!(mean <= 3.0 && p99 <= 3.0, "latency of {}", program.name);
         }
     }
-    let of = |name: &str| rows.iter().find(|row| row.0 == name).expect("it has a row").1;
-    let exact = of(EVERYTHING_DEFERRED.name);
+    let exact = row(&at_once, EVERYTHING_DEFERRED.name);
     assert!(exact.mean <= 0.02 && exact.worst <= 0.5, "the ledger's rules are exact: {exact:?}");
-    let later = of(AFTER_ANOTHER.name);
+    let later = row(&at_once, AFTER_ANOTHER.name);
     assert!(later.mean <= 0.3 && later.p95 <= 1.0 && later.worst <= 3.0, "{later:?}");
+    let fair = at_once[0].1;
     for rules in ABLATIONS {
-        let ablated = of(rules.name);
+        let ablated = row(&at_once, rules.name);
         assert!(
             ablated.mean >= 1.0 && ablated.mean >= 3.0 * fair.mean && ablated.worst > 10.0,
+            "{} is hardly worse: {ablated:?} against {fair:?}",
+            rules.name
+        );
+    }
+    let fair = late[0].1;
+    for rules in LATE_ABLATIONS {
+        let ablated = row(&late, rules.name);
+        assert!(
+            ablated.mean >= 2.0 * fair.mean && ablated.worst > 3.0,
             "{} is hardly worse: {ablated:?} against {fair:?}",
             rules.name
         );

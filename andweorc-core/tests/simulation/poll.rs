@@ -294,6 +294,17 @@ impl Engine<'_> {
             let ready = match branch {
                 Branch::Recv(channel) => self.take(i, id, *channel),
                 Branch::Notified(notify) => self.notified(id, *notify, first),
+                Branch::Source(external) => {
+                    if self.tasks[id].sources.len() <= n {
+                        self.tasks[id].sources.resize(n + 1, Real::NEVER);
+                    }
+                    if self.tasks[id].sources[n] == Real::NEVER {
+                        let when = self.ask(id, external);
+                        self.tasks[id].sources[n] = when;
+                        self.source(when, id);
+                    }
+                    self.tasks[id].sources[n] <= self.now
+                }
                 Branch::External(external) => {
                     if first {
                         let when = self.ask(id, external);
@@ -315,6 +326,7 @@ impl Engine<'_> {
             match branch {
                 Branch::Recv(channel) if n != chosen => self.leave_channel(id, *channel),
                 Branch::Notified(notify) if n != chosen => self.leave_notify(i, id, *notify),
+                Branch::Source(_) if n == chosen => self.tasks[id].sources[n] = Real::NEVER,
                 _ => {}
             }
         }

@@ -115,6 +115,8 @@ pub(crate) enum Branch {
     Recv(usize),
     Notified(usize),
     External(External),
+    /// A peer outside, which goes on while other branches run, and answers anew this long after it was listened to again.
+    Source(External),
 }
 
 /// An operation as it is run: loops and branches are jumps.
@@ -141,7 +143,7 @@ impl Inst {
             }
             Inst::Select(branches) => {
                 for (branch, _) in branches {
-                    if let Branch::External(external) = branch {
+                    if let Branch::External(external) | Branch::Source(external) = branch {
                         external.cost.vary(by);
                     }
                 }

@@ -46,13 +46,13 @@ pub(crate) enum Arrivals {
     Known,
 }
 
-/// How a wake is passed on that the world outside caused and that was held.
+/// How a wake is passed on that the world outside caused and that was held. (A poll that comes too early is always held by the thread.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Releases {
+    /// As it came, by a timer in the driver: whoever sleeps there is woken, and if nobody does, it lies there until somebody looks.
+    ThroughDriver,
     /// By a thread that is no worker, if a worker sleeps; else by a worker between two polls.
     ByThread,
-    /// As it came: whoever sleeps in the driver is woken, and if nobody does, it lies there until somebody looks.
-    ThroughDriver,
 }
 
 /// A set of rules.
@@ -69,6 +69,7 @@ pub(crate) struct Rules {
     /// A request that comes to a connection which nobody profiles begins when it came, by the clock of the request before. Otherwise at V.
     pub(crate) requests_follow: bool,
     pub(crate) parts: Parts,
+    pub(crate) joined: Joined,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
 }
@@ -82,6 +83,33 @@ pub(crate) struct Parts {
     pub(crate) wake_as_entity: bool,
 }
 
+/// How a task is held that waits for several things outside at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Joined {
+    pub(crate) raise: Raise,
+    pub(crate) go_on: GoOn,
+}
+
+/// What comes while a task is held raises the hold: when the first is due, it is held until the last of the others is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Raise {
+    /// It finds all that came when the first is due.
+    Never,
+    Once,
+    /// Also by what comes while it is held for the others.
+    Again,
+}
+
+/// After which polls that end pending the waits outside go on as they were. After the others they count as begun by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GoOn {
+    Never,
+    /// Short ones that left no more wakers than there were.
+    NoMore,
+    /// Those that began no wait.
+    NoneBegan,
+}
+
 /// The rules that ship, with payment as it ideally is.
 pub(crate) const SHIPPED: Rules = Rules {
     name: "shipped rules",
@@ -90,9 +118,10 @@ pub(crate) const SHIPPED: Rules = Rules {
     credit: Credit::Timed,
     defer_from: Some(defer::LEAST),
     arrivals: Arrivals::Guessed,
-    releases: Releases::ByThread,
+    releases: Releases::ThroughDriver,
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },
+    joined: Joined { raise: Raise::Once, go_on: GoOn::NoMore },
     after_another: false,
 };
 
@@ -126,4 +155,10 @@ pub(crate) const ABLATIONS: [Rules; 6] = [
         ..SHIPPED
     },
     Rules { name: "Coz's rule: the woken skip all delays", wakes: Wakes::Coz, ..SHIPPED },
+];
+
+/// The same of what comes late, which only programs with late looks have.
+pub(crate) const LATE_ABLATIONS: [Rules; 2] = [
+    Rules { name: "released by a thread", releases: Releases::ByThread, ..SHIPPED },
+    Rules { name: "noticed is arrived", arrivals: Arrivals::Noticed, ..SHIPPED },
 ];

@@ -142,7 +142,7 @@ impl Engine<'_> {
 
     /// Holds a task until V gets to `due`.
     pub(crate) fn hold(&mut self, task: usize, due: Virtual) {
-        if !std::mem::replace(&mut self.tasks[task].held, true) {
+        if self.first_to_hold(task, due) {
             self.defer(Held::Task(task), due);
         }
     }
@@ -152,7 +152,7 @@ impl Engine<'_> {
         if self.driver.is_none() || self.rules.releases == Releases::ByThread {
             return self.hold(task, due);
         }
-        if !std::mem::replace(&mut self.tasks[task].held, true) {
+        if self.first_to_hold(task, due) {
             self.order += 1;
             self.woken.push(Reverse((due, self.order, task)));
         }
@@ -182,10 +182,7 @@ impl Engine<'_> {
     pub(crate) fn pass_on(&mut self, by: Option<usize>) {
         let Some(Reverse((due, _, held))) = self.deferred.pop() else { return };
         match held {
-            Held::Task(task) => {
-                self.tasks[task].held = false;
-                self.push(task, by, false);
-            }
+            Held::Task(task) => self.is_due(task, by),
             Held::Part { task, wait, part } => self.released(task, wait, part, due),
         }
     }

@@ -2,11 +2,25 @@
 
 use crate::engine::{Act, Engine};
 use crate::part::Part;
-use crate::program::Target;
-use crate::rules::{Credit, Wakes};
+use crate::program::{Branch, Inst, Op, Program, Target};
+use crate::rules::{Credit, GoOn, Raise, Wakes};
+use andweorc_core::defer;
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::collections::VecDeque;
+
+/// In the place of the number of a wait: a source that is there for all of them.
+pub(crate) const SOURCE: u64 = u64::MAX;
+
+/// A poll under way.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    at: Real,
+    /// The wait that was so, too.
+    under_way: Option<u64>,
+    /// How many wakers of the task there were.
+    wakers: usize,
+}
 
 /// What the runtime knows of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +54,13 @@ pub(crate) struct Task {
     pub(crate) waits: Option<Real>,
     pub(crate) held: bool,
     target_wait: Option<TargetWait>,
+    /// When the last of those is due that came while it was held.
+    raised: Option<Virtual>,
+    /// It is held for the last time before its next poll.
+    held_last: bool,
+    /// An entity has woken it since its last poll, with the waker that it had got.
+    used_up: bool,
+    begun: Begun,
 
     // The operation that is under way.
     pub(crate) phase: u8,
@@ -49,6 +70,8 @@ pub(crate) struct Task {
     /// It waits in a task around it that nobody profiles.
     pub(crate) unseen: bool,
     pub(crate) deadlines: Vec<Real>,
+    /// When each source of a `select!` has something, by its branch.
+    pub(crate) sources: Vec<Real>,
     /// When the interval fired last.
     pub(crate) tick: Real,
     pub(crate) parts: Vec<Part>,
@@ -85,11 +108,16 @@ impl Task {
             waits: None,
             held: false,
             target_wait: None,
+            raised: None,
+            held_last: false,
+            used_up: false,
+            begun: Begun { at: Real(0), under_way: None, wakers: 0 },
             phase: 0,
             wait: 0,
             waits_for: "",
             unseen: false,
             deadlines: Vec::new(),
+            sources: Vec::new(),
             tick: Real(0),
             parts: Vec::new(),
             granted: false,
@@ -101,6 +129,22 @@ impl Task {
             joiner: None,
             intervals: Vec::new(),
         }
+    }
+
+    /// How many wakers of it there are, as it is.
+    fn wakers(&self, program: &Program, now: Real) -> usize {
+        if self.phase == 0 && self.pc == 0 {
+            return 0;
+        }
+        let inside = match program.kinds[self.kind].code.get(self.pc) {
+            Some(Inst::Select(branches)) => branches
+                .iter()
+                .filter(|(branch, _)| matches!(branch, Branch::Recv(_) | Branch::Notified(_)))
+                .count(),
+            Some(Inst::Op(Op::External(_) | Op::ExternalAll(_) | Op::Tick(_))) | None => 0,
+            Some(_) => 1,
+        };
+        inside + self.deadlines.iter().chain(&self.sources).filter(|&&when| when > now).count()
     }
 
     /// `WakeCell::take_ready`.
@@ -151,10 +195,16 @@ impl Engine<'_> {
         let woken = &mut self.tasks[task];
         if let Some(waker) = entity {
             woken.by_entity = woken.by_entity.min(waker);
+            woken.used_up = true;
         } else if woken.yielded {
             woken.by_entity = Virtual(i64::MIN);
         } else {
-            woken.by_outside = woken.by_outside.min(came);
+            let all = woken.held && !woken.held_last && self.rules.joined.raise != Raise::Never;
+            woken.by_outside = match woken.by_outside {
+                Real::NEVER => came,
+                before if all => before.max(came),
+                before => before.min(came),
+            };
             let due = came.less(woken.taken.max(floor));
             if let Some(least) = self.rules.defer_from
                 && !woken.unseen
@@ -168,7 +218,8 @@ impl Engine<'_> {
 
     /// It is noticed that the world outside answered a wait at `at`.
     pub(crate) fn answered(&mut self, task: usize, wait: u64, part: Option<usize>, at: Real) {
-        if self.tasks[task].wait != wait {
+        let waits = &self.tasks[task];
+        if waits.wait != wait && (wait != SOURCE || waits.sources.iter().all(|&it| it > self.now)) {
             return;
         }
         if let Some(part) = part
@@ -177,17 +228,53 @@ impl Engine<'_> {
             return;
         }
         let came = self.came(task, at);
-        if let Some(target_wait) = self.tasks[task].target_wait.take() {
-            self.waits -= 1;
-            let grown = self.ledger.end_wait(target_wait, came);
-            self.tasks[task].taken += grown;
-            self.tasks[task].parked.taken += grown;
-        }
+        self.end_target_wait(task, came);
         if self.tasks[task].unseen && !self.rules.requests_follow {
             let now = self.ledger.virtual_now(self.now);
             return self.wake_at(task, None, Some(now));
         }
         self.wake_when(task, None, None, came);
+    }
+
+    /// `WakeCell::end_wait`: the wait that is the target ended then, if the task is in one.
+    pub(crate) fn end_target_wait(&mut self, task: usize, ended: Real) {
+        if let Some(target_wait) = self.tasks[task].target_wait.take() {
+            self.waits -= 1;
+            let grown = self.ledger.end_wait(target_wait, ended);
+            self.tasks[task].taken += grown;
+            self.tasks[task].parked.taken += grown;
+        }
+    }
+
+    /// Whether the task is to be held from now on, until `due`; if it is held already, that is raised.
+    pub(crate) fn first_to_hold(&mut self, task: usize, due: Virtual) -> bool {
+        let task = &mut self.tasks[task];
+        let first = !std::mem::replace(&mut task.held, true);
+        if !first {
+            task.raised = task.raised.max(Some(due));
+        }
+        first
+    }
+
+    /// The task was held until now: passes its wake on, or holds it once more. `by` as in [`Engine::push`].
+    pub(crate) fn is_due(&mut self, task: usize, by: Option<usize>) {
+        let held = &mut self.tasks[task];
+        held.held = false;
+        let last = std::mem::take(&mut held.held_last);
+        let once_more = match self.rules.joined.raise {
+            Raise::Never => false,
+            Raise::Once => !last,
+            Raise::Again => true,
+        };
+        if let Some(raised) = held.raised.take()
+            && let Some(least) = self.rules.defer_from
+            && once_more
+            && self.ledger.early(raised, self.now) > least
+        {
+            held.held_last = true;
+            return self.hold_woken(task, raised);
+        }
+        self.push(task, by, false);
     }
 
     /// `Profiled::poll` up to where the thread pays, or `false` if the task is deferred.
@@ -233,6 +320,13 @@ impl Engine<'_> {
         let task = &mut self.tasks[id];
         task.taken = self.ledger.taken(self.threads[i].account, self.now);
         task.yielded = false;
+        task.begun = Begun {
+            at: self.now,
+            under_way: (task.phase != 0).then_some(task.wait),
+            // Who woke it has used its waker up.
+            wakers: task.wakers(self.program, self.now).saturating_sub(task.used_up.into()),
+        };
+        task.used_up = false;
         if self.virtually.is_some_and(|(target, _)| target == Target::Task(kind)) {
             self.enter(i);
         }
@@ -247,8 +341,15 @@ impl Engine<'_> {
         thread.nudged = false;
         let yielded = self.program.coop && thread.budget == 0;
         let task = &mut self.tasks[thread.task];
-        task.parked = Parked { at, taken: at.delay_at(now) };
-        task.taken = task.parked.taken;
+        let Begun { at: begun, under_way, wakers } = task.begun;
+        let goes_on = match self.rules.joined.go_on {
+            GoOn::Never => false,
+            GoOn::NoMore => now - begun < defer::LEAST && task.wakers(self.program, now) <= wakers,
+            GoOn::NoneBegan => under_way == Some(task.wait),
+        };
+        let taken = if goes_on { task.parked.taken } else { at.delay_at(now) };
+        task.parked = Parked { at, taken };
+        task.taken = taken;
         task.yielded = yielded;
         task.waits = (self.ledger.speedup() != Speedup::ZERO).then_some(now);
         if completed {

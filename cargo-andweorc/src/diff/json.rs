@@ -5,7 +5,7 @@ use andweorc_core::compare::Comparison;
 use serde::Serialize;
 
 /// The version of this form. Bump it whenever a field changes its meaning, its unit or its name.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What `ci` adds.
 #[derive(Debug, Serialize)]
@@ -16,7 +16,7 @@ pub(crate) struct Verdict<'a> {
     pub(crate) exit_code: u8,
 }
 
-/// `{"schema", "a", "b", "outcomes", "targets", "notes"}`, and with a verdict `"result", "exit_code"`. See `docs/diff.md`.
+/// `{"schema", "a", "b", "outcomes", "targets", "load", "ranked_by", "notes"}`, and with a verdict `"result", "exit_code"`. See `docs/diff.md`.
 pub(crate) fn json(
     sides: &[Side; 2],
     comparison: &Comparison,

@@ -3,6 +3,7 @@
 use crate::diff::words;
 use crate::sides::Side;
 use andweorc_core::compare::{Comparison, State};
+use andweorc_core::estimate::Metric;
 
 /// Tables of the outcome and the targets, and the notes.
 pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {
@@ -42,6 +43,14 @@ pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {
         lines.push(format!(
             "| {} | {a} | {b} | {change} | {state}{bound} |",
             cell(&words::target(one))
+        ));
+    }
+    if comparison.ranked_by.metric != Metric::Throughput && !comparison.targets.is_empty() {
+        let (what, worse) = words::ranked_by(&comparison.ranked_by);
+        lines.push(String::new());
+        lines.push(format!(
+            "Impact: change of the {} for a speedup of 100 %; a target regressed when it {worse}.",
+            cell(&what)
         ));
     }
     if !comparison.notes.is_empty() {

@@ -50,9 +50,10 @@ pub(crate) fn text(sides: &[Side; 2], comparison: &Comparison) -> String {
         lines.push(format!("\n{BOLD}Notes{END}"));
         lines.extend(comparison.notes.iter().map(|note| format!("  - {}", words::clean(note))));
     }
+    let (what, worse) = words::ranked_by(&comparison.ranked_by);
     lines.push(format!(
-        "\n{DIM}[low, high] are 95 % intervals. {} Impact: change of the throughput for a speedup of 100 %,\n\
-         by its slope; a target regressed when its impact rose: it holds the service back more than before. `?`: not tested.{END}",
+        "\n{DIM}[low, high] are 95 % intervals. {} Impact: change of the {what} for a speedup of 100 %,\n\
+         by its slope; a target regressed when its impact {worse}: it holds the service back more than before. `?`: not tested.{END}",
         words::limits(&comparison.outcomes)
     ));
     lines.join("\n") + "\n"

@@ -1,7 +1,9 @@
 //! Words and numbers that the forms of a comparison share.
 
 use crate::sides::Side;
-use andweorc_core::compare::{Impact, OutcomeChange, Place, Presence, State, TargetChange};
+use andweorc_core::compare::{
+    Impact, OutcomeChange, Place, Presence, RankedBy, State, TargetChange,
+};
 use andweorc_core::estimate::Metric;
 
 /// `regressed`
@@ -43,6 +45,15 @@ pub(super) fn limits(outcomes: &[OutcomeChange]) -> String {
     let limit = |one: &OutcomeChange| format!("{} % of {}", one.limit_pct, outcome(one));
     let limits: Vec<String> = outcomes.iter().map(limit).collect();
     format!("A change counts from {} on.", limits.join(", "))
+}
+
+/// `throughput`, or `mean latency of checkout`; and what an impact on it does when the target regresses.
+pub(super) fn ranked_by(by: &RankedBy) -> (String, &'static str) {
+    match by.metric {
+        Metric::Throughput => ("throughput".to_owned(), "rose"),
+        Metric::Mean => (format!("mean latency of {}", clean(&by.point)), "fell"),
+        metric => (format!("{metric} of {}", clean(&by.point)), "fell"),
+    }
 }
 
 /// `1350 /s` or `12.1 ms`

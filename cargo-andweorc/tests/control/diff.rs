@@ -33,8 +33,10 @@ fn json_has_every_number_and_state() {
     let folder = before_and_after();
     let found = text(folder.path(), &["--format", "json", "before", "after"]);
     let found: Value = serde_json::from_str(&found).unwrap();
-    assert_eq!((&found["schema"], &found["a"]["runs"]), (&1.into(), &3.into()));
+    assert_eq!((&found["schema"], &found["a"]["runs"]), (&2.into(), &3.into()));
     assert_eq!(found["a"]["name"], "before");
+    let by = serde_json::json!({ "point": "checkout", "metric": "throughput" });
+    assert_eq!(found["ranked_by"], by);
     let throughput = &found["outcomes"][0];
     assert_eq!(
         (&throughput["metric"], &throughput["point"]),
@@ -73,11 +75,15 @@ fn a_throughput_that_is_the_loads_is_said_to_be() {
     let markdown = text(folder.path(), &["a", "b", "--format", "markdown"]);
     let row = markdown.lines().find(|line| line.starts_with("| checkout throughput")).unwrap();
     assert!(row.contains(note), "{row}");
+    for text in [&words, &markdown] {
+        assert!(text.contains("Impact: change of the mean latency of checkout"), "{text}");
+    }
     let json = |b| -> Value {
         serde_json::from_str(&text(folder.path(), &["a", b, "--format", "json"])).unwrap()
     };
     let both = json("b");
     assert_eq!(both["load"], serde_json::json!(["open", "open"]));
+    assert_eq!(both["ranked_by"]["metric"], "mean");
     assert!(both["outcomes"][0]["note"].as_str().unwrap().starts_with(note));
     assert_eq!(both["outcomes"][1]["note"], Value::Null, "a p99 can move");
     let one = json("closed");

@@ -69,6 +69,7 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
             cores: 2,
             andweorc: "0.1.0".into(),
             tokio: Some("1.52.3".into()),
+            tokio_unstable: None,
             duration_ns: 30_000_000_000,
             speedups: vec![0.5],
             targets: vec![],

@@ -1,6 +1,9 @@
 //! Tasks that nobody wrapped: tokio's own spawn, with `--cfg tokio_unstable`.
 #![cfg(tokio_unstable)]
 
+mod lives;
+mod wakes;
+
 use andweorc::Profile;
 use andweorc::runtime::BuilderExt;
 use andweorc_core::experiment::{Experimenter, Lengths};
@@ -205,6 +208,21 @@ fn running_out_of_budget_is_no_wait_for_the_world_outside() {
 }
 
 #[test]
+fn yielding_is_no_wait_for_the_world_outside() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let yields = async {
+                for _ in 0..1000 {
+                    andweorc::task::yield_now().await;
+                }
+            };
+            spawn("yield", yields).await.unwrap();
+        });
+        only_for_tasks("yield");
+    }
+}
+
+#[test]
 fn tasks_of_a_local_set() {
     for runtime in runtimes() {
         let set = LocalSet::new();
@@ -354,16 +372,17 @@ fn a_runtime_may_go_away_with_tasks_in_it() {
     }
 }
 
+const HELD_LENGTHS: Lengths = Lengths {
+    settle: Duration::from_millis(50),
+    measure: Duration::from_millis(500),
+    recover: Duration::from_millis(20),
+};
+
 /// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name.
 fn hold(name: &str) {
-    let lengths = Lengths {
-        settle: Duration::from_millis(50),
-        measure: Duration::from_millis(500),
-        recover: Duration::from_millis(20),
-    };
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
-    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), lengths);
+    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), HELD_LENGTHS);
     let record = record.expect("nobody stops it");
     assert!(record.delay_ns > record.real_ns / 4, "{record:?}");
 }

@@ -1,0 +1,76 @@
+//! What to say when the hottest lines or functions are wanted, and there are none.
+
+use crate::experiment::choose::{LEAST_SHARE, all_of};
+use crate::profile::TargetKind;
+use crate::symbols::{Scope, SymbolError};
+use crate::target::targets;
+
+/// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many samples. `None` when it is no such word.
+pub(crate) fn why_none(wanted: &str, samples: u64, scope: &Scope) -> Option<String> {
+    let kind = all_of(wanted)?;
+    let hottest = |kind| {
+        let all = targets().into_iter().filter(move |it| it.kind() == kind && it.own_ns() > 0);
+        all.max_by_key(|it| it.own_ns()).map(|it| it.name())
+    };
+    let has_functions = hottest(TargetKind::Function).is_some();
+    let why = explain(kind, samples, hottest(kind), has_functions, scope);
+    Some(format!("ANDWEORC_TARGETS, `{wanted}`: {why}"))
+}
+
+/// `hottest` is the name of the hottest target of this kind, if there is one.
+fn explain(
+    kind: TargetKind,
+    samples: u64,
+    hottest: Option<&str>,
+    has_functions: bool,
+    scope: &Scope,
+) -> String {
+    let what = if kind == TargetKind::Line { "line" } else { "function" };
+    if let Some(hottest) = hottest {
+        let least = LEAST_SHARE * 100.0;
+        return format!(
+            "no {what} in scope ({scope}) has {least} % of the CPU time for itself; the hottest is `{hottest}`: name it, `{kind}:{hottest}`, or \
+             take more code into scope with ANDWEORC_SCOPE (--scope)"
+        );
+    }
+    if samples == 0 {
+        return format!(
+            "no {what} was found, since no sample was taken: of threads that use the CPU, those are sampled that poll profiled tasks or have \
+             called `andweorc::start_profiling()`"
+        );
+    }
+    if kind == TargetKind::Line && has_functions {
+        return SymbolError::NoLines.to_string();
+    }
+    format!(
+        "no {what} was found in scope: of {samples} samples none was in {scope}. Say which code is yours with ANDWEORC_SCOPE (--scope): crates, files, \
+         regexes (`shop,src/stock/**,re:^shop::`). What a function without a frame pointer was called by is not seen: build with \
+         RUSTFLAGS=\"-C force-frame-pointers=yes\""
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TargetKind::{Function, FunctionSelf, Line};
+
+    #[test]
+    fn what_lacks_is_told_with_the_scope_and_what_to_do() {
+        let scope: Scope = "bank".parse().unwrap();
+        for (text, parts) in [
+            (explain(Function, 90, None, false, &scope), ["no function", "in bank", "--scope"]),
+            (explain(Line, 90, None, false, &Scope::default()), ["no line", "own crates", "90"]),
+            (explain(Line, 90, None, true, &scope), ["Cargo.toml", "debug", "no line information"]),
+            (explain(Function, 0, None, false, &scope), ["no sample", "start_profiling", "CPU"]),
+            (
+                explain(FunctionSelf, 90, Some("bank::pay"), true, &scope),
+                ["2 %", "`function-self:bank::pay`", "(bank)"],
+            ),
+        ] {
+            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        }
+        assert_eq!(why_none("shop::stock", 90, &scope), None, "the name of something");
+        let told = why_none("functions-self", 90, &scope).unwrap();
+        assert!(told.starts_with("ANDWEORC_TARGETS, `functions-self`: no function"), "{told}");
+    }
+}

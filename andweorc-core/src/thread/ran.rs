@@ -1,0 +1,122 @@
+//! For how long a thread really ran, without asking the kernel each time.
+//!
+//! The CPU clock is a system call of more than a microsecond, and a target may be entered some hundred thousand times a second: in experiments
+//! alone, so that it would seem to be slower than it is. What is asked here is never what time it is, only how long the thread ran in one
+//! *stretch*, from one look to the next. A stretch that is shorter than a preemption is taken to have run throughout; the CPU clock is read after
+//! longer ones, and once in a while. What was said too much by then is taken off what is said next, so that in the long run the sum is the CPU time.
+//!
+//! Between stretches, outside of what is timed, a thread may well sleep, and briefly: so the CPU clock is read at the end of a *gap* too, if that was
+//! long enough to sleep and to be woken.
+
+use crate::clock;
+use crate::time::{Nanos, Real};
+use std::cell::Cell;
+
+/// A stretch that is no longer ran throughout. The scheduler's slices, and so preemptions, are of milliseconds.
+const STRETCH: Nanos = Nanos::from_micros(50);
+
+/// And so did a gap: no thread falls asleep and is woken within this.
+const GAP: Nanos = Nanos::from_micros(5);
+
+/// After this the CPU clock is read, however short stretches and gaps are.
+const SERVES: Nanos = Nanos::from_millis(1);
+
+/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+pub(super) struct Ran {
+    /// The end of the last stretch or gap.
+    at: Cell<Real>,
+    /// When the CPU clock was last read, and what it said.
+    read: Cell<(Real, Nanos)>,
+    /// How long the thread is said to have run since, up to `at`.
+    said: Cell<Nanos>,
+    /// What was said too much.
+    over: Cell<Nanos>,
+}
+
+impl Ran {
+    pub(super) const fn new() -> Ran {
+        Ran {
+            at: Cell::new(Real(0)),
+            read: Cell::new((Real(0), Nanos::ZERO)),
+            said: Cell::new(Nanos::ZERO),
+            over: Cell::new(Nanos::ZERO),
+        }
+    }
+
+    /// A stretch begins at `now`, after a gap.
+    #[inline]
+    pub(super) fn begin(&self, now: Real) {
+        self.begin_by(now, clocks);
+    }
+
+    /// A stretch ends at `now`, and the next one begins. Returns how long the thread ran in it.
+    #[inline]
+    pub(super) fn end(&self, now: Real) -> Nanos {
+        self.end_by(now, clocks)
+    }
+
+    /// A stretch ends at `now` of which nobody asks how long the thread ran. False if that is not known without the CPU clock: then what follows is a
+    /// gap, up to the next [`begin`](Ran::begin).
+    #[inline]
+    pub(super) fn pass(&self, now: Real) -> bool {
+        self.passed(now, STRETCH).is_some()
+    }
+
+    #[inline]
+    fn begin_by(&self, now: Real, clocks: impl FnOnce() -> (Real, Nanos)) {
+        if self.passed(now, GAP).is_none() {
+            // How long it ran in the gap is not known; less than nothing it was not.
+            let ran = self.read(clocks);
+            self.owe(Nanos::ZERO - ran);
+        }
+    }
+
+    #[inline]
+    fn end_by(&self, now: Real, clocks: impl FnOnce() -> (Real, Nanos)) -> Nanos {
+        let ran = self.passed(now, STRETCH).unwrap_or_else(|| self.read(clocks));
+        let over = self.over.get();
+        if over == Nanos::ZERO && ran >= Nanos::ZERO {
+            return ran;
+        }
+        self.over.set(Nanos::ZERO);
+        self.owe(over - ran);
+        (ran - over).max(Nanos::ZERO)
+    }
+
+    /// Goes on to `now`. Returns how long that took, unless the CPU clock has to be read for it: since it took longer than `most`.
+    #[inline]
+    fn passed(&self, now: Real, most: Nanos) -> Option<Nanos> {
+        let passed = (now - self.at.get()).max(Nanos::ZERO);
+        if passed > most || now - self.read.get().0 > SERVES {
+            return None;
+        }
+        self.at.set(self.at.get() + passed);
+        self.said.set(self.said.get() + passed);
+        Some(passed)
+    }
+
+    /// Reads the CPU clock. Returns how long the thread ran, beyond what was said before: less than nothing if that was too much.
+    #[cold]
+    fn read(&self, clocks: impl FnOnce() -> (Real, Nanos)) -> Nanos {
+        let (now, cpu) = clocks();
+        let (_, before) = self.read.replace((now, cpu));
+        self.at.set(now);
+        (cpu - before) - self.said.replace(Nanos::ZERO)
+    }
+
+    /// Takes note of what was said too much, if it is more than nothing.
+    fn owe(&self, too_much: Nanos) {
+        // Where the clocks themselves were set or stopped, that is soon forgotten.
+        self.over.set((self.over.get() + too_much.max(Nanos::ZERO)).min(SERVES));
+    }
+}
+
+/// Both clocks: the real one after the other, whose system call is nobody's time.
+#[cold]
+fn clocks() -> (Real, Nanos) {
+    let cpu = clock::thread_cpu();
+    (clock::now(), cpu)
+}
+
+#[cfg(test)]
+mod tests;

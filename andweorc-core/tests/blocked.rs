@@ -1,0 +1,88 @@
+//! Threads that say when they are blocked, on the real ledger and a lock of std's.
+
+use andweorc_core::clock;
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::profile::TargetKind;
+use andweorc_core::target::target;
+use andweorc_core::thread::{self, LEDGER, blocked};
+use andweorc_core::time::{Nanos, Speedup};
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+/// One experiment at a time. What switches andweorc on holds none itself: nobody is told to pay by a signal.
+static ONE: LazyLock<Mutex<Experimenter>> =
+    LazyLock::new(|| Mutex::new(Experimenter::new().expect("the only one in this process")));
+
+/// Time under the lock, asleep.
+const UNDER: Nanos = Nanos::from_millis(4);
+
+const TURNS: u32 = 100;
+
+/// A thread under a lock that is always contended pays nowhere but when it comes out of `blocked`, and is delayed by half of the time like everybody. No
+/// more can be done under the lock in virtual time than without an experiment, however slow the machine is.
+#[test]
+fn a_contended_lock_hides_no_delay() {
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let begun = clock::now();
+    let owed = LEDGER.begin(Speedup::new(0.5).unwrap(), begun);
+    let wait = LEDGER.begin_wait(owed, begun).expect("an experiment runs");
+    let (lock, turns) = (Mutex::new(()), AtomicU32::new(0));
+    scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                thread::register().expect("there is room for three threads");
+                while turns.fetch_add(1, Ordering::SeqCst) < TURNS {
+                    let guard = blocked(|| lock.lock().unwrap());
+                    sleep(UNDER.to_duration());
+                    drop(guard);
+                    // Long enough for the next one to come out.
+                    sleep(UNDER.to_duration());
+                }
+            });
+        }
+    });
+    let ended = clock::now();
+    LEDGER.end_wait(wait, ended);
+    let took = (ended - begun) - (LEDGER.end(ended) - owed);
+    drop(one);
+    let possible = took.0 as f64 / UNDER.0 as f64;
+    println!("{TURNS} turns, {possible:.1} were possible in the virtual time");
+    assert!(f64::from(TURNS) < 1.12 * possible, "{TURNS} turns where {possible:.1} are possible");
+}
+
+#[test]
+fn who_is_blocked_is_not_inside_the_target() {
+    let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let experimenter: &mut Experimenter = &mut one;
+    let target = target(TargetKind::Span, "blocked inside", None, None);
+    let stop = experimenter.stopper();
+    scope(|scope| {
+        scope.spawn(move || {
+            let lengths = Lengths {
+                settle: Duration::from_secs(60),
+                measure: Duration::from_millis(1),
+                recover: Duration::ZERO,
+            };
+            experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths);
+        });
+        while LEDGER.speedup() == Speedup::ZERO {
+            sleep(Duration::from_millis(1));
+        }
+        let entered = thread::enter(target, clock::now());
+        let grown = blocked(|| {
+            let before = LEDGER.owed(clock::now());
+            sleep(Duration::from_millis(50));
+            LEDGER.owed(clock::now()) - before
+        });
+        let before = LEDGER.owed(clock::now());
+        sleep(Duration::from_millis(50));
+        let grown_after = LEDGER.owed(clock::now()) - before;
+        thread::exit(entered, clock::now());
+        stop.stop();
+        assert_eq!(grown, Nanos::ZERO, "others owe nothing for it");
+        assert!(grown_after > Nanos::from_millis(10), "it is inside again: {grown_after}");
+    });
+}
