@@ -84,6 +84,13 @@ fn done() {
     }
 }
 
+/// The calling thread is about to wake another one, which is not to go on early.
+fn wakes() {
+    if andweorc_core::enabled() {
+        thread::pay_before_waking();
+    }
+}
+
 /// A thread of the program begins.
 fn begins() {
     coz::thread_init();
@@ -101,6 +108,7 @@ fn slow_fast() {
                 spawn(move || {
                     begins();
                     part(which);
+                    wakes();
                 })
             });
             andweorc::blocked(|| {
@@ -120,13 +128,9 @@ fn mutex() {
             begins();
             loop {
                 part(1);
-                let guard =
-                    andweorc::blocked(|| lock.lock().expect("no one panics with the lock"));
+                let guard = andweorc::blocked(|| lock.lock().expect("no one panics with the lock"));
                 part(0);
-                // Whoever waits for it is not to get it early.
-                if andweorc_core::enabled() {
-                    thread::pay_before_waking();
-                }
+                wakes();
                 drop(guard);
                 done();
             }
@@ -143,6 +147,7 @@ fn barrier() {
             begins();
             loop {
                 part(which);
+                wakes();
                 if andweorc::blocked(|| meeting.wait()).is_leader() {
                     done();
                 }
@@ -227,9 +232,8 @@ fn rates(mut experimenter: Experimenter, part: usize, percent: u64, seconds: u64
     let speedup = Speedup::new(percent as f64 / 100.0).expect("a percentage");
     sleep(Duration::from_millis(500));
     let mut held = |target, speedup| experimenter.hold(target, speedup, lengths);
-    let pairs = (0..seconds.max(1)).filter_map(|_| {
-        Some((held(None, Speedup::ZERO)?, held(Some(TARGETS[part]), speedup)?))
-    });
+    let pairs = (0..seconds.max(1))
+        .filter_map(|_| Some((held(None, Speedup::ZERO)?, held(Some(TARGETS[part]), speedup)?)));
     let (baselines, experiments): (Vec<_>, Vec<_>) = pairs.unzip();
     let rate = |held: &[ExperimentRecord]| {
         let hits: u64 = held.iter().flat_map(|it| &it.points).map(|point| point.count).sum();
