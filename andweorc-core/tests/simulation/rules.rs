@@ -106,7 +106,7 @@ pub(crate) enum GoOn {
     Never,
     /// Short ones that left no more wakers than there were.
     NoMore,
-    /// Those that began no wait.
+    /// Short ones that began no wait: that cloned no waker.
     NoneBegan,
 }
 
@@ -121,7 +121,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     releases: Releases::ThroughDriver,
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },
-    joined: Joined { raise: Raise::Once, go_on: GoOn::NoMore },
+    joined: Joined { raise: Raise::Once, go_on: GoOn::NoneBegan },
     after_another: false,
 };
 

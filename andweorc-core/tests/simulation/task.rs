@@ -345,7 +345,7 @@ impl Engine<'_> {
         let goes_on = match self.rules.joined.go_on {
             GoOn::Never => false,
             GoOn::NoMore => now - begun < defer::LEAST && task.wakers(self.program, now) <= wakers,
-            GoOn::NoneBegan => under_way == Some(task.wait),
+            GoOn::NoneBegan => now - begun < defer::LEAST && under_way == Some(task.wait),
         };
         let taken = if goes_on { task.parked.taken } else { at.delay_at(now) };
         task.parked = Parked { at, taken };
