@@ -83,9 +83,10 @@ thread_local! {
 /// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a driver for I/O. Says whether it will be the one that
 /// waits in the driver: the first that parks is.
 pub(crate) fn parks(shared: &Shared) -> bool {
+    let other = OURS.with_borrow_mut(|ours| ours.take_if(|ours| !ours.is_of(shared)));
+    // What an alarm still holds is released when it is dropped, which may look for ours.
+    drop(other);
     OURS.with_borrow_mut(|ours| {
-        // Another runtime's, or one that has ended.
-        drop(ours.take_if(|ours| !ours.is_of(shared)));
         let ours = ours.get_or_insert_with(|| Ours::of(shared));
         // Relaxed: tokio's lock of the driver decides. This follows it but for a worker that comes just as another one goes.
         let free = |alarm: &Arc<Alarm>| !alarm.watched.swap(true, Ordering::Relaxed);
@@ -119,8 +120,9 @@ fn of_runtime(shared: &Shared) -> io::Result<Arc<Alarm>> {
 /// Releases `held` when V has got to `due` and somebody looks into the driver of the runtime that the calling thread works for. Where there is none,
 /// when V has got there.
 pub(crate) fn until(due: Virtual, held: Arc<dyn Held>) {
-    let alarm = OURS.with_borrow(|ours| ours.as_ref().and_then(|ours| ours.alarm.clone()));
-    match alarm {
+    // A thread that is being torn down works for none.
+    let alarm = OURS.try_with(|ours| ours.borrow().as_ref().and_then(|ours| ours.alarm.clone()));
+    match alarm.ok().flatten() {
         Some(alarm) => alarm.hold(due, held),
         None => defer::until(due, held),
     }
@@ -305,5 +307,40 @@ mod tests {
         });
         unparks();
         assert!(parks(&shared), "nobody does any more");
+    }
+
+    /// Holds one more when it is released, as a wake that comes while a runtime ends.
+    struct Again(mpsc::Sender<(ThreadId, Real)>);
+
+    impl Held for Again {
+        fn release(self: Arc<Self>) {
+            let now = clock::now();
+            until(LEDGER.virtual_now(now), Arc::new(Tell(self.0.clone())));
+        }
+    }
+
+    #[test]
+    fn who_is_released_as_the_alarm_goes_may_hold_more() {
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            thread::enable();
+            for last in [false, true] {
+                // On this thread, which works for one runtime after the other, and then ends.
+                let runtime =
+                    Builder::new_current_thread().enable_time().andweorc().build().unwrap();
+                let again = Arc::new(Again(tell.clone()));
+                runtime.block_on(async {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    let far = Virtual(LEDGER.virtual_now(clock::now()).0 + 3_600_000_000_000);
+                    until(far, again);
+                });
+                if last {
+                    OURS.take();
+                }
+            }
+        })
+        .join()
+        .unwrap();
+        assert_eq!(told.iter().take(2).count(), 2);
     }
 }
