@@ -6,7 +6,7 @@
 //! 20 points (docs/accuracy.md).
 //!
 //! So each runtime has a timer in its driver that goes off when the first wake that it holds is due. Whoever looks there releases it: a sleeping worker at
-//! once, a busy one when it would have noticed an event. It costs a system call for each wake that is held, and no other thread.
+//! once, a busy one when it would have noticed an event. It costs a system call whenever another wake is due first, and no other thread.
 
 use andweorc_core::defer::{Held, LEAST, Lead, Waiting};
 use andweorc_core::thread::{self, LEDGER};

@@ -8,7 +8,7 @@
 //! acquires in the poll. So the cell's own accesses are Relaxed (but for `held`, by which one wake is passed on
 //! for another), and a wake that races with the poll that takes its time is seen by the
 //! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
-//! [deferral](andweorc_core::defer) queue, which never drops one.
+//! [deferral](andweorc_core::defer) queue or a runtime's alarm, which never drop one.
 //!
 //! A profiled future may be part of another one: a request of a connection, a task of a `LocalSet`. Its wake passes through the cell of
 //! the future around it, which is ready when its part is. So what has been held for the part is not held again for the whole
