@@ -1,0 +1,27 @@
+//! Only the worker that waits in the driver looks there. A process of its own, whose looks are this test's alone.
+#![cfg(not(loom))]
+
+use andweorc_core::arrival::Typical;
+use andweorc_core::time::Nanos;
+use andweorc_core::{clock, thread};
+use std::thread::sleep;
+use std::time::Duration;
+
+const TEN_MS: Nanos = Nanos::from_millis(10);
+
+#[test]
+fn a_worker_beside_the_driver_does_not_look() {
+    let rests = |watches| {
+        thread::parked(watches);
+        sleep(Duration::from_millis(50));
+        thread::unparked();
+        clock::now()
+    };
+    let came = |noticed| thread::came(noticed, None, &Typical::default());
+    let looked = rests(true);
+    let beside = rests(false);
+    let guess = came(beside);
+    assert!(looked < guess && guess < beside - TEN_MS, "between the look and now: {guess:?}");
+    let looked = rests(true);
+    assert!(came(looked) > looked - TEN_MS, "after this look");
+}
