@@ -12,10 +12,12 @@ use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The example, as `cargo test` with all features has built it already.
+/// The example. With all packages and features: as `cargo test --workspace --all-features` has built it already, so
+/// that nothing is compiled again.
 fn example() -> PathBuf {
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--example", "axum", "--all-features", "--message-format", "json"]);
+    build.args(["build", "--workspace", "--all-features", "--example", "axum"]);
+    build.args(["--message-format", "json-render-diagnostics"]);
     let output = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let artifacts = output.stdout.split(|&byte| byte == b'\n');
