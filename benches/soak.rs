@@ -7,7 +7,7 @@
 //!
 //! The service has its clients in the same process: a fixed number of them, each of which sends the next request when it has the answer to
 //! the last, so that all workers are busy. A request spawns a task, opens spans, waits for a timer and for a lock, and now and then is aborted
-//! half way. Sessions follow each other.
+//! half way. One session lasts for all of it, unless it is settled before, and another one follows.
 //!
 //! Time in which the process was stopped (SIGSTOP) does not count, so that a long soak can be run in pieces. On a machine that others use,
 //! a number of requests is the better measure of how much was done. The closing line is
@@ -40,8 +40,8 @@ const OFF: Duration = Duration::from_secs(10);
 /// How often memory is read.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A session: its rows are kept in memory until it ends.
-const SESSION: Duration = Duration::from_secs(30);
+/// The longest that a session may be: longer than any soak.
+const SESSION: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Names the number of requests after which it is over, instead of minutes.
 const REQUESTS: &str = "SOAK_REQUESTS";
@@ -139,7 +139,7 @@ async fn client(service: Arc<Service>, first: u64) {
     }
 }
 
-/// Profiles until it is over, one session after the other. Returns (sessions, experiments).
+/// Profiles until it is over, in another session when one is settled. Returns (sessions, experiments).
 fn profile(over: &AtomicBool) -> Result<(u32, u32), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (mut sessions, mut experiments) = (0, 0);

@@ -2,32 +2,10 @@
 #![cfg(tokio_unstable)]
 
 use andweorc_core::experiment::Experimenter;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::pending;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use tests_support::memory::{Counting, live};
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::prelude::*;
-
-/// Bytes that are allocated at present.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: all is the system allocator's; what is added counts and touches no memory that was handed out.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Relaxed: a count that publishes nothing else.
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -62,10 +40,10 @@ fn nothing_is_kept_of_a_task_that_ended() {
     for _ in 0..3 {
         live_and_die(&runtime);
     }
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = live();
     for _ in 0..5 {
         live_and_die(&runtime);
     }
-    let kept = LIVE.load(Ordering::Relaxed).saturating_sub(before);
+    let kept = live().saturating_sub(before);
     assert!(kept < TASKS, "{kept} bytes are kept of {} tasks that ended", 5 * TASKS);
 }

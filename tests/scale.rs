@@ -9,12 +9,11 @@ use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::points;
 use andweorc_core::target::targets;
 use andweorc_core::time::{Speedup, Virtual};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
+use tests_support::memory::{Counting, live};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -25,33 +24,8 @@ use tracing::subscriber::Interest;
 use tracing::{Metadata, Span};
 use tracing_subscriber::prelude::*;
 
-/// Bytes that are allocated at present.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: all is the system allocator's; what is added counts and touches no memory that was handed out.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Relaxed: a count that publishes nothing else.
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-fn live() -> usize {
-    LIVE.load(Ordering::Relaxed)
-}
 
 /// A call site of a span, as the macros of tracing make them: there they are statics.
 #[derive(Default)]

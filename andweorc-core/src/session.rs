@@ -1,20 +1,22 @@
 //! A profiling session: one run, from start to report.
 
 use crate::binary::Binary;
+use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, analyse};
 use crate::experiment::{Experimenter, Runner, Status, Stop};
 use crate::fork::forked;
-use crate::profile::{Header, Run, VERSION, WriteError, Writer};
+use crate::profile::{Header, VERSION, WriteError, Writer};
 use crate::report;
 use crate::settings::{SettingError, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fmt, io, mem, thread};
+use std::{env, fmt, io, mem, slice, thread};
 
 /// A profiling session, from [`start`](Session::start) to [`finish`](Session::finish). Experiments run on a thread of their own
-/// meanwhile. Dropped, it is stopped and its profile ends in order.
+/// meanwhile. Dropped, it is stopped and its profile ends in order. It may go on for days: the memory that it needs does not grow with its
+/// length (its profile does).
 ///
 /// There is one in a process at a time.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub struct Session {
     stop: Arc<Stop>,
     reason: Arc<Mutex<Option<String>>>,
     status: Arc<Mutex<Status>>,
-    thread: Option<JoinHandle<(Run, Writer)>>,
+    thread: Option<JoinHandle<(Ongoing, Writer)>>,
 }
 
 impl Session {
@@ -106,7 +108,7 @@ impl Session {
         }
         let joined = self.thread.take().map(JoinHandle::join);
         match joined {
-            Some(Ok((run, writer))) => Outcome::new(self.path.clone(), run, &writer),
+            Some(Ok((run, writer))) => Outcome::new(self.path.clone(), &run, &writer),
             // The writer was dropped by the panic: what it had written is there, and ends torn.
             Some(Err(_)) | None => Outcome {
                 path: self.path.clone(),
@@ -138,10 +140,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn new(path: PathBuf, run: Run, writer: &Writer) -> Outcome {
-        let runs = [run];
-        let analysis = analyse(&runs);
-        let mut report = report::text(&runs, &analysis);
+    fn new(path: PathBuf, run: &Ongoing, writer: &Writer) -> Outcome {
+        let analysis = run.analysis();
+        let mut report = report::text(slice::from_ref(run.run()), &analysis);
         if let Some(error) = writer.first_error() {
             report.push_str(&format!(
                 "{} records could not be written to {}: {error}\n",
@@ -157,7 +158,8 @@ impl Outcome {
         &self.report
     }
 
-    /// The estimates.
+    /// The estimates. Effects are those on the eight most important points, and on the most important one that has latencies: a session may go on for days,
+    /// and keeps no rows but in its profile, from which the others can be estimated ([`analyse`]).
     pub fn analysis(&self) -> &Analysis {
         &self.analysis
     }

@@ -54,17 +54,33 @@ pub(crate) fn standard_error<T: Copy>(data: &[T], statistic: impl Fn(&[T]) -> f6
     Some((squares / RESAMPLES as f64 * n as f64 / (n - 1) as f64).sqrt())
 }
 
+/// Mean of values with their weights; NaN of nothing.
+pub(crate) fn weighted_mean(values: &[(f64, f64)]) -> f64 {
+    let add = |(sum, all), &(value, weight)| (sum + weight * value, all + weight);
+    let (sum, all) = values.iter().fold((0.0, 0.0), add);
+    sum / all
+}
+
 /// Slope of the regression of y on x through the origin. Zero when all x are zero.
 pub(crate) fn slope_through_origin(data: &[(f64, f64)]) -> f64 {
-    let (xy, xx) = data.iter().fold((0.0, 0.0), |(xy, xx), (x, y)| (xy + x * y, xx + x * x));
+    slope(data.iter().map(|&datum| (datum, 1.0)))
+}
+
+/// The same of data with their weights.
+pub(crate) fn weighted_slope(data: &[((f64, f64), f64)]) -> f64 {
+    slope(data.iter().copied())
+}
+
+fn slope(data: impl Iterator<Item = ((f64, f64), f64)>) -> f64 {
+    let (xy, xx) = data.fold((0.0, 0.0), |(xy, xx), ((x, y), w)| (xy + w * x * y, xx + w * x * x));
     if xx == 0.0 { 0.0 } else { xy / xx }
 }
 
 /// R2 of the regression through the origin: the share of the sum of squares about zero (not about the mean, which a line through
-/// the origin does not estimate) that the line explains. One when there is nothing to explain.
-pub(crate) fn r2_through_origin(data: &[(f64, f64)], slope: f64) -> f64 {
-    let total: f64 = data.iter().map(|(_, y)| y * y).sum();
-    let residual: f64 = data.iter().map(|(x, y)| (y - slope * x).powi(2)).sum();
+/// the origin does not estimate) that the line explains. One when there is nothing to explain. Data have their weights.
+pub(crate) fn r2_through_origin(data: &[((f64, f64), f64)], slope: f64) -> f64 {
+    let total: f64 = data.iter().map(|((_, y), w)| w * y * y).sum();
+    let residual: f64 = data.iter().map(|((x, y), w)| w * (y - slope * x).powi(2)).sum();
     if total == 0.0 { 1.0 } else { 1.0 - residual / total }
 }
 
@@ -177,8 +193,18 @@ mod tests {
         let data = [(1.0, 1.0), (2.0, 3.0)];
         let slope = slope_through_origin(&data);
         near(slope, 1.4, 1e-12);
-        near(r2_through_origin(&data, slope), 1.0 - (0.16 + 0.04) / 10.0, 1e-12);
+        let alike = data.map(|datum| (datum, 1.0));
+        near(r2_through_origin(&alike, slope), 1.0 - (0.16 + 0.04) / 10.0, 1e-12);
         assert_eq!(slope_through_origin(&[(0.0, 5.0)]), 0.0);
+    }
+
+    #[test]
+    fn a_weight_of_two_is_as_twice_the_datum() {
+        let (a, b) = ((1.0, 1.0), (2.0, 3.0));
+        near(weighted_slope(&[(a, 1.0), (b, 2.0)]), slope_through_origin(&[a, b, b]), 1e-12);
+        near(weighted_mean(&[(1.0, 1.0), (4.0, 2.0)]), 3.0, 1e-12);
+        let twice = [(a, 1.0), (b, 1.0), (b, 1.0)];
+        near(r2_through_origin(&[(a, 1.0), (b, 2.0)], 1.4), r2_through_origin(&twice, 1.4), 1e-12);
     }
 
     #[test]

@@ -2,31 +2,9 @@
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_tokio::Profile;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::{Future, pending};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
-
-/// Bytes that are allocated at present.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: all is the system allocator's; what is added counts and touches no memory that was handed out.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Relaxed: a count that publishes nothing else.
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
+use tests_support::memory::{Counting, live};
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -41,13 +19,13 @@ const MOST: usize = 128;
 fn grown<F: Future<Output = ()>>(future: impl Fn() -> F) -> usize {
     let mut cx = Context::from_waker(Waker::noop());
     let mut futures = Vec::with_capacity(TASKS);
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = live();
     for _ in 0..TASKS {
         let mut future = Box::pin(future());
         assert!(future.as_mut().poll(&mut cx).is_pending());
         futures.push(future);
     }
-    LIVE.load(Ordering::Relaxed) - before
+    live() - before
 }
 
 /// What a task of some size is.
@@ -68,10 +46,10 @@ fn a_live_task_costs_little_and_an_ended_one_nothing() {
     println!("{each} bytes for each live task");
     assert!(each <= MOST, "{each} bytes for each live task");
 
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = live();
     for _ in 0..10 {
         grown(profiled);
     }
-    let kept = LIVE.load(Ordering::Relaxed).saturating_sub(before);
+    let kept = live().saturating_sub(before);
     assert!(kept < TASKS, "{kept} bytes are kept of {} tasks that ended", 10 * TASKS);
 }

@@ -4,7 +4,7 @@ use crate::compare::clusters::{self, Cluster, Interval, Spread};
 use crate::compare::matching::{Pair, pairs};
 use crate::compare::same_point;
 use crate::compare::state::{Evidence, Question, State};
-use crate::estimate::observe::{Column, Rows};
+use crate::estimate::observe::Rows;
 use crate::estimate::{Metric, PointSummary, TargetSummary, seen};
 use crate::profile::{PointRecord, Run, TargetKind};
 use crate::stats;
@@ -95,12 +95,12 @@ pub(crate) fn changes(
     limit: f64,
 ) -> Vec<TargetChange> {
     let (targets_a, targets_b) = (parts(a), parts(b));
-    let (columns_a, columns_b) = (columns(a, point, metric), columns(b, point, metric));
+    let (rows_a, rows_b) = (rows(a, point), rows(b, point));
     let mut found: Vec<(TargetChange, Option<Found>)> = pairs(&targets_a, &targets_b)
         .into_iter()
         .filter_map(|pair| {
-            let of_a = pair.a.map(|i| (&targets_a[i], Side::of(&columns_a, &targets_a[i])));
-            let of_b = pair.b.map(|i| (&targets_b[i], Side::of(&columns_b, &targets_b[i])));
+            let of_a = pair.a.map(|i| (&targets_a[i], Side::of(&rows_a, metric, &targets_a[i])));
+            let of_b = pair.b.map(|i| (&targets_b[i], Side::of(&rows_b, metric, &targets_b[i])));
             change(pair, of_a, of_b)
         })
         .collect();
@@ -206,30 +206,28 @@ struct Side {
     data: Vec<Vec<(f64, f64)>>,
 }
 
-/// The rows of each run that has the point, with this metric of it.
-fn columns<'a>(runs: &'a [Run], point: &PointRecord, metric: Metric) -> Vec<(Rows<'a>, Column)> {
+/// The rows of each run that has the point: all of them, since the variance is pooled over runs.
+fn rows<'a>(runs: &'a [Run], point: &PointRecord) -> Vec<Rows<'a>> {
     let of = |run| {
         let point = PointSummary::from(same_point(run, point)?);
-        let rows = Rows::of(run, &[point]);
-        let column = rows.column(0, metric);
-        Some((rows, column))
+        Some(Rows::of(run, &[point], usize::MAX))
     };
     runs.iter().filter_map(of).collect()
 }
 
 /// Whether any run has this metric of the point.
 pub(crate) fn measured(runs: &[Run], point: &PointRecord, metric: Metric) -> bool {
-    columns(runs, point, metric).iter().any(|(_, column)| !column.is_empty())
+    rows(runs, point).iter().any(|rows| rows.has(0, metric))
 }
 
 impl Side {
-    fn of(runs: &[(Rows<'_>, Column)], target: &TargetSummary) -> Side {
-        let data = runs.iter().filter_map(|(rows, column)| {
+    fn of(runs: &[Rows<'_>], metric: Metric, target: &TargetSummary) -> Side {
+        let data = runs.iter().filter_map(|rows| {
             // A slope through the origin needs a speedup, and a profile can be written by anyone.
             let usable = |(speedup, effect): &(f64, f64)| {
                 *speedup > 0.0 && *speedup <= 1.0 && effect.is_finite()
             };
-            let found = rows.observations(target, column);
+            let found = rows.observations(target, 0, metric);
             let data: Vec<_> = found.map(|one| one.datum()).filter(usable).collect();
             (!data.is_empty()).then_some(data)
         });

@@ -7,7 +7,8 @@
 
 use crate::estimate::observe::Rows;
 use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
-use crate::estimate::{columns, observations, seen};
+use crate::estimate::tally::MOST;
+use crate::estimate::{observations, seen};
 use crate::profile::{Run, TargetKind};
 use crate::stats;
 use serde::Serialize;
@@ -25,8 +26,8 @@ pub enum Load {
 /// What the probes of these runs say, by the throughput of a point. `None` without any.
 pub(crate) fn load_by(runs: &[Run], point: &PointSummary) -> Option<Load> {
     let points = std::slice::from_ref(point);
-    let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, points)).collect();
-    load(&rows, points, &seen::tested_targets(runs))
+    let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, points, MOST)).collect();
+    load(&rows, points, &seen::tested_targets(runs, &rows))
 }
 
 /// What the probes among these targets say. `None` without any.
@@ -38,12 +39,12 @@ pub(crate) fn load(
     let probe = targets.iter().find(|target| target.kind == TargetKind::Probe)?;
     // It is seen in the first point, whatever targets are ranked by then.
     points.first()?;
-    let kept_up: Vec<f64> = observations(rows, probe, &columns(rows, 0, Metric::Throughput))
+    let kept_up: Vec<(f64, f64)> = observations(rows, probe, 0, Metric::Throughput)
         .iter()
         // What the program would do more of in virtual time if it had kept up.
-        .map(|one| one.log_ratio / -(-one.speedup).ln_1p())
+        .map(|one| (one.log_ratio / -(-one.speedup).ln_1p(), one.n as f64))
         .collect();
-    let share = (!kept_up.is_empty()).then(|| stats::mean(&kept_up))?;
+    let share = (!kept_up.is_empty()).then(|| stats::weighted_mean(&kept_up))?;
     Some(if share > 0.5 { Load::Open } else { Load::Closed })
 }
 

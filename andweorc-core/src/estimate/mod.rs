@@ -1,6 +1,7 @@
 //! Estimates: from raw rows to effects, impacts, verdicts and a ranking.
 //!
-//! Everything is computed from the rows of a profile, so that an estimate can be repeated and checked.
+//! Everything is computed from the rows of a profile, so that an estimate can be repeated and checked. The running program does the same as
+//! the rows come, and keeps none (`ongoing`).
 //!
 //! - An **effect** compares an experiment with the mean of its neighbouring baselines, the nearest unspoiled ones before and
 //!   after it, so that drift cancels; it is the mean over the experiments of one (target, speedup) of the logarithm of that ratio, in %. The
@@ -9,18 +10,23 @@
 //! - An **impact** is the slope of the effect over the speedup: the regression through the origin of all experiments on a
 //!   target, which weights each speedup by its experiments. In % for a speedup of 1: a slope of 40 means +10 % at 25 %.
 //! - **Intervals** are 95 %, from a bootstrap over experiments (`stats::standard_error`). Two experiments that share a baseline are
-//!   correlated by at most a quarter of their variance; the plan's random order makes two of one target neighbours seldom.
+//!   correlated by at most a quarter of their variance; the plan's random order makes two of one target neighbours seldom. Of very many
+//!   experiments some are taken together first (`tally`), so that a run may go on for days.
 //! - **Many targets**: which of them have an impact at all is decided by Benjamini & Hochberg (1995) at 5 %.
 //! - **Ranking** is by the lower end of the impact's interval on the throughput of the first point; under an open load, which throughput can't
 //!   follow, by that on the mean latency (`rank`).
 //!
-//! All of it takes time in proportion to the rows, not to targets times rows: it is done anew after each experiment, in the profiled program.
+//! All of it takes time in proportion to the rows, not to targets times rows, and that of a running program no more after days than after an hour:
+//! it is done anew after each experiment.
 
 pub(crate) mod load;
 pub(crate) mod observe;
+pub(crate) mod ongoing;
 mod rank;
 pub(crate) mod seen;
+mod series;
 pub(crate) mod summary;
+pub(crate) mod tally;
 mod waits;
 
 pub use load::Load;
@@ -31,8 +37,10 @@ pub use waits::WaitSummary;
 
 use crate::profile::{Run, TargetKind};
 use crate::stats;
-use observe::{Column, Observation, Rows};
+use observe::Rows;
+use series::Observation;
 use summary::{impact_of, verdict_of};
+use tally::MOST;
 
 /// What is known from some runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,35 +76,49 @@ const FALSE_DISCOVERIES: f64 = 0.05;
 /// Analyses all metrics of all points.
 pub fn analyse(runs: &[Run]) -> Analysis {
     let points = seen::points(runs);
+    let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, &points, MOST)).collect();
+    analyse_all(runs, points, &rows)
+}
+
+/// The same of rows of all these points.
+fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> Analysis {
     let metrics: Vec<(usize, Metric)> =
         (0..points.len()).flat_map(|point| Metric::ALL.map(|metric| (point, metric))).collect();
-    Analysis { waits: waits::waits(runs), ..analyse_metrics(runs, points, |_| metrics) }
+    Analysis { waits: waits::waits(runs), ..analyse_metrics(runs, points, rows, |_| metrics) }
 }
 
 /// Analyses only what the ranking needs: one metric of one point, and no waits. Cheap enough to repeat after each experiment.
 pub fn analyse_ranking(runs: &[Run]) -> Analysis {
+    let points = ranking_points(runs);
+    let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, &points, MOST)).collect();
+    analyse_metrics(runs, points, &rows, |by| vec![(by.point_index, by.metric)])
+}
+
+/// The points up to those that targets may be ranked by: the first of all, and the first with latencies.
+fn ranking_points(runs: &[Run]) -> Vec<PointSummary> {
     let mut points = seen::points(runs);
-    // The first of all, and the first with latencies.
     points.truncate(1 + rank::latency_point(&points).unwrap_or(0));
-    analyse_metrics(runs, points, |by| vec![(by.point_index, by.metric)])
+    points
 }
 
 /// Analyses the metrics that `chosen` names, by index of the point, once it is known what targets are ranked by.
 fn analyse_metrics(
     runs: &[Run],
     points: Vec<PointSummary>,
+    rows: &[Rows<'_>],
     chosen: impl FnOnce(Ranking) -> Vec<(usize, Metric)>,
 ) -> Analysis {
-    let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, &points)).collect();
-    let mut targets = seen::tested_targets(runs);
-    let load = load::load(&rows, &points, &targets);
+    let mut targets = seen::tested_targets(runs, rows);
+    let load = load::load(rows, &points, &targets);
     targets.retain(|target| target.kind != TargetKind::Probe);
-    let ranked_by = rank::ranking(load, &points, &rows);
+    let ranked_by = rank::ranking(load, &points, rows);
     let chosen = if points.is_empty() { Vec::new() } else { chosen(ranked_by) };
     for (index, metric) in chosen {
-        let columns = columns(&rows, index, metric);
+        if !rows.iter().any(|run| run.has(index, metric)) {
+            continue;
+        }
         for target in &mut targets {
-            let data = observations(&rows, target, &columns);
+            let data = observations(rows, target, index, metric);
             if data.is_empty() {
                 continue;
             }
@@ -109,16 +131,16 @@ fn analyse_metrics(
     }
     targets.retain(|target| !target.effects.is_empty());
     judge(&mut targets, ranked_by.metric);
-    let all = || runs.iter().flat_map(|run| &run.experiments);
+    let held = runs.iter().zip(rows);
     Analysis {
         points,
         targets,
         waits: Vec::new(),
         load,
         ranked_by,
-        baselines: all().filter(|experiment| experiment.target.is_none()).count(),
-        experiments: runs.iter().map(seen::experiments_on_targets).sum(),
-        spoiled: all().filter(|experiment| experiment.spoiled.is_some()).count(),
+        baselines: rows.iter().map(|rows| rows.tally().baselines()).sum(),
+        experiments: held.map(|(run, rows)| seen::experiments_on_targets(run, rows.tally())).sum(),
+        spoiled: rows.iter().map(|rows| rows.tally().spoiled_ones()).sum(),
     }
 }
 
@@ -134,14 +156,14 @@ fn judge(targets: &mut [TargetSummary], metric: Metric) {
     targets.sort_by(|a, b| b.rank_key().total_cmp(&a.rank_key()));
 }
 
-/// A metric of the point with this index, run by run.
-fn columns(rows: &[Rows<'_>], point: usize, metric: Metric) -> Vec<Column> {
-    rows.iter().map(|run| run.column(point, metric)).collect()
-}
-
-/// All observations of a target by this metric, of all runs.
-fn observations(rows: &[Rows<'_>], target: &TargetSummary, columns: &[Column]) -> Vec<Observation> {
-    rows.iter().zip(columns).flat_map(|(run, column)| run.observations(target, column)).collect()
+/// All observations of a target by this metric of the point with this index, of all runs.
+fn observations(
+    rows: &[Rows<'_>],
+    target: &TargetSummary,
+    point: usize,
+    metric: Metric,
+) -> Vec<Observation> {
+    rows.iter().flat_map(|run| run.observations(target, point, metric)).collect()
 }
 
 /// The effect at each speedup, in rising order.
@@ -155,10 +177,10 @@ fn effects<'a>(
     speedups.sort_by(f64::total_cmp);
     speedups.dedup();
     speedups.into_iter().map(move |speedup| {
-        let logs: Vec<f64> =
-            data.iter().filter(|one| one.speedup == speedup).map(|one| one.log_ratio).collect();
-        let log = stats::mean(&logs);
-        let half = stats::standard_error(&logs, stats::mean)
+        let same = || data.iter().filter(|one| one.speedup == speedup);
+        let logs: Vec<(f64, f64)> = same().map(|one| (one.log_ratio, one.n as f64)).collect();
+        let log = stats::weighted_mean(&logs);
+        let half = stats::standard_error(&logs, stats::weighted_mean)
             .map(|error| error * stats::t_quantile(logs.len() as f64 - 1.0));
         Effect {
             point: point.name.clone(),
@@ -168,7 +190,7 @@ fn effects<'a>(
             effect_pct: percent(log),
             ci_low: half.map(|half| percent(log - half)),
             ci_high: half.map(|half| percent(log + half)),
-            n: logs.len(),
+            n: same().map(|one| one.n).sum(),
         }
     })
 }

@@ -1,8 +1,10 @@
-//! One observation: an experiment against its neighbouring baselines.
+//! Experiments and what they are compared with: their neighbouring baselines.
 
-use crate::estimate::percent;
+use crate::estimate::series::{Observation, Series};
 use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
-use crate::profile::{ExperimentRecord, PointCount, PointKind, Run, TargetKind};
+use crate::estimate::tally::Tally;
+use crate::profile::{ExperimentRecord, PointKind, Run, TargetKind};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// An experiment on a target with what it is compared to.
@@ -56,121 +58,79 @@ fn trials(run: &Run) -> Vec<Trial> {
     all
 }
 
-/// An experiment on a target, by one metric of one point.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Observation {
-    /// The speedup, a fraction.
-    pub(crate) speedup: f64,
-    /// Logarithm of its metric over the mean of the neighbouring baselines' metrics.
-    pub(crate) log_ratio: f64,
-    /// Real seconds that it took, with its share of the baselines.
-    pub(crate) seconds: f64,
-}
-
-impl Observation {
-    /// As a datum of the impact's regression: speedup, effect in %.
-    pub(crate) fn datum(&self) -> (f64, f64) {
-        (self.speedup, percent(self.log_ratio))
-    }
-}
-
 /// What makes a target or a point of kind `K` the same in two runs: kind, name, file, line.
 pub(crate) type Identity<'a, K> = (K, &'a str, Option<&'a str>, Option<u32>);
 
-/// The rows of a run by what they are about, so that a program of ten thousand call sites is read once and not once for each of them.
+/// A run's experiments by what they are about, so that a program of ten thousand call sites is read once and not once for each of them.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
-    run: &'a Run,
-    ids: HashMap<Identity<'a, TargetKind>, u32>,
-    trials: HashMap<u32, Vec<Trial>>,
-    /// What each of the points asked for did: index of the experiment, count.
-    counts: Vec<Vec<(usize, &'a PointCount)>>,
+    tally: Cow<'a, Tally>,
+    targets: HashMap<Identity<'a, TargetKind>, u32>,
+    /// Ids of the points that are asked for, where the run has them.
+    points: Vec<Option<u32>>,
 }
-
-/// A metric of a point in each experiment of a run; empty when the run has no such point.
-#[derive(Debug)]
-pub(crate) struct Column(Vec<Option<f64>>);
 
 impl<'a> Rows<'a> {
-    /// The rows of `run`, of these points only.
-    pub(crate) fn of(run: &'a Run, points: &[PointSummary]) -> Rows<'a> {
-        let mut by_target: HashMap<u32, Vec<Trial>> = HashMap::new();
-        for trial in trials(run) {
-            let target = run.experiments[trial.experiment].target;
-            by_target.entry(target.unwrap_or_default()).or_default().push(trial);
-        }
-        let mut ids = HashMap::with_capacity(run.targets.len());
-        for record in &run.targets {
-            ids.entry(record.identity()).or_insert(record.id);
-        }
-        Rows { run, ids, trials: by_target, counts: counts(run, points) }
+    /// Those of `run`, of these points only, with up to `most` observations of a target at one speedup.
+    pub(crate) fn of(run: &'a Run, points: &[PointSummary], most: usize) -> Rows<'a> {
+        let ids = point_ids(run, points);
+        let tally = Tally::of(run, ids.iter().flatten().copied(), most);
+        Rows { tally: Cow::Owned(tally), targets: target_ids(run), points: ids }
     }
 
-    /// A metric of the point with this index among those asked for.
-    pub(crate) fn column(&self, point: usize, metric: Metric) -> Column {
-        let counts = &self.counts[point];
-        if counts.is_empty() {
-            return Column(Vec::new());
-        }
-        let mut values = vec![None; self.run.experiments.len()];
-        for &(index, count) in counts {
-            values[index] = metric
-                .of_count(&self.run.experiments[index], count)
-                .filter(|value| *value > 0.0 && value.is_finite());
-        }
-        Column(values)
+    /// Those that have been tallied. `run` tells what they are about.
+    pub(crate) fn tallied(run: &'a Run, tally: &'a Tally, points: &[PointSummary]) -> Rows<'a> {
+        let tally = Cow::Borrowed(tally);
+        Rows { tally, targets: target_ids(run), points: point_ids(run, points) }
     }
 
-    /// All observations of a target by this metric.
-    pub(crate) fn observations<'b>(
-        &'b self,
+    /// How many there are.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// A metric of the point with this index among those asked for, if the run has the point and it did anything.
+    fn series(&self, point: usize, metric: Metric) -> Option<&Series> {
+        self.points.get(point).copied().flatten().and_then(|id| self.tally.series(id, metric))
+    }
+
+    /// Whether any experiment has this metric of the point.
+    pub(crate) fn has(&self, point: usize, metric: Metric) -> bool {
+        self.series(point, metric).is_some_and(|series| !series.is_empty())
+    }
+
+    /// All observations of a target by this metric of this point.
+    pub(crate) fn observations(
+        &self,
         target: &TargetSummary,
-        column: &'b Column,
-    ) -> impl Iterator<Item = Observation> + 'b {
-        let id = self.ids.get(&target.identity());
-        let trials = id.and_then(|id| self.trials.get(id)).filter(|_| !column.0.is_empty());
-        trials.into_iter().flatten().filter_map(|trial| {
-            let baselines: Vec<f64> = trial.baselines().filter_map(|i| column.0[i]).collect();
-            let measured = column.0[trial.experiment].filter(|_| !baselines.is_empty())?;
-            let experiment = &self.run.experiments[trial.experiment];
-            Some(Observation {
-                speedup: experiment.speedup,
-                log_ratio: (measured / crate::stats::mean(&baselines)).ln(),
-                seconds: 2.0 * experiment.real_ns as f64 / 1e9,
-            })
-        })
+        point: usize,
+        metric: Metric,
+    ) -> impl Iterator<Item = Observation> + '_ {
+        let id = self.targets.get(&target.identity()).copied();
+        let series = self.series(point, metric).zip(id);
+        series.into_iter().flat_map(|(series, id)| series.observations(id))
     }
 }
 
-impl Column {
-    /// Whether there is nothing in it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
+fn target_ids(run: &Run) -> HashMap<Identity<'_, TargetKind>, u32> {
+    let mut ids = HashMap::with_capacity(run.targets.len());
+    for record in &run.targets {
+        ids.entry(record.identity()).or_insert(record.id);
     }
+    ids
 }
 
-/// What each of these points did.
-fn counts<'a>(run: &'a Run, points: &[PointSummary]) -> Vec<Vec<(usize, &'a PointCount)>> {
+/// The ids that these points have in the run, of the first record of each.
+fn point_ids(run: &Run, points: &[PointSummary]) -> Vec<Option<u32>> {
     let mut wanted: HashMap<Identity<'_, PointKind>, usize> = HashMap::new();
     for (index, point) in points.iter().enumerate() {
         wanted.entry(point.identity()).or_insert(index);
     }
-    // By id in this run, of the first record of each identity.
-    let mut ids: HashMap<u32, usize> = HashMap::new();
+    let mut ids = vec![None; points.len()];
     for record in &run.points {
-        if let Some(point) = wanted.remove(&record.identity()) {
-            ids.insert(record.id, point);
+        if let Some(index) = wanted.remove(&record.identity()) {
+            ids[index] = Some(record.id);
         }
     }
-    let mut all: Vec<Vec<(usize, &PointCount)>> = vec![Vec::new(); points.len()];
-    for (index, experiment) in run.experiments.iter().enumerate() {
-        for count in &experiment.points {
-            let Some(&point) = ids.get(&count.point) else { continue };
-            // Only the first of a point counts.
-            if all[point].last().is_none_or(|(last, _)| *last != index) {
-                all[point].push((index, count));
-            }
-        }
-    }
-    all
+    ids
 }

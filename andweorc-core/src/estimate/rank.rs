@@ -36,8 +36,7 @@ pub(crate) fn latency_point(points: &[PointSummary]) -> Option<usize> {
 
 /// What to rank by under this load. `rows` know the points by the same indices.
 pub(crate) fn ranking(load: Option<Load>, points: &[PointSummary], rows: &[Rows<'_>]) -> Ranking {
-    let measured =
-        |index: &usize| rows.iter().any(|run| !run.column(*index, Metric::Mean).is_empty());
+    let measured = |index: &usize| rows.iter().any(|run| run.has(*index, Metric::Mean));
     let latency = latency_point(points).filter(|_| load == Some(Load::Open)).filter(measured);
     latency
         .map_or_else(Ranking::default, |point_index| Ranking { point_index, metric: Metric::Mean })

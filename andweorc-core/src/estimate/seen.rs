@@ -1,7 +1,8 @@
 //! What the runs know of: points and targets, told apart by kind, name and place.
 
-use crate::estimate::observe::Identity;
+use crate::estimate::observe::{Identity, Rows};
 use crate::estimate::summary::{Metric, PointSummary, TargetSummary, Verdict};
+use crate::estimate::tally::Tally;
 use crate::profile::{Run, TargetKind, TargetRecord};
 use std::collections::{HashMap, HashSet};
 
@@ -18,11 +19,11 @@ pub(crate) fn targets(runs: &[Run]) -> Vec<TargetSummary> {
 }
 
 /// Those that experiments were held on in any of the runs.
-pub(crate) fn tested_targets(runs: &[Run]) -> Vec<TargetSummary> {
+pub(crate) fn tested_targets(runs: &[Run], rows: &[Rows<'_>]) -> Vec<TargetSummary> {
     let mut tested = HashSet::new();
-    for run in runs {
-        let ids: HashSet<u32> = run.experiments.iter().filter_map(|one| one.target).collect();
-        let records = run.targets.iter().filter(|record| ids.contains(&record.id));
+    for (run, rows) in runs.iter().zip(rows) {
+        let held = rows.tally().held();
+        let records = run.targets.iter().filter(|record| held.contains_key(&record.id));
         tested.extend(records.map(TargetRecord::identity));
     }
     some_targets(runs, |target| tested.contains(target))
@@ -98,11 +99,8 @@ fn share(
 }
 
 /// How many experiments a run held on targets: baselines and probes have none.
-pub(crate) fn experiments_on_targets(run: &Run) -> usize {
-    let mut held: HashMap<u32, usize> = HashMap::new();
-    for target in run.experiments.iter().filter_map(|experiment| experiment.target) {
-        *held.entry(target).or_default() += 1;
-    }
+pub(crate) fn experiments_on_targets(run: &Run, tally: &Tally) -> usize {
+    let mut held = tally.held().clone();
     let parts = run.targets.iter().filter(|record| record.kind != TargetKind::Probe);
     parts.filter_map(|record| held.remove(&record.id)).sum()
 }

@@ -1,6 +1,7 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
-use crate::estimate::observe::{Identity, Observation};
+use crate::estimate::observe::Identity;
+use crate::estimate::series::Observation;
 use crate::profile::{
     ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
 };
@@ -193,7 +194,7 @@ pub struct Impact {
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub ci_high: Option<f64>,
-    /// Share of the sum of squares about zero that the line explains.
+    /// Share of the sum of squares about zero that the line explains; where there are many experiments, of the means of some of them each.
     pub r2: f64,
     /// Two-sided p-value of no impact.
     pub p_value: f64,
@@ -290,10 +291,11 @@ pub(crate) fn impact_of(
     point: &PointSummary,
     metric: Metric,
 ) -> Option<Impact> {
-    let data: Vec<(f64, f64)> = observations.iter().map(Observation::datum).collect();
-    let slope = stats::slope_through_origin(&data);
+    let weighted = |one: &Observation| (one.datum(), one.n as f64);
+    let data: Vec<((f64, f64), f64)> = observations.iter().map(weighted).collect();
+    let slope = stats::weighted_slope(&data);
     let df = data.len() as f64 - 1.0;
-    let error = stats::standard_error(&data, stats::slope_through_origin);
+    let error = stats::standard_error(&data, stats::weighted_slope);
     let half = error.map(|error| error * stats::t_quantile(df));
     Some(Impact {
         point: point.name.clone(),
@@ -308,7 +310,7 @@ pub(crate) fn impact_of(
             Some(_) if slope != 0.0 => 0.0,
             _ => 1.0,
         },
-        n: data.len(),
+        n: observations.iter().map(|one| one.n).sum(),
     })
 }
 

@@ -2,7 +2,8 @@
 //! up, and write everything down as it goes.
 
 use crate::clock;
-use crate::estimate::{Analysis, Verdict, analyse_ranking};
+use crate::estimate::ongoing::Ongoing;
+use crate::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{Times, choose_points, names, want_functions_alone, want_samples};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
@@ -10,7 +11,7 @@ use crate::experiment::lacks::why_none;
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::point::{Point, points};
 use crate::profile::{
-    EndRecord, ExperimentRecord, Header, NoteRecord, Record, Run, SamplesRecord, TargetKind, Writer,
+    EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
 };
 use crate::sampler::{FINE, Found, Sampling};
 use crate::settings::Settings;
@@ -65,8 +66,8 @@ pub(crate) struct Runner {
     settings: Settings,
     experimenter: Experimenter,
     writer: Writer,
-    /// What was written, for the estimates.
-    run: Run,
+    /// What of it the estimates need.
+    run: Ongoing,
     written_targets: HashSet<u32>,
     written_points: HashSet<u32>,
     status: Arc<Mutex<Status>>,
@@ -88,7 +89,7 @@ impl Runner {
             settings,
             experimenter,
             writer,
-            run: Run::new(header),
+            run: Ongoing::new(header),
             written_targets: HashSet::new(),
             written_points: HashSet::new(),
             status,
@@ -98,7 +99,7 @@ impl Runner {
     }
 
     /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it was.
-    pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Run, Writer) {
+    pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Ongoing, Writer) {
         let ended = self.experiments();
         let reason = reason().unwrap_or_else(|| ended.to_owned());
         self.finish(reason);
@@ -137,14 +138,14 @@ impl Runner {
             }
             if let Some(Cut::TooSlow(_)) = self.experimenter.cut() {
                 plan.leave_out(cell);
-            } else if self.run.experiments.last().is_some_and(|it| it.spoiled.is_none()) {
+            } else if self.run.last().is_some_and(|it| it.spoiled.is_none()) {
                 plan.held(cell);
             }
             lengths = self.lengthened(lengths, &points);
             if !self.hold(None, lengths) {
                 return "stopped";
             }
-            analysis = Some(analyse_ranking(std::slice::from_ref(&self.run)));
+            analysis = Some(self.run.ranking());
         }
     }
 
@@ -309,7 +310,7 @@ impl Runner {
 
     /// Twice as long when the last experiment saw too little progress, as far as the time allows.
     fn lengthened(&self, lengths: Lengths, points: &[&'static Point]) -> Lengths {
-        let hits = self.run.experiments.last().and_then(|experiment| {
+        let hits = self.run.last().and_then(|experiment| {
             let first = points.first()?.id();
             experiment.points.iter().find(|count| count.point == first).map(|count| count.count)
         });
@@ -352,7 +353,7 @@ impl Runner {
             if record.points.iter().any(|count| count.point == point.id())
                 && self.written_points.insert(point.id())
             {
-                let rank = self.run.points.len() as u32;
+                let rank = self.run.run().points.len() as u32;
                 self.write(Record::Point(point.to_record(rank)));
             }
         }
@@ -389,13 +390,11 @@ impl Runner {
                  tracing span"
             ));
         }
-        let experiments = self.run.experiments.len() as u32;
-        let spoiled = self.run.experiments.iter().filter(|e| e.spoiled.is_some()).count() as u32;
         self.write(Record::End(EndRecord {
             reason,
             real_ns: to_ns(self.elapsed()),
-            experiments,
-            spoiled,
+            experiments: self.run.held(),
+            spoiled: self.run.spoiled(),
             lost_samples: self.sampled.lost + self.sampled.throttled,
             lost_records: self.writer.lost_records(),
         }));
@@ -424,7 +423,7 @@ impl Runner {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Status {
             phase,
             experiment,
-            held: self.run.experiments.len() as u32,
+            held: self.run.held(),
             elapsed: self.elapsed().to_duration(),
             budget: self.settings.duration,
         };
