@@ -15,9 +15,10 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
+use tests_support::wakes::{Tasks, WHILE, only_for_outside, only_for_tasks};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Mutex, Notify, Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
@@ -30,148 +31,44 @@ static EXPERIMENTER: LazyLock<StdMutex<Experimenter>> = LazyLock::new(|| {
     StdMutex::new(experimenter)
 });
 
-const WHILE: Duration = Duration::from_millis(20);
+/// Tasks that nobody wrapped.
+struct Foreign;
 
-fn runtimes() -> [Runtime; 2] {
-    LazyLock::force(&EXPERIMENTER);
-    [
-        Builder::new_multi_thread().worker_threads(2).enable_all().andweorc().build().unwrap(),
-        Builder::new_current_thread().enable_all().andweorc().build().unwrap(),
-    ]
+impl Tasks for Foreign {
+    fn build(builder: &mut Builder) -> Runtime {
+        LazyLock::force(&EXPERIMENTER);
+        builder.andweorc().build().unwrap()
+    }
+
+    /// As libraries do.
+    fn spawn<T: Send + 'static>(
+        name: &'static str,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        tokio::task::Builder::new().name(name).spawn(future).unwrap()
+    }
+
+    fn spawn_blocking(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+        tokio::task::spawn_blocking(f)
+    }
+
+    fn part<T>(
+        name: &'static str,
+        future: impl Future<Output = T> + Send,
+    ) -> impl Future<Output = T> + Send {
+        future.profiled(name)
+    }
 }
 
-/// Spawns a task of this name as libraries do.
+fn runtimes() -> [Runtime; 2] {
+    tests_support::wakes::runtimes::<Foreign>()
+}
+
 fn spawn<T: Send + 'static>(
     name: &'static str,
     future: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
-    tokio::task::Builder::new().name(name).spawn(future).unwrap()
-}
-
-/// Time for which the tasks of this name waited for the world outside and for other tasks, ns.
-fn waited(name: &str) -> (u64, u64) {
-    let [outside, by_task, _] = target(TargetKind::Wait, name, None, None).waited_ns().unwrap();
-    (outside, by_task)
-}
-
-#[track_caller]
-fn only_for_tasks(name: &str) {
-    let (outside, by_task) = waited(name);
-    assert!(outside == 0 && by_task > 0, "{name}: {outside} ns outside, {by_task} tasks");
-}
-
-#[track_caller]
-fn only_for_outside(name: &str) {
-    let (outside, by_task) = waited(name);
-    assert!(outside > 0 && by_task == 0, "{name}: {outside} ns outside, {by_task} tasks");
-}
-
-fn waits_for_a_task<W, O>(name: &'static str, pair: impl Fn() -> (W, O))
-where
-    W: Future<Output = ()> + Send + 'static,
-    O: Future<Output = ()> + Send + 'static,
-{
-    for runtime in runtimes() {
-        let (waiter, other) = pair();
-        runtime.block_on(async {
-            let waiter = spawn(name, waiter);
-            let other = spawn("other", async {
-                sleep(WHILE).await;
-                other.await;
-            });
-            waiter.await.unwrap();
-            other.await.unwrap();
-        });
-        only_for_tasks(name);
-    }
-}
-
-#[test]
-fn channels() {
-    waits_for_a_task("mpsc recv", || {
-        let (sender, mut receiver) = mpsc::channel(1);
-        (async move { receiver.recv().await.unwrap() }, async move {
-            sender.send(()).await.unwrap();
-        })
-    });
-    waits_for_a_task("mpsc closed by the last sender", || {
-        let (sender, mut receiver) = mpsc::channel::<()>(1);
-        (async move { assert!(receiver.recv().await.is_none()) }, async move { drop(sender) })
-    });
-    waits_for_a_task("broadcast", || {
-        let (sender, mut receiver) = broadcast::channel(1);
-        (async move { receiver.recv().await.unwrap() }, async move {
-            sender.send(()).unwrap();
-        })
-    });
-    waits_for_a_task("watch", || {
-        let (sender, mut receiver) = watch::channel(());
-        (async move { receiver.changed().await.unwrap() }, async move { sender.send(()).unwrap() })
-    });
-    waits_for_a_task("oneshot", || {
-        let (sender, receiver) = oneshot::channel();
-        (async move { receiver.await.unwrap() }, async move { sender.send(()).unwrap() })
-    });
-}
-
-#[test]
-fn locks() {
-    waits_for_a_task("notify", || {
-        let notify = Arc::new(Notify::new());
-        let notifier = Arc::clone(&notify);
-        (async move { notify.notified().await }, async move { notifier.notify_one() })
-    });
-    waits_for_a_task("mutex", || {
-        let mutex = Arc::new(Mutex::new(()));
-        let guard = Arc::clone(&mutex).try_lock_owned().unwrap();
-        (async move { drop(mutex.lock().await) }, async move { drop(guard) })
-    });
-    waits_for_a_task("semaphore", || {
-        let permits = Arc::new(Semaphore::new(0));
-        let more = Arc::clone(&permits);
-        (async move { permits.acquire_many(3).await.unwrap().forget() }, async move {
-            more.add_permits(1);
-            more.add_permits(2);
-        })
-    });
-}
-
-/// The joiner of what `end` spawns.
-fn joins(name: &'static str, end: impl Fn() -> JoinHandle<()>) {
-    for runtime in runtimes() {
-        runtime.block_on(async {
-            let joined = end();
-            spawn(name, async move { drop(joined.await) }).await.unwrap();
-        });
-        only_for_tasks(name);
-    }
-}
-
-#[test]
-fn a_join_is_woken_by_the_task_joined() {
-    joins("join", || spawn("joined", sleep(WHILE)));
-    joins("join a panic", || {
-        spawn("joined", async {
-            sleep(WHILE).await;
-            panic!("as meant");
-        })
-    });
-    joins("join an abort", || {
-        let aborted = spawn("joined", std::future::pending());
-        let abort = aborted.abort_handle();
-        spawn("aborting", async move {
-            sleep(WHILE).await;
-            abort.abort();
-        });
-        aborted
-    });
-    joins("join the pool", || tokio::task::spawn_blocking(|| std::thread::sleep(WHILE)));
-    joins("join a panic on the pool", || {
-        tokio::task::spawn_blocking(|| {
-            std::thread::sleep(WHILE);
-            panic!("as meant");
-        })
-    });
+    Foreign::spawn(name, future)
 }
 
 #[test]
@@ -189,36 +86,6 @@ fn timers_and_sockets_are_the_world_outside() {
         });
         only_for_outside("timer");
         only_for_outside("socket");
-    }
-}
-
-#[test]
-fn running_out_of_budget_is_no_wait_for_the_world_outside() {
-    for runtime in runtimes() {
-        runtime.block_on(async {
-            let spends = async {
-                for _ in 0..10_000 {
-                    tokio::task::consume_budget().await;
-                }
-            };
-            spawn("budget", spends).await.unwrap();
-        });
-        only_for_tasks("budget");
-    }
-}
-
-#[test]
-fn yielding_is_no_wait_for_the_world_outside() {
-    for runtime in runtimes() {
-        runtime.block_on(async {
-            let yields = async {
-                for _ in 0..1000 {
-                    andweorc::task::yield_now().await;
-                }
-            };
-            spawn("yield", yields).await.unwrap();
-        });
-        only_for_tasks("yield");
     }
 }
 

@@ -1,139 +1,60 @@
-//! By whom a task is woken that nobody wrapped: what `main.rs` does not have of tokio's primitives, and wakes inside of one task.
+//! By whom a task is woken that nobody wrapped.
 
-use super::{WHILE, only_for_outside, only_for_tasks, runtimes, spawn, waits_for_a_task};
+use super::{Foreign, WHILE, only_for_outside, only_for_tasks, runtimes, spawn};
 use andweorc::Profile;
-use futures_util::StreamExt;
-use futures_util::future::{BoxFuture, FutureExt, join_all};
-use futures_util::stream::FuturesUnordered;
-use std::sync::Arc;
+use tests_support::wakes::{self, Waits, inside, primitives};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::{Barrier, Notify, RwLock, Semaphore, mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::{JoinSet, block_in_place, spawn_blocking};
 use tokio::time::sleep;
 
 #[test]
-fn other_locks() {
-    waits_for_a_task("rwlock read", || {
-        let lock = Arc::new(RwLock::new(()));
-        let guard = Arc::clone(&lock).try_write_owned().unwrap();
-        (async move { drop(lock.read().await) }, async move { drop(guard) })
-    });
-    waits_for_a_task("rwlock write", || {
-        let lock = Arc::new(RwLock::new(()));
-        let guard = Arc::clone(&lock).try_read_owned().unwrap();
-        (async move { drop(lock.write().await) }, async move { drop(guard) })
-    });
-    waits_for_a_task("notify waiters", || {
-        let notify = Arc::new(Notify::new());
-        let notifier = Arc::clone(&notify);
-        (async move { notify.notified().await }, async move { notifier.notify_waiters() })
-    });
-    waits_for_a_task("barrier", || {
-        let barrier = Arc::new(Barrier::new(2));
-        let last = Arc::clone(&barrier);
-        let waits = |barrier: Arc<Barrier>| async move {
-            barrier.wait().await;
-        };
-        (waits(barrier), waits(last))
-    });
-    waits_for_a_task("closed semaphore", || {
-        let permits = Arc::new(Semaphore::new(0));
-        let closes = Arc::clone(&permits);
-        (async move { assert!(permits.acquire().await.is_err()) }, async move { closes.close() })
-    });
+fn locks() {
+    primitives::locks::<Foreign>();
 }
 
 #[test]
-fn other_channels() {
-    waits_for_a_task("mpsc send", || {
-        let (sender, mut receiver) = mpsc::channel(1);
-        sender.try_send(()).unwrap();
-        (async move { sender.send(()).await.unwrap() }, async move {
-            receiver.recv().await.unwrap();
-            receiver.recv().await.unwrap();
-        })
-    });
-    waits_for_a_task("mpsc unbounded", || {
-        let (sender, mut receiver) = mpsc::unbounded_channel();
-        (async move { receiver.recv().await.unwrap() }, async move { sender.send(()).unwrap() })
-    });
-    waits_for_a_task("oneshot closed", || {
-        let (sender, receiver) = oneshot::channel::<()>();
-        (async move { assert!(receiver.await.is_err()) }, async move { drop(sender) })
-    });
+fn channels() {
+    primitives::channels::<Foreign>();
 }
 
 #[test]
-fn a_join_set_is_woken_by_its_tasks() {
-    for runtime in runtimes() {
-        runtime.block_on(async {
-            let joins = async {
-                let mut set = JoinSet::new();
-                for _ in 0..3 {
-                    set.spawn(sleep(WHILE));
-                }
-                set.spawn_blocking(|| std::thread::sleep(WHILE));
-                while let Some(joined) = set.join_next().await {
-                    joined.unwrap();
-                }
-            };
-            spawn("join set", joins).await.unwrap();
-        });
-        only_for_tasks("join set");
-    }
+fn a_join_is_woken_by_the_task_joined() {
+    primitives::joins::<Foreign>();
 }
 
 #[test]
 fn wakes_inside_one_task() {
-    waits_for_a_task("unordered", || {
-        let (sender, receiver) = oneshot::channel();
-        let parts = async move {
-            let (inner, inner_receiver) = oneshot::channel();
-            let mut parts = FuturesUnordered::<BoxFuture<'static, ()>>::new();
-            parts.push(async move { inner_receiver.await.unwrap() }.boxed());
-            let sends = async move {
-                receiver.await.unwrap();
-                inner.send(()).unwrap();
-            };
-            parts.push(sends.boxed());
-            while parts.next().await.is_some() {}
-        };
-        (parts, async move { sender.send(()).unwrap() })
-    });
-    waits_for_a_task("join_all", || {
-        // More than the number from which on it is a `FuturesUnordered`.
-        let (senders, receivers): (Vec<_>, Vec<_>) = (0..40).map(|_| oneshot::channel()).unzip();
-        (async move { drop(join_all(receivers).await) }, async move {
-            for sender in senders {
-                sender.send(()).unwrap();
-            }
-        })
-    });
-    waits_for_a_task("select", || {
-        let (sender, receiver) = oneshot::channel();
-        let select = async move {
-            tokio::select! {
-                () = std::future::pending() => {}
-                received = receiver => received.unwrap(),
+    inside::wakes::<Foreign>();
+}
+
+#[test]
+fn running_out_of_budget_is_no_wait_for_the_world_outside() {
+    primitives::budget::<Foreign>();
+}
+
+#[test]
+fn yielding_is_no_wait_for_the_world_outside() {
+    primitives::yielding::<Foreign, _>(andweorc::task::yield_now);
+}
+
+#[test]
+fn a_join_set_is_woken_by_its_tasks() {
+    wakes::waits_for_tasks::<Foreign, _>("join set", || async {
+        let waits = Waits::default();
+        let mut set = JoinSet::new();
+        for _ in 0..3 {
+            set.spawn(waits.clone().sleep());
+        }
+        let last = waits.clone();
+        set.spawn_blocking(|| last.sleep_blocking());
+        let joins = async {
+            while let Some(joined) = set.join_next().await {
+                joined.unwrap();
             }
         };
-        (select, async move { sender.send(()).unwrap() })
+        waits.told_by(joins).await;
     });
-    waits_for_a_task("profiled parts", || {
-        let (sender, receiver) = oneshot::channel();
-        let parts = async move {
-            let (inner, inner_receiver) = oneshot::channel();
-            let receive = async move {
-                receiver.await.unwrap();
-                inner.send(()).unwrap();
-            };
-            let receive = receive.profiled("part that sends");
-            let (received, ()) = tokio::join!(inner_receiver.profiled("part"), receive);
-            received.unwrap();
-        };
-        (parts, async move { sender.send(()).unwrap() })
-    });
-    only_for_tasks("part");
 }
 
 #[test]

@@ -37,6 +37,9 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
 const ENOUGH_HITS: f64 = 100.0;
 
+/// Where less is done than at first, experiments are lengthened up to this: the load of a service that is profiled for days may go away for hours.
+const SPARSE: Duration = Duration::from_secs(60);
+
 /// How many probes of the load a run begins with, if they take no more than a fifth of its time.
 const PROBES: u32 = 2;
 
@@ -111,7 +114,8 @@ impl Runner {
         self.write_points(&points);
         let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         let mut analysis = None;
-        let mut lengths = self.lengths(&plan, &points);
+        let first = self.lengths(&plan, &points);
+        let mut lengths = first;
         if !self.hold(None, lengths) {
             return "time";
         }
@@ -141,7 +145,7 @@ impl Runner {
             } else if self.run.last().is_some_and(|it| it.spoiled.is_none()) {
                 plan.held(cell);
             }
-            lengths = self.lengthened(lengths, &points);
+            lengths = self.lengthened(lengths, first, &points);
             if !self.hold(None, lengths) {
                 return "stopped";
             }
@@ -308,19 +312,19 @@ impl Runner {
         Lengths { settle: SETTLE, measure: measure.max(enough.min(most)), recover: RECOVER }
     }
 
-    /// Twice as long when the last experiment saw too little progress, as far as the time allows.
-    fn lengthened(&self, lengths: Lengths, points: &[&'static Point]) -> Lengths {
+    /// How long the next experiment should be, after one with few hits of the first point, or with plenty again.
+    fn lengthened(&self, lengths: Lengths, first: Lengths, points: &[&'static Point]) -> Lengths {
+        if self.experimenter.cut().is_some() {
+            // What it saw is not what such a length shows.
+            return lengths;
+        }
         let hits = self.run.last().and_then(|experiment| {
             let first = points.first()?.id();
             experiment.points.iter().find(|count| count.point == first).map(|count| count.count)
         });
-        if hits.unwrap_or(0) as f64 >= ENOUGH_HITS / 4.0 {
-            return lengths;
-        }
-        Lengths {
-            measure: (2 * lengths.measure).min(self.left() / 10).max(lengths.measure),
-            ..lengths
-        }
+        let most = SPARSE.max(first.measure).min(self.left() / 10);
+        let measure = next_length(lengths.measure, hits.unwrap_or(0), first.measure, most);
+        Lengths { measure, ..lengths }
     }
 
     /// Holds one experiment and writes it down. False when it was stopped.
@@ -430,6 +434,17 @@ impl Runner {
     }
 }
 
+/// The length after one with so many hits: twice as long with too few, half as long with plenty, between what was first and `most`.
+fn next_length(now: Duration, hits: u64, first: Duration, most: Duration) -> Duration {
+    if (hits as f64) < ENOUGH_HITS / 4.0 {
+        (2 * now).min(most).max(now)
+    } else if hits as f64 > ENOUGH_HITS * 4.0 {
+        (now / 2).max(first)
+    } else {
+        now
+    }
+}
+
 /// A target whose effect is known to within this, in points, needs no more experiments.
 const NARROW: f64 = 1.0;
 
@@ -441,5 +456,27 @@ fn known(analysis: Option<&Analysis>, target: &Target) -> Known {
         None => Known::Within(f64::INFINITY),
         Some(it) if it.verdict == Verdict::Nothing || it.half_width() <= NARROW => Known::Settled,
         Some(it) => Known::Within(it.half_width()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_are_longer_while_little_is_done_and_no_longer_for_good() {
+        let [first, most] = [Duration::from_millis(400), SPARSE];
+        let mut length = first;
+        for _ in 0..20 {
+            length = next_length(length, 3, first, most);
+        }
+        assert_eq!(length, most);
+        assert_eq!(next_length(length, 100, first, most), length);
+        for _ in 0..20 {
+            length = next_length(length, 10_000, first, most);
+        }
+        assert_eq!(length, first);
+        // With little time left it is at least not shorter.
+        assert_eq!(next_length(first, 0, first, first / 2), first);
     }
 }
