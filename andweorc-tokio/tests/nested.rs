@@ -70,9 +70,12 @@ fn a_wait_inside_a_profiled_part_is_stretched_once() {
     runtime.spawn(sleeps(Arc::clone(&plain)).profiled("nested: plain"));
     let parts = sleeps(Arc::clone(&nested)).profiled("nested: part").profiled("nested: middle");
     runtime.spawn(parts.profiled("nested: whole"));
-    let [plain, nested] = rounds_meanwhile([plain, nested], || hold("nested: target"));
-    // Held once for each of the three it would be far less than half.
-    assert!(plain >= 4 && nested * 4 >= plain * 3, "{plain} plain, {nested} nested");
+    once(|| {
+        let rounds = [&plain, &nested].map(Arc::clone);
+        let [plain, nested] = rounds_meanwhile(rounds, || hold("nested: target"));
+        // Held once for each of the three it would be far less than half.
+        (plain >= 4 && nested * 4 >= plain * 3, format!("{plain} plain, {nested} nested"))
+    });
 }
 
 #[test]
@@ -81,8 +84,11 @@ fn a_wait_that_is_the_target_is_not_stretched_for_what_is_around_it() {
     let [plain, nested] = [(); 2].map(|()| Arc::<AtomicU32>::default());
     runtime.spawn(sleeps(Arc::clone(&plain)).profiled("nested: sleep"));
     runtime.spawn(sleeps(Arc::clone(&nested)).profiled("nested: sleep").profiled("nested: around"));
-    let [plain, nested] = rounds_meanwhile([plain, nested], || hold("nested: sleep"));
-    assert!(plain >= 4 && nested * 4 >= plain * 3, "{plain} plain, {nested} nested");
+    once(|| {
+        let rounds = [&plain, &nested].map(Arc::clone);
+        let [plain, nested] = rounds_meanwhile(rounds, || hold("nested: sleep"));
+        (plain >= 4 && nested * 4 >= plain * 3, format!("{plain} plain, {nested} nested"))
+    });
 }
 
 #[test]
@@ -118,9 +124,24 @@ fn a_wait_for_this_program_is_not_stretched() {
         drop(task::Builder::new().name("in process: echo").spawn(echo));
         rounds
     });
-    let [inside, outside] = rounds_meanwhile([inside, outside], || hold("in process: target"));
-    // The other end is a thread that is never delayed.
-    assert!(outside >= 4 && inside * 4 > outside * 5, "{inside} inside, {outside} outside");
+    once(|| {
+        let rounds = [&inside, &outside].map(Arc::clone);
+        let [inside, outside] = rounds_meanwhile(rounds, || hold("in process: target"));
+        // The other end is a thread that is never delayed.
+        let told = format!("{inside} inside, {outside} outside");
+        (outside >= 4 && inside * 4 > outside * 5, told)
+    });
+}
+
+/// Asserts that `f` says yes once: a busy machine may spoil a comparison of times, but not each of many.
+fn once(f: impl Fn() -> (bool, String)) {
+    let mut told = Vec::new();
+    let held = (0..20).any(|_| {
+        let (holds, what) = f();
+        told.push(what);
+        holds
+    });
+    assert!(held, "{told:?}");
 }
 
 /// The rounds that were counted while `f` ran.
@@ -167,26 +188,26 @@ fn a_worker_that_went_to_the_pool_is_idle_there() {
     for _ in 0..3 {
         runtime.spawn(sleeps(Arc::default()).profiled("pool: target"));
     }
-    let stop = Arc::new(AtomicU32::new(0));
-    let stopped = Arc::clone(&stop);
-    let late = runtime.spawn(async move {
-        let mut late = Duration::ZERO;
-        while stopped.load(Ordering::SeqCst) == 0 {
+    let late = Arc::<AtomicU32>::default();
+    let counted = Arc::clone(&late);
+    runtime.spawn(async move {
+        loop {
             // This worker becomes a thread of the pool, and another one a worker.
             spawn(async { tokio::task::block_in_place(|| ()) }).await.unwrap();
             sleep(Duration::from_millis(20)).await;
             let began = Instant::now();
             task::spawn_blocking(|| ()).await.unwrap();
-            late += began.elapsed();
+            counted.fetch_add(began.elapsed().as_micros() as u32, Ordering::SeqCst);
         }
-        late
     });
-    let began = Instant::now();
-    hold("pool: target");
-    stop.store(1, Ordering::SeqCst);
-    let late = runtime.block_on(late).unwrap();
-    // It would owe 40 % of the time that it was idle.
-    assert!(late * 5 < began.elapsed(), "{late:?} of {:?}", began.elapsed());
+    once(|| {
+        let (began, before) = (Instant::now(), late.load(Ordering::SeqCst));
+        hold("pool: target");
+        let late = late.load(Ordering::SeqCst) - before;
+        // It would owe 40 % of the time that it was idle.
+        let whole = began.elapsed().as_micros() as u32;
+        (late < whole / 5, format!("{late} us late of {whole}"))
+    });
 }
 
 fn waited(name: &str) -> [u64; 2] {

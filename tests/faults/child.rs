@@ -241,7 +241,8 @@ fn no_descriptors() {
     assert!(error.contains("ulimit -n") && error.contains("tasks and spans"), "{error}");
     // Experiments go on without what /proc tells of the machine.
     let held = experiment(Duration::from_millis(100));
-    assert_eq!(held.join().unwrap().unwrap().spoiled, None);
+    let spoiled = held.join().unwrap().unwrap().spoiled;
+    assert!(spoiled.as_deref().is_none_or(was_stopped), "{spoiled:?}");
 }
 
 fn is_stopped() {
@@ -301,20 +302,39 @@ fn gets_stuck() {
     let lengths = |measure| Lengths { settle: Duration::ZERO, measure, recover: Duration::ZERO };
     let short = lengths(Duration::from_millis(400));
     let mut experimenter = Experimenter::new().unwrap();
-    assert_eq!(experimenter.hold(None, Speedup::ZERO, short).unwrap().spoiled, None);
-    assert_eq!(experimenter.cut(), None);
-    until.store(began.elapsed().as_millis() as u64 + 300, Ordering::SeqCst);
     let half = Speedup::new(0.5).unwrap();
-    let began = Instant::now();
-    let record = experimenter.hold(Some(target), half, lengths(Duration::from_secs(50))).unwrap();
-    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
-    let spoiled = record.spoiled.expect("ended early");
+    // On a busy machine the program itself may be stopped meanwhile: then once more.
+    let spoiled = (0..TRIES).find_map(|_| {
+        until.store(u64::MAX, Ordering::SeqCst);
+        let baseline = experimenter.hold(None, Speedup::ZERO, short).unwrap();
+        if let Some(why) = baseline.spoiled {
+            assert!(was_stopped(&why), "a baseline is not ended for anything else: {why}");
+            return None;
+        }
+        assert_eq!(experimenter.cut(), None);
+        until.store(began.elapsed().as_millis() as u64 + 300, Ordering::SeqCst);
+        let long = lengths(Duration::from_secs(50));
+        let record = experimenter.hold(Some(target), half, long).unwrap();
+        record.spoiled.filter(|why| !was_stopped(why))
+    });
+    let spoiled = spoiled.expect("ended early");
     assert!(spoiled.starts_with("no point was hit for "), "{spoiled}");
     assert_eq!(growth(), Nanos::ZERO);
     // The next one is as any other.
     until.store(u64::MAX, Ordering::SeqCst);
-    assert!(experimenter.hold(Some(target), half, short).unwrap().points[0].count > 0);
-    assert_eq!(experimenter.cut(), None);
+    let next = experimenter.hold(Some(target), half, short).unwrap();
+    assert!(next.spoiled.as_deref().is_none_or(was_stopped), "{next:?}");
+    assert!(next.spoiled.is_some() || next.points[0].count > 0, "{next:?}");
+}
+
+/// Experiments of which one must not be spoiled by what else the machine does.
+const TRIES: usize = 20;
+
+/// Whether an experiment was spoiled since the machine stopped the program, or was busy.
+fn was_stopped(why: &str) -> bool {
+    ["the program did not run", "other processes", "the machine stole"]
+        .iter()
+        .any(|begin| why.starts_with(begin))
 }
 
 /// The target runs all the time, beside the work that counts.
