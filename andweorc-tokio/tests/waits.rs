@@ -9,6 +9,7 @@ use andweorc_tokio::task;
 use std::future::Future;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tests_support::wakes::Waits;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, Semaphore};
 
@@ -100,11 +101,15 @@ fn a_wait_ends_with_the_task_that_is_in_it() {
     let runtime = runtime();
     let begun = Arc::new(Notify::new());
     let begin = Arc::clone(&begun);
-    let waits = async move {
-        begin.notified().await;
+    let waits = Waits::default();
+    let told = waits.clone();
+    let waiter = async move {
+        told.told_by(begin.notified()).await;
         std::future::pending::<()>().await;
     };
-    let waiter = task::Builder::new().name("waits: aborted").spawn_on(waits, runtime.handle());
+    let waiter = task::Builder::new().name("waits: aborted").spawn_on(waiter, runtime.handle());
+    // What was waited before the experiment does not count.
+    runtime.block_on(waits.sleep());
     let (record, waited) = std::thread::scope(|scope| {
         let held = scope.spawn(|| hold(wait_of("waits: aborted"), 0.4));
         std::thread::sleep(Duration::from_millis(60));
