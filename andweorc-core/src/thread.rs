@@ -9,6 +9,7 @@ mod poll;
 mod ran;
 mod sampled;
 mod stay;
+mod stretch;
 
 pub use block::{Blocking, blocked, pay_before_waking};
 pub use poll::Poll;
@@ -21,6 +22,7 @@ use crate::defer;
 use crate::fork;
 use crate::ledger::{Account, Ledger};
 use crate::pause;
+use crate::sampler::course::Courses;
 use crate::sampler::{self, slots};
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
@@ -29,9 +31,11 @@ use crossbeam_utils::CachePadded;
 use ran::Ran;
 use std::cell::Cell;
 use std::mem;
+use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use stretch::Stretch;
 
 /// The ledger of this process.
 #[cfg(not(loom))]
@@ -50,12 +54,15 @@ pub(crate) struct Asked {
     target: AtomicU32,
     /// See [`share::aim`](crate::sampler::share::aim).
     pub(crate) aim: AtomicU32,
+    /// See [`share::learns`](crate::sampler::share::learns).
+    pub(crate) learns: AtomicBool,
 }
 
 pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
     enabled: AtomicBool::new(false),
     target: AtomicU32::new(0),
     aim: AtomicU32::new(0),
+    learns: AtomicBool::new(false),
 });
 
 /// Threads that found no free account.
@@ -183,6 +190,10 @@ struct Thread {
     ran: Ran,
     /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
     shared: Cell<u32>,
+    /// Where it can be outside of all targets, once it is sampled.
+    courses: Cell<Option<&'static Courses>>,
+    /// Where it is on one of them.
+    stretch: Cell<Option<Stretch>>,
 }
 
 const _: () = assert!(mem::offset_of!(Thread, ended) <= 64, "a poll reads one cache line more");
@@ -196,6 +207,8 @@ impl Drop for Close {
             if let Some(since) = thread.parked.take() {
                 defer::worker_unparked(since, clock::now());
             }
+            thread.stretch.set(None);
+            thread.courses.set(None);
             slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
@@ -225,6 +238,8 @@ thread_local! {
             context: Cell::new(0),
             blocked: Cell::new(false),
             shared: Cell::new(0),
+            courses: Cell::new(None),
+            stretch: Cell::new(None),
         }
     };
     static CLOSE: Close = const { Close };
@@ -249,7 +264,7 @@ impl Thread {
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
         } else {
-            slots::opened(self.tid.get());
+            self.courses.set(slots::opened(self.tid.get()));
         }
     }
 
@@ -291,6 +306,7 @@ impl Thread {
             let begun = now;
             now = pause::until(begun + debt);
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
+            self.paused_since(begun, now);
         }
         // What a pause spins is nobody's time.
         self.share_anew();
@@ -405,13 +421,18 @@ pub fn wait_ends(wait: &Target) -> Option<Ended> {
     })
 }
 
-/// Pauses for as long as the calling thread owes delay. Does nothing inside the target or when the thread has no account.
+/// Pauses for as long as the calling thread owes delay. Pauses not inside the target or when the thread has no account.
+///
+/// To a sampled plain thread, who calls this is a place that it starts from.
 #[inline]
+#[track_caller]
 pub fn pay() {
+    let caller = Location::caller();
     with(|thread| {
         if !thread.owes_nothing() {
             thread.pay_debt();
         }
+        thread.acted_at(ptr::from_ref(caller).addr());
     });
 }
 

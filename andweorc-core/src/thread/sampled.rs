@@ -1,7 +1,9 @@
 //! The credit of a thread while the target of the experiment is a sampled one.
 
+use super::stretch::Stretch;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
+use crate::ledger::Account;
 use crate::sampler::share::{self, Credit};
 use crate::time::{Nanos, Speedup};
 
@@ -17,6 +19,12 @@ impl Thread {
 
     fn share_of(&self, aim: u32) {
         let goes_on = self.shared.get() == aim;
+        if let (Some(stretch), Some(account)) = (self.stretch(), self.account.get()) {
+            if !goes_on {
+                self.shared.set(aim);
+            }
+            return self.share_of_stretch(stretch, account, goes_on);
+        }
         match (share::credit(self.context.get()), self.account.get()) {
             (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
             (Credit::Share(share @ 1..), Some(account)) => {
@@ -31,6 +39,28 @@ impl Thread {
             // What follows counts from the next call on.
             _ => self.shared.set(0),
         }
+    }
+
+    /// As [`share`](Thread::share), of a thread on its course.
+    fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, goes_on: bool) {
+        let now = clock::now();
+        if goes_on {
+            LEDGER.credit(account, stretch.inside(self.ran.end(now), now));
+        } else {
+            self.ran.begin(now);
+            stretch.credited = now;
+        }
+        self.stretch.set(Some(stretch));
+    }
+
+    /// How the thread is credited at the moment, and its context.
+    fn credit(&self) -> (Credit, u32) {
+        let Some(stretch) = self.stretch() else {
+            let context = self.context.get();
+            return (share::credit(context), context);
+        };
+        let far = clock::now() - stretch.at;
+        (stretch.course.credit(far), stretch.course.context(far))
     }
 
     /// The time that it has taken up to now is not of its context.
@@ -62,13 +92,16 @@ pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Opti
         if thread.writing.replace(true) {
             return None;
         }
-        let context = thread.context.get();
-        if let (Some(account), true) = (thread.account.get(), share::aim() != 0) {
-            match share::credit(context) {
-                Credit::Samples if inside() == Some(true) => LEDGER.credit(account, ran),
-                Credit::Samples => {}
-                Credit::Share(_) => clock::in_signal_handler(|| thread.share()),
-            }
+        let (mut credit, mut context) = (Credit::Samples, 0);
+        clock::in_signal_handler(|| {
+            (credit, context) = thread.credit();
+            thread.share();
+        });
+        if let (Credit::Samples, Some(account), true) =
+            (credit, thread.account.get(), share::aim() != 0)
+            && inside() == Some(true)
+        {
+            LEDGER.credit(account, ran);
         }
         thread.writing.set(false);
         Some(context)
