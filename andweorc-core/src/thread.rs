@@ -165,6 +165,8 @@ struct Thread {
     depth: Cell<u32>,
     /// Id of the innermost target that was entered and not left; 0 for none.
     context: Cell<u32>,
+    /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
+    shared: Cell<u32>,
     tid: Cell<i32>,
     /// It asked for an account, whether or not it got one.
     asked: Cell<bool>,
@@ -175,7 +177,7 @@ struct Thread {
     writing: Cell<bool>,
     /// The wait that is the target began in this poll: if the task parks now, it is in it.
     waits: Cell<bool>,
-    /// It has said that it is blocked by another thread.
+    /// It is blocked by another thread, as it has said itself or as a hook of the system call has seen.
     blocked: Cell<bool>,
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
@@ -188,8 +190,6 @@ struct Thread {
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
     ran: Ran,
-    /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
-    shared: Cell<u32>,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -207,7 +207,7 @@ impl Drop for Close {
             if let Some(since) = thread.parked.take() {
                 defer::worker_unparked(since, clock::now());
             }
-            thread.stretch.set(None);
+            thread.end_stretch();
             thread.courses.set(None);
             slots::closed();
             if let Some(account) = thread.account.take() {
@@ -272,7 +272,8 @@ impl Thread {
     fn set_role(&self, role: Role) {
         self.role.set(role);
         if let Some(account) = self.account.get() {
-            account.set_runs_as(if role == Role::Entity { self.tid.get() } else { 0 });
+            let told = role == Role::Entity && !self.blocked.get();
+            account.set_runs_as(if told { self.tid.get() } else { 0 });
         }
     }
 
@@ -298,6 +299,7 @@ impl Thread {
     fn pay_debt(&self) -> Real {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
+        self.share_no_more();
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -349,12 +351,13 @@ fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
 }
 
 /// Pays what the calling thread owes, from a signal handler that interrupted it anywhere. Does nothing when the handler
-/// interrupted this module, or when the thread is no entity.
+/// interrupted this module, or when the thread is no entity, or blocked.
 ///
 /// Async-signal-safe: reads thread-local cells without destructors, uses atomics, reads clocks and sleeps.
 pub(crate) fn pay_in_signal_handler() {
     THREAD.with(|thread| {
         if thread.role.get() == Role::Entity
+            && !thread.blocked.get()
             && thread.account.get().is_some()
             && !thread.writing.replace(true)
         {

@@ -82,6 +82,12 @@ impl Course {
         inside
     }
 
+    /// Sets the shares.
+    #[cfg(test)]
+    pub(crate) fn set(&self, share: impl Fn(usize) -> u32) {
+        self.shares.iter().enumerate().for_each(|(i, it)| it.store(share(i), Ordering::Relaxed));
+    }
+
     /// Which of all courses it is.
     pub(super) fn id(&self) -> u32 {
         self.first.load(Ordering::Relaxed)
@@ -105,7 +111,7 @@ impl Course {
 // Relaxed, all of these atomics: a thread's sites and visits are written by itself, or while it is not sampled; ids and shares stand each for itself,
 // and what is read late counts from the next look on.
 impl Courses {
-    pub(super) fn new() -> Courses {
+    pub(crate) fn new() -> Courses {
         Courses(array::from_fn(|_| Course::new()))
     }
 

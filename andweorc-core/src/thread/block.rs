@@ -30,7 +30,11 @@ impl Blocking {
                 return None;
             }
             let since = clock::now();
-            Some(Blocking { since, inside: with(|thread| thread.leave_target(since)), site })
+            let inside = with(|thread| {
+                thread.blocks(true);
+                thread.leave_target(since)
+            });
+            Some(Blocking { since, inside, site })
         })
     }
 
@@ -50,6 +54,7 @@ impl Blocking {
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
         with(|thread| {
+            thread.blocks(false);
             thread.back(self.inside);
             thread.acted_at(self.site);
         });
@@ -57,10 +62,18 @@ impl Blocking {
 }
 
 impl Thread {
+    /// The thread is blocked from now on, or no more. Meanwhile nobody tells it to pay: it takes its delay as it waits, and to pause then would
+    /// have it come late to what it waits for.
+    fn blocks(&self, blocks: bool) {
+        self.blocked.set(blocks);
+        // Says whether it is to be told.
+        self.set_role(self.role.get());
+    }
+
     /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether it was.
     fn leave_target(&self, now: Real) -> bool {
         let inside = self.depth.get() > 0;
-        self.share();
+        self.share_no_more();
         if inside && let Some(account) = self.account.get() {
             LEDGER.exit(account, now, self.ran.end(now));
         }
@@ -101,9 +114,10 @@ impl Said {
             return None;
         }
         with(|thread| {
-            if thread.blocked.replace(true) {
+            if thread.blocked.get() {
                 return None;
             }
+            thread.blocks(true);
             let since = clock::now();
             let inside = thread.leave_target(since);
             if LEDGER.speedup() != Speedup::ZERO
@@ -132,7 +146,7 @@ impl Drop for Said {
                 thread.pay(now);
             }
             thread.back(inside);
-            thread.blocked.set(false);
+            thread.blocks(false);
             thread.acted_at(site);
         });
     }
@@ -149,5 +163,34 @@ pub fn pay_before_waking(site: usize) {
                 thread.acted_at(site | 1);
             }
         });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::thread::{enable, register};
+    use crate::time::Nanos;
+
+    #[test]
+    fn a_blocked_thread_is_not_told_to_pay() {
+        std::thread::spawn(|| {
+            enable();
+            register().unwrap();
+            let tid = nix::unistd::gettid().as_raw();
+            let told = || LEDGER.lagging(Nanos(i64::MIN), clock::now()).any(|name| name == tid);
+            assert!(told());
+            let wait = Blocking::begin(8).unwrap();
+            assert!(!told());
+            assert!(Blocking::begin(8).is_none(), "it is in one already");
+            wait.end();
+            assert!(told());
+            Blocking::begin(8).unwrap().end_by_time();
+            assert!(told());
+            blocked(|| assert!(!told()));
+            assert!(told());
+        })
+        .join()
+        .unwrap();
     }
 }

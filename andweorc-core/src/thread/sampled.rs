@@ -5,6 +5,7 @@ use super::{LEDGER, THREAD, Thread};
 use crate::clock;
 use crate::ledger::Account;
 use crate::sampler::share::{self, Credit};
+use crate::sampler::{FINE, late};
 use crate::time::{Nanos, Speedup};
 
 impl Thread {
@@ -12,7 +13,7 @@ impl Thread {
     #[inline]
     pub(super) fn share(&self) {
         let aim = share::aim();
-        if aim != 0 {
+        if aim != 0 || self.shared.get() != 0 {
             self.share_of(aim);
         }
     }
@@ -20,10 +21,10 @@ impl Thread {
     fn share_of(&self, aim: u32) {
         let goes_on = self.shared.get() == aim;
         if let (Some(stretch), Some(account)) = (self.stretch(), self.account.get()) {
-            if !goes_on {
-                self.shared.set(aim);
-            }
-            return self.share_of_stretch(stretch, account, goes_on);
+            return self.share_of_stretch(stretch, account, aim);
+        }
+        if aim == 0 {
+            return self.shared.set(0);
         }
         match (share::credit(self.context.get()), self.account.get()) {
             (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
@@ -41,16 +42,41 @@ impl Thread {
         }
     }
 
-    /// As [`share`](Thread::share), of a thread on its course.
-    fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, goes_on: bool) {
+    /// As [`share`](Thread::share), of a thread on its course: what is to come until the next sample is told to who reads D meanwhile.
+    fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) {
         let now = clock::now();
-        if goes_on {
-            LEDGER.credit(account, stretch.inside(self.ran.end(now), now));
+        let before = self.shared.replace(aim);
+        if before != 0 {
+            let inside = stretch.inside(self.ran.end(now), now);
+            LEDGER.settle(
+                account,
+                if before == aim || aim == 0 { inside } else { Nanos::ZERO },
+                now,
+            );
         } else {
             self.ran.begin(now);
             stretch.credited = now;
         }
+        if aim != 0 {
+            LEDGER.expect(account, stretch.expected(), now, now + FINE);
+        }
         self.stretch.set(Some(stretch));
+    }
+
+    /// The thread is credited up to now. What follows is not of its context, until its share begins [anew](Thread::share_anew).
+    #[inline]
+    pub(super) fn share_no_more(&self) {
+        self.share();
+        if self.shared.get() != 0 {
+            self.unshare();
+        }
+    }
+
+    fn unshare(&self) {
+        self.shared.set(0);
+        if let (Some(_), Some(account)) = (self.stretch(), self.account.get()) {
+            LEDGER.settle(account, Nanos::ZERO, clock::now());
+        }
     }
 
     /// How the thread is credited at the moment, and its context.
@@ -59,14 +85,16 @@ impl Thread {
             let context = self.context.get();
             return (share::credit(context), context);
         };
-        let far = clock::now() - stretch.at;
+        let far = (clock::now() - stretch.at - late::late()).max(Nanos::ZERO);
         (stretch.course.credit(far), stretch.course.context(far))
     }
 
     /// The time that it has taken up to now is not of its context.
     #[inline]
     pub(super) fn share_anew(&self) {
-        self.shared.set(0);
+        if self.shared.get() != 0 {
+            self.unshare();
+        }
         self.share();
     }
 
@@ -74,6 +102,9 @@ impl Thread {
     #[inline]
     pub(super) fn go_on_in(&self, context: u32) -> u32 {
         self.share();
+        if self.shared.get() != 0 && self.stretch().is_some() {
+            self.end_stretch();
+        }
         let before = self.context.replace(context);
         if self.shared.get() == 0 {
             self.share();
@@ -90,6 +121,7 @@ impl Thread {
 pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Option<u32> {
     THREAD.with(|thread| {
         if thread.writing.replace(true) {
+            clock::in_signal_handler(|| late::sampled(clock::now()));
             return None;
         }
         let (mut credit, mut context) = (Credit::Samples, 0);

@@ -2,6 +2,7 @@
 
 use super::{Role, Thread};
 use crate::clock;
+use crate::sampler::FINE;
 use crate::sampler::course::Course;
 use crate::sampler::share;
 use crate::time::{Nanos, Real};
@@ -28,6 +29,12 @@ impl Stretch {
         // It was preempted, or slept, nobody knows where.
         Nanos((i128::from(inside.0) * i128::from(ran.0) / i128::from((to - from).0)) as i64)
     }
+
+    /// What of the time until the next sample is expected to be inside the target.
+    pub(super) fn expected(&self) -> Nanos {
+        let far = self.credited - self.at;
+        self.course.inside(far, far + FINE)
+    }
 }
 
 impl Thread {
@@ -43,32 +50,33 @@ impl Thread {
     pub(super) fn acted_at(&self, site: usize) {
         if share::learns() {
             self.begin_stretch(site);
-        } else {
-            self.stretch.set(None);
+        } else if self.stretch.get().is_some() {
+            self.end_stretch();
         }
     }
 
     /// The thread has just left the target `context`: outside of all, a course begins.
     #[inline]
     pub(super) fn left(&self, context: u32) {
-        if share::learns() && self.context.get() == 0 {
-            self.stretch.set(None);
+        if share::learns() {
             self.begin_stretch(context as usize);
         }
     }
 
     fn begin_stretch(&self, site: usize) {
-        if self.context.get() != 0 || self.role.get() != Role::Entity {
-            return;
-        }
-        // What went before.
-        self.share();
-        let now = clock::now();
-        let course = self.courses.get().and_then(|courses| courses.begin(site));
-        self.stretch.set(course.map(|course| Stretch { course, at: now, credited: now }));
-        if self.shared.get() == 0 {
+        if self.context.get() == 0 && self.role.get() == Role::Entity {
+            self.end_stretch();
+            let now = clock::now();
+            let course = self.courses.get().and_then(|courses| courses.begin(site));
+            self.stretch.set(course.map(|course| Stretch { course, at: now, credited: now }));
             self.share();
         }
+    }
+
+    /// The thread is on no course any more.
+    pub(super) fn end_stretch(&self) {
+        self.share_no_more();
+        self.stretch.set(None);
     }
 
     /// The thread has paused since `begun`: it came no farther meanwhile.
@@ -76,5 +84,60 @@ impl Thread {
         if let Some(stretch) = self.stretch.get() {
             self.stretch.set(Some(Stretch { at: stretch.at + (now - begun), ..stretch }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::TargetKind;
+    use crate::sampler::course::Courses;
+    use crate::target::target;
+    use crate::thread::{enter, exit, register, with};
+
+    /// A course whose first 128 us are outside the target, and what follows inside.
+    fn course() -> &'static Course {
+        let courses: &'static Courses = Box::leak(Box::new(Courses::new()));
+        let course = courses.begin(8).unwrap();
+        course.set(|step| if step < 2 { 0 } else { 1_000_000 });
+        course
+    }
+
+    #[test]
+    fn each_look_tells_what_was_inside_since_the_last() {
+        let us = Nanos::from_micros;
+        let begun = Real(1_000_000);
+        let mut stretch = Stretch { course: course(), at: begun, credited: begun };
+        assert_eq!(stretch.expected(), us(122));
+        assert_eq!(stretch.inside(us(100), begun + us(100)), Nanos::ZERO);
+        assert_eq!(stretch.inside(us(100), begun + us(200)), us(72));
+        assert_eq!(stretch.expected(), us(250));
+        assert_eq!(stretch.inside(us(50), begun + us(300)), us(50), "preempted for half of it");
+        stretch.at = stretch.at + us(1000);
+        stretch.credited = begun + us(1000);
+        assert_eq!(stretch.inside(us(228), begun + us(1228)), us(100), "paused");
+    }
+
+    #[test]
+    fn only_outside_of_spans_is_an_entity_on_a_course() {
+        let span = target(TargetKind::Span, "on no course", None, None);
+        std::thread::spawn(move || {
+            let begin = || with(|thread| thread.begin_stretch(8));
+            let is_on_course = || with(|thread| thread.stretch().is_some());
+            begin();
+            assert!(!is_on_course(), "nobody yet");
+            register();
+            assert!(!is_on_course());
+            begin();
+            assert!(is_on_course());
+            let visit = enter(span, clock::now());
+            assert!(!is_on_course());
+            begin();
+            exit(visit, clock::now());
+            with(Thread::end_stretch);
+            assert!(!is_on_course());
+        })
+        .join()
+        .unwrap();
     }
 }
