@@ -5,7 +5,6 @@
 //! until 50 us before its end and spins for the rest. What it still overshoots is told to the ledger as credit.
 
 use crate::clock;
-use crate::sampler::late;
 use crate::time::{Nanos, Real};
 use libc::{CLOCK_MONOTONIC, PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, TIMER_ABSTIME, timespec};
 
@@ -20,11 +19,9 @@ pub fn until(until: Real) -> Real {
         now = clock::now();
     }
     while now < until {
-        late::spins(Some(now));
         std::hint::spin_loop();
         now = clock::now();
     }
-    late::spins(None);
     now
 }
 

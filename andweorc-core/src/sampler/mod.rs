@@ -11,7 +11,7 @@
 //! | `slots`, `queue` | the threads, and their samples |
 //! | `walk`, `addresses` | the call chain, and what is known of its addresses |
 //! | `share` | by samples, or by an expected share |
-//! | `course`, `late` | the contexts of a plain thread outside of spans; when it was there |
+//! | `course` | the contexts of a plain thread outside of spans |
 //! | `found` | what the samples tell |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
@@ -19,7 +19,6 @@
 mod addresses;
 pub(crate) mod course;
 mod found;
-pub(crate) mod late;
 mod perf;
 mod queue;
 mod ring;

@@ -4,8 +4,8 @@ use super::stretch::Stretch;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
 use crate::ledger::Account;
+use crate::sampler::FINE;
 use crate::sampler::share::{self, Credit};
-use crate::sampler::{FINE, late};
 use crate::time::{Nanos, Speedup};
 
 impl Thread {
@@ -85,7 +85,7 @@ impl Thread {
             let context = self.context.get();
             return (share::credit(context), context);
         };
-        let far = (clock::now() - stretch.at - late::late()).max(Nanos::ZERO);
+        let far = clock::now() - stretch.at;
         (stretch.course.credit(far), stretch.course.context(far))
     }
 
@@ -121,7 +121,6 @@ impl Thread {
 pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Option<u32> {
     THREAD.with(|thread| {
         if thread.writing.replace(true) {
-            clock::in_signal_handler(|| late::sampled(clock::now()));
             return None;
         }
         let (mut credit, mut context) = (Credit::Samples, 0);
