@@ -424,9 +424,9 @@ pub fn wait_ends(wait: &Target) -> Option<Ended> {
     })
 }
 
-/// Pauses for as long as the calling thread owes delay. Pauses not inside the target or when the thread has no account.
+/// Pauses for as long as the calling thread owes delay, unless it is inside the target or has no account.
 ///
-/// To a sampled plain thread, who calls this is a place that it starts from.
+/// While plain threads are sampled, the place of the call is also one that what they do next is known by.
 #[inline]
 #[track_caller]
 pub fn pay() {

@@ -22,8 +22,8 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// The wait begins, at the address `site`. `None` where it does not matter: the thread is no entity, it is in andweorc itself, or it has said before that it
-    /// is [`blocked`](super::blocked).
+    /// The wait begins, at the address `site`. `None` where it does not matter: the thread is no entity, it is in andweorc itself, or it has said
+    /// before that it is [`blocked`](super::blocked).
     pub fn begin(site: usize) -> Option<Blocking> {
         THREAD.with(|thread| {
             if thread.role.get() != Role::Entity || thread.writing.get() || thread.blocked.get() {
@@ -152,7 +152,8 @@ impl Drop for Said {
     }
 }
 
-/// Pays what the calling thread owes before it wakes those who wait at the address `site`, from a hook of the system call. Does nothing where [`Blocking::begin`] does not.
+/// Pays what the calling thread owes before it wakes those who wait at the address `site`, from a hook of the system call. Does nothing where
+/// [`Blocking::begin`] does not.
 pub fn pay_before_waking(site: usize) {
     let in_andweorc = THREAD.with(|thread| thread.writing.get());
     if !in_andweorc {
