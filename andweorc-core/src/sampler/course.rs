@@ -76,7 +76,7 @@ impl Course {
             if share != BY_SAMPLES {
                 let begin = Nanos(STEP.0 * step as i64);
                 let way = to.min(begin + STEP) - from.max(begin);
-                inside = inside + Speedup::from_ppm(share).of(way.max(Nanos::ZERO));
+                inside += Speedup::from_ppm(share).of(way.max(Nanos::ZERO));
             }
         }
         inside
