@@ -100,8 +100,10 @@ pub struct Account {
     sampled: AtomicI64,
     /// When it entered the target, or [`OUTSIDE`].
     since: AtomicI64,
-    /// The speedup at the entry, ppm.
+    /// The speedup at the entry, ppm; of what is only [expected](Ledger::expect), the expected part of it.
     speedup: AtomicU32,
+    /// Up to when that holds.
+    until: AtomicI64,
     /// The experiment at the entry.
     experiment: AtomicU32,
     /// The owner's name for itself while it may be told to pay, or 0. The ledger only keeps it.
@@ -234,6 +236,11 @@ impl Ledger {
         Speedup::from_ppm(self.read.speedup.load(Relaxed))
     }
 
+    /// The speedup of the running or last experiment.
+    fn slope(&self) -> Speedup {
+        Speedup::from_ppm(self.slope.load(SeqCst))
+    }
+
     /// D when the running experiment began. Nobody's L counts as less.
     #[inline]
     pub fn floor(&self) -> Nanos {
@@ -249,8 +256,7 @@ impl Ledger {
         }
         let line = self.read.top_line.load(SeqCst);
         if line != NO_LINE {
-            let slope = Speedup::from_ppm(self.slope.load(SeqCst));
-            owed = owed.max(line + slope.of(Nanos(self.credited(now).0)).0);
+            owed = owed.max(line + self.slope().of(Nanos(self.credited(now).0)).0);
         }
         // Last: whoever was seen outside has raised it before.
         Nanos(owed.max(self.read.owed.load(SeqCst)))
@@ -295,12 +301,38 @@ impl Ledger {
 
     /// The thread enters the target. Nothing happens between experiments, or when it is inside already.
     pub fn enter(&self, account: &Account, now: Real) {
-        let speedup = self.speedup();
+        self.enter_at(account, self.speedup(), now, Real::NEVER);
+    }
+
+    /// From `now` until `until` the thread is expected to be inside the target for `inside`, as far as its samples tell: so L of it grows to those who
+    /// read D, until it [is known](Ledger::settle) how far it has come. Nothing happens between experiments, or when it is inside.
+    pub fn expect(&self, account: &Account, inside: Nanos, now: Real, until: Real) {
+        let ppm = i128::from(inside.0) * 1_000_000 / i128::from((until - now).0.max(1));
+        let part = Speedup::from_ppm(u32::try_from(ppm).unwrap_or(0).min(1_000_000));
+        let saved = part.of(Nanos(i64::from(self.speedup().ppm())));
+        let speedup = Speedup::from_ppm(u32::try_from(saved.0).unwrap_or(0));
+        self.enter_at(account, speedup, now, until);
+    }
+
+    /// Since it was [expected](Ledger::expect) to be, if it was, the thread has been inside the target for `inside`.
+    pub fn settle(&self, account: &Account, inside: Nanos, now: Real) {
+        let since = account.since.load(SeqCst);
+        if since == OUTSIDE {
+            self.credit(account, inside);
+        } else {
+            let inside = inside.min(Nanos(self.credited(now).0 - since)).max(Nanos::ZERO);
+            let counts = account.experiment.load(SeqCst) == self.experiment.load(SeqCst);
+            self.leave(account, counts.then(|| self.slope().of(inside)));
+        }
+    }
+
+    fn enter_at(&self, account: &Account, speedup: Speedup, now: Real, until: Real) {
         if speedup == Speedup::ZERO || account.since.load(SeqCst) != OUTSIDE {
             return;
         }
         self.update(account, now, |taken| taken);
         account.speedup.store(speedup.ppm(), SeqCst);
+        account.until.store(until.0, SeqCst);
         account.experiment.store(self.experiment.load(SeqCst), SeqCst);
         self.read.inside.fetch_add(1, SeqCst);
         account.since.store(now.0, SeqCst);
@@ -313,17 +345,23 @@ impl Ledger {
         if since == OUTSIDE {
             return;
         }
-        if let Some(grown) = self.grown_inside(account, since, now) {
-            let grown = grown.min(Speedup::from_ppm(account.speedup.load(SeqCst)).of(ran));
-            let taken = account.taken.load(SeqCst) + grown.0;
-            let sampled = account.sampled.load(SeqCst);
+        let grown = self.grown_inside(account, since, now);
+        let ran = Speedup::from_ppm(account.speedup.load(SeqCst)).of(ran);
+        self.leave(account, grown.map(|grown| grown.min(ran)));
+    }
+
+    /// The thread leaves the target, where its L has `grown`. `None` if that was in an earlier experiment.
+    fn leave(&self, account: &Account, grown: Option<Nanos>) {
+        let before = account.taken.load(SeqCst);
+        let taken = before + grown.map_or(0, |grown| grown.0);
+        if taken != before {
             // D rises before the account is left, so that readers never see it fall. The account is left before its L rises, so that they
             // never see one that counts twice.
-            self.read.owed.fetch_max(taken + sampled, SeqCst);
-            account.since.store(OUTSIDE, SeqCst);
+            self.read.owed.fetch_max(taken + account.sampled.load(SeqCst), SeqCst);
+        }
+        account.since.store(OUTSIDE, SeqCst);
+        if taken != before {
             account.taken.store(taken, SeqCst);
-        } else {
-            account.since.store(OUTSIDE, SeqCst);
         }
         self.read.inside.fetch_sub(1, SeqCst);
     }
@@ -383,7 +421,7 @@ impl Ledger {
         if account.experiment.load(SeqCst) != self.experiment.load(SeqCst) {
             return None;
         }
-        let until = self.credited(now).0;
+        let until = self.credited(now).0.min(account.until.load(SeqCst));
         Some(Speedup::from_ppm(account.speedup.load(SeqCst)).of(Nanos((until - since).max(0))))
     }
 
@@ -414,13 +452,14 @@ impl Ledger {
         self.read.inside.load(SeqCst) == 0 && self.read.top_line.load(SeqCst) == NO_LINE
     }
 
-    /// The names of the owners that run outside the target and owe more than `least`.
+    /// The names of the owners that run, not known to be inside the target, and owe more than `least`.
     pub fn lagging(&self, least: Nanos, now: Real) -> impl Iterator<Item = i32> {
         let owed = self.owed(now);
         self.accounts[..self.opened.load(SeqCst)].iter().filter_map(move |account| {
             let name = account.runs_as.load(Relaxed);
             (name != 0
-                && account.since.load(SeqCst) == OUTSIDE
+                && (account.since.load(SeqCst) == OUTSIDE
+                    || account.until.load(SeqCst) != Real::NEVER.0)
                 && owed - self.taken(account, now) > least)
                 .then_some(name)
         })
@@ -509,6 +548,7 @@ impl Account {
             sampled: AtomicI64::new(0),
             since: AtomicI64::new(OUTSIDE),
             speedup: AtomicU32::new(0),
+            until: AtomicI64::new(Real::NEVER.0),
             experiment: AtomicU32::new(0),
             runs_as: AtomicI32::new(0),
         }

@@ -4,8 +4,8 @@
 //! operations). Paid in such lumps, the debt changes the timing of everybody who waits for that task. So while experiments run, one thread looks
 //! at the accounts every [`PERIOD`] and sends a signal to who owes more than [`LEAST`]; its handler pauses.
 //!
-//! - Only threads that are in a poll (or registered), outside the target, and using CPU time are told: a system call that
-//!   blocks is never interrupted.
+//! - Only threads that are in a poll (or registered), outside the target, not known to be blocked, and using CPU time are told. A thread that waits
+//!   for another takes its delay as it waits: to pause then would have it come late to a lock, which the one that let it go has taken again by then.
 //! - The signal is SIGURG, which does nothing by default; a program that handles it itself keeps its handler and is not nudged. SA_RESTART.
 //! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others wait no longer than they would
 //!   have paused themselves.

@@ -9,6 +9,7 @@ mod poll;
 mod ran;
 mod sampled;
 mod stay;
+mod stretch;
 
 pub use block::{Blocking, blocked, pay_before_waking};
 pub use poll::Poll;
@@ -21,6 +22,7 @@ use crate::defer;
 use crate::fork;
 use crate::ledger::{Account, Ledger};
 use crate::pause;
+use crate::sampler::course::Courses;
 use crate::sampler::{self, slots};
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
@@ -29,9 +31,11 @@ use crossbeam_utils::CachePadded;
 use ran::Ran;
 use std::cell::Cell;
 use std::mem;
+use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use stretch::Stretch;
 
 /// The ledger of this process.
 #[cfg(not(loom))]
@@ -50,12 +54,15 @@ pub(crate) struct Asked {
     target: AtomicU32,
     /// See [`share::aim`](crate::sampler::share::aim).
     pub(crate) aim: AtomicU32,
+    /// See [`share::learns`](crate::sampler::share::learns).
+    pub(crate) learns: AtomicBool,
 }
 
 pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
     enabled: AtomicBool::new(false),
     target: AtomicU32::new(0),
     aim: AtomicU32::new(0),
+    learns: AtomicBool::new(false),
 });
 
 /// Threads that found no free account.
@@ -158,6 +165,8 @@ struct Thread {
     depth: Cell<u32>,
     /// Id of the innermost target that was entered and not left; 0 for none.
     context: Cell<u32>,
+    /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
+    shared: Cell<u32>,
     tid: Cell<i32>,
     /// It asked for an account, whether or not it got one.
     asked: Cell<bool>,
@@ -168,7 +177,7 @@ struct Thread {
     writing: Cell<bool>,
     /// The wait that is the target began in this poll: if the task parks now, it is in it.
     waits: Cell<bool>,
-    /// It has said that it is blocked by another thread.
+    /// It is blocked by another thread, as it has said itself or as a hook of the system call has seen.
     blocked: Cell<bool>,
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
@@ -181,8 +190,10 @@ struct Thread {
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
     ran: Ran,
-    /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
-    shared: Cell<u32>,
+    /// Where it can be outside of all targets, once it is sampled.
+    courses: Cell<Option<&'static Courses>>,
+    /// Where it is on one of them.
+    stretch: Cell<Option<Stretch>>,
 }
 
 const _: () = assert!(mem::offset_of!(Thread, ended) <= 64, "a poll reads one cache line more");
@@ -196,6 +207,8 @@ impl Drop for Close {
             if let Some(since) = thread.parked.take() {
                 defer::worker_unparked(since, clock::now());
             }
+            thread.end_stretch();
+            thread.courses.set(None);
             slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
@@ -225,6 +238,8 @@ thread_local! {
             context: Cell::new(0),
             blocked: Cell::new(false),
             shared: Cell::new(0),
+            courses: Cell::new(None),
+            stretch: Cell::new(None),
         }
     };
     static CLOSE: Close = const { Close };
@@ -249,7 +264,7 @@ impl Thread {
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
         } else {
-            slots::opened(self.tid.get());
+            self.courses.set(slots::opened(self.tid.get()));
         }
     }
 
@@ -257,7 +272,8 @@ impl Thread {
     fn set_role(&self, role: Role) {
         self.role.set(role);
         if let Some(account) = self.account.get() {
-            account.set_runs_as(if role == Role::Entity { self.tid.get() } else { 0 });
+            let told = role == Role::Entity && !self.blocked.get();
+            account.set_runs_as(if told { self.tid.get() } else { 0 });
         }
     }
 
@@ -283,6 +299,7 @@ impl Thread {
     fn pay_debt(&self) -> Real {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
+        self.share_no_more();
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -291,6 +308,7 @@ impl Thread {
             let begun = now;
             now = pause::until(begun + debt);
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
+            self.paused_since(begun, now);
         }
         // What a pause spins is nobody's time.
         self.share_anew();
@@ -333,12 +351,13 @@ fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
 }
 
 /// Pays what the calling thread owes, from a signal handler that interrupted it anywhere. Does nothing when the handler
-/// interrupted this module, or when the thread is no entity.
+/// interrupted this module, or when the thread is no entity, or blocked.
 ///
 /// Async-signal-safe: reads thread-local cells without destructors, uses atomics, reads clocks and sleeps.
 pub(crate) fn pay_in_signal_handler() {
     THREAD.with(|thread| {
         if thread.role.get() == Role::Entity
+            && !thread.blocked.get()
             && thread.account.get().is_some()
             && !thread.writing.replace(true)
         {
@@ -405,13 +424,18 @@ pub fn wait_ends(wait: &Target) -> Option<Ended> {
     })
 }
 
-/// Pauses for as long as the calling thread owes delay. Does nothing inside the target or when the thread has no account.
+/// Pauses for as long as the calling thread owes delay, unless it is inside the target or has no account.
+///
+/// While plain threads are sampled, the place of the call is also one that what they do next is known by.
 #[inline]
+#[track_caller]
 pub fn pay() {
+    let caller = Location::caller();
     with(|thread| {
         if !thread.owes_nothing() {
             thread.pay_debt();
         }
+        thread.acted_at(ptr::from_ref(caller).addr());
     });
 }
 

@@ -24,7 +24,7 @@ pub(crate) unsafe extern "C" fn syscall(
     // SAFETY: the caller answers for the arguments.
     let call = || unsafe { kernel(number, a, b, c, d, e, f) };
     let answer = if number == libc::SYS_futex && andweorc_core::enabled() {
-        futex(b as c_int, call)
+        futex(a as usize, b as c_int, call)
     } else {
         call()
     };
@@ -36,12 +36,12 @@ pub(crate) unsafe extern "C" fn syscall(
     answer
 }
 
-/// A futex call of the operation `operation`, with what it means to the ledger.
-fn futex(operation: c_int, call: impl FnOnce() -> c_long) -> c_long {
+/// A futex call of the operation `operation` on the word at `at`, with what it means to the ledger.
+fn futex(at: usize, operation: c_int, call: impl FnOnce() -> c_long) -> c_long {
     let errno = errno();
     let answer = match operation & libc::FUTEX_CMD_MASK {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            let blocking = Blocking::begin();
+            let blocking = Blocking::begin(at);
             let answer = call();
             if let Some(blocking) = blocking {
                 match -answer as c_int {
@@ -52,7 +52,7 @@ fn futex(operation: c_int, call: impl FnOnce() -> c_long) -> c_long {
             answer
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP => {
-            thread::pay_before_waking();
+            thread::pay_before_waking(at);
             call()
         }
         // What else there is moves waiters from one futex to another; std and parking_lot make no use of it.

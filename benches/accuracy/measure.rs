@@ -74,6 +74,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
     let mut turner = Turner {
         experimenter,
+        sampling,
         watch,
         predicted: empty_run(program),
         truth: empty_run(program),
@@ -83,7 +84,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     };
     let began = Instant::now();
     let rounds = turner.turn(&cases, turns.budget)?;
-    if let Some(found) = sampling.as_ref().map(Sampling::take) {
+    if let Some(found) = turner.sampling.as_ref().map(Sampling::take) {
         eprintln!(
             "{}: {} samples, {} lost, {} held back",
             program.name, found.samples, found.lost, found.throttled
@@ -187,6 +188,8 @@ fn cases(
 /// Takes the turns, and keeps what came out. The two runs share the baselines.
 struct Turner {
     experimenter: Experimenter,
+    /// Where targets are sampled.
+    sampling: Option<Sampling>,
     watch: Watch,
     predicted: Run,
     truth: Run,
@@ -233,13 +236,22 @@ impl Turner {
     }
 
     fn truth(&mut self, case: &Case) -> Result<(), &'static str> {
+        self.set_learns(false);
         case.part.cost().reduce(case.speedup.fraction());
         let record = self.hold(None, Speedup::ZERO);
         case.part.cost().reduce(0.0);
+        self.set_learns(true);
         // To the estimates it is an experiment on the target, in which no delay was owed.
         let (target, speedup) = (Some(case.target.id()), case.speedup.fraction());
         self.truth.experiments.push(ExperimentRecord { target, speedup, ..record? });
         self.baseline()
+    }
+
+    /// What the program does while it is really changed says nothing of shares.
+    fn set_learns(&self, learns: bool) {
+        if let Some(sampling) = &self.sampling {
+            sampling.set_learns(learns);
+        }
     }
 
     fn baseline(&mut self) -> Result<(), &'static str> {

@@ -266,6 +266,53 @@ fn samples_inside_the_target_credit_from_another_thread() {
 }
 
 #[test]
+fn what_is_expected_is_read_until_it_is_known() {
+    let ledger = ledger();
+    let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
+    ledger.begin(HALF, Real(0));
+    ledger.expect(a, Nanos(60), Real(0), Real(100));
+    assert_eq!(ledger.debt(b, Real(50)), Nanos(15), "a half of 60 % of it");
+    assert_eq!(ledger.debt(b, Real(500)), Nanos(30), "nothing is expected of later");
+    ledger.settle(a, Nanos(40), Real(80));
+    assert_eq!(ledger.owed(Real(90)), Nanos(20));
+    assert_eq!(ledger.debt(a, Real(90)), Nanos(0));
+
+    ledger.expect(a, Nanos(0), Real(100), Real(200));
+    assert!(ledger.is_at_rest());
+    ledger.settle(a, Nanos(10), Real(150));
+    assert_eq!(ledger.owed(Real(150)), Nanos(25), "it was inside all the same");
+
+    ledger.expect(a, Nanos(100), Real(200), Real(300));
+    ledger.settle(a, Nanos(100), Real(260));
+    assert_eq!(ledger.owed(Real(260)), Nanos(55), "no longer than it ran");
+}
+
+#[test]
+fn what_was_expected_of_an_earlier_experiment_counts_no_more() {
+    let ledger = ledger();
+    let a = ledger.open(Real(0)).unwrap();
+    ledger.begin(HALF, Real(0));
+    ledger.expect(a, Nanos(100), Real(0), Real(100));
+    ledger.end(Real(40));
+    assert_eq!(ledger.owed(Real(90)), Nanos(20));
+    ledger.begin(HALF, Real(100));
+    ledger.settle(a, Nanos(90), Real(110));
+    assert_eq!(ledger.owed(Real(110)), Nanos(20));
+    assert!(ledger.is_at_rest());
+}
+
+#[test]
+fn who_is_only_expected_inside_the_target_is_named_when_it_lags() {
+    let ledger = ledger();
+    let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
+    a.set_runs_as(7);
+    ledger.begin(HALF, Real(0));
+    ledger.enter(b, Real(0));
+    ledger.expect(a, Nanos(10), Real(0), Real(100));
+    assert_eq!(ledger.lagging(Nanos(10), Real(100)).collect::<Vec<_>>(), [7]);
+}
+
+#[test]
 fn a_closed_account_is_reused_and_leaves_the_target() {
     let ledger = ledger();
     ledger.begin(HALF, Real(0));

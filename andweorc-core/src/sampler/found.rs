@@ -2,6 +2,7 @@
 
 use crate::profile::TargetKind;
 use crate::sampler::addresses::{Addresses, Verdict};
+use crate::sampler::course::{self, Steps};
 use crate::sampler::queue::Sample;
 use crate::sampler::share::{self, Seen};
 use crate::sampler::{COARSE, slots};
@@ -65,6 +66,7 @@ pub(super) struct Finder {
     period: Nanos,
     found: Found,
     told: slots::Tally,
+    learns: bool,
     /// Samples of each context with the time that they stand for, and samples of each target in it, all told.
     contexts: HashMap<u32, (u64, Nanos)>,
     inside: HashMap<(u32, u32), u64>,
@@ -89,6 +91,7 @@ impl Finder {
             period: COARSE,
             found: Found::default(),
             told: slots::tally(),
+            learns: true,
             contexts: HashMap::new(),
             inside: HashMap::new(),
             visits: targets().iter().map(|target| (target.id(), target.count())).collect(),
@@ -98,6 +101,12 @@ impl Finder {
     pub(super) fn set_period(&mut self, period: Nanos) {
         self.drain();
         self.period = period;
+    }
+
+    pub(super) fn set_learns(&mut self, learns: bool) {
+        self.drain();
+        self.learns = learns;
+        share::set_learns(learns);
     }
 
     pub(super) fn count_functions_alone(&mut self) {
@@ -120,11 +129,13 @@ impl Finder {
     }
 
     fn count(&mut self, sample: &Sample) {
-        let Finder { symbols, table, known, alone, found, contexts, inside, .. } = self;
+        let Finder { symbols, table, known, alone, found, learns, contexts, inside, .. } = self;
         found.samples += 1;
-        let (samples, time) = contexts.entry(sample.context).or_default();
-        *samples += 1;
-        *time += self.period;
+        if *learns {
+            let (samples, time) = contexts.entry(sample.context).or_default();
+            *samples += 1;
+            *time += self.period;
+        }
         let mut line = None;
         let mut functions: Vec<&'static Target> = Vec::new();
         for &address in sample.chain() {
@@ -147,7 +158,9 @@ impl Finder {
         }
         let mut hit = |target: &'static Target, own| {
             target.record(self.period, own);
-            *inside.entry((sample.context, target.id())).or_default() += 1;
+            if *learns {
+                *inside.entry((sample.context, target.id())).or_default() += 1;
+            }
         };
         if let Some((line, place)) = line {
             hit(line, self.period);
@@ -169,6 +182,7 @@ impl Finder {
             self.table.set(address, frames.verdict(target));
         }
         let visits: HashMap<u32, u64> = targets().iter().map(|it| (it.id(), it.count())).collect();
+        self.learn_courses(target);
         let shares = self.contexts.iter().filter_map(|(&context, &(samples, time))| {
             let before = self.visits.get(&context).copied().unwrap_or(0);
             let visits = visits.get(&context)?.saturating_sub(before);
@@ -176,6 +190,24 @@ impl Finder {
             Some((context, Seen { samples, inside, time, visits }.share()?))
         });
         share::begin(shares);
+    }
+
+    /// Tells the courses of all threads what was seen of them, and forgets those of threads that are gone.
+    fn learn_courses(&mut self, target: &Target) {
+        let mut seen: HashMap<u32, Steps> = HashMap::new();
+        for (&context, &(samples, time)) in &self.contexts {
+            if let Some((course, step)) = course::of(context) {
+                let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
+                let steps = seen.entry(course).or_default();
+                steps.add(step, Seen { samples, inside, time, visits: 0 });
+            }
+        }
+        slots::each_course(|course| course.learn(seen.remove(&course.id()).as_ref()));
+        if !seen.is_empty() {
+            let gone = |context| course::of(context).is_some_and(|(it, _)| seen.contains_key(&it));
+            self.contexts.retain(|&context, _| !gone(context));
+            self.inside.retain(|&(context, _), _| !gone(context));
+        }
     }
 }
 

@@ -11,11 +11,13 @@
 //! | `slots`, `queue` | the threads, and their samples |
 //! | `walk`, `addresses` | the call chain, and what is known of its addresses |
 //! | `share` | by samples, or by an expected share |
+//! | `course` | the contexts of a plain thread outside of spans |
 //! | `found` | what the samples tell |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
 mod addresses;
+pub(crate) mod course;
 mod found;
 mod perf;
 mod queue;
@@ -132,6 +134,7 @@ impl Sampling {
     pub fn start(symbols: Symbols, event: Event) -> Result<Sampling, PerfError> {
         let table = ADDRESSES.get_or_init(Addresses::new);
         let kind = slots::on(event, COARSE)?;
+        share::set_learns(true);
         let finder = Arc::new(Mutex::new(Finder::new(symbols, table)));
         *lock(&FINDER) = Some(Arc::clone(&finder));
         let stop = Arc::new(AtomicBool::new(false));
@@ -161,6 +164,12 @@ impl Sampling {
         lock(&self.finder).count_functions_alone();
     }
 
+    /// Says whether shares are learned from what is sampled from now on, as they are at first. They are not to be while the code under test is
+    /// changed.
+    pub fn set_learns(&self, learns: bool) {
+        lock(&self.finder).set_learns(learns);
+    }
+
     /// Takes what was found since the last call. What is learned of shares is kept.
     pub fn take(&self) -> Found {
         lock(&self.finder).take()
@@ -177,6 +186,7 @@ impl Drop for Sampling {
         if forked() {
             return;
         }
+        share::set_learns(false);
         slots::off();
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {

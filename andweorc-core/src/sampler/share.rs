@@ -35,6 +35,18 @@ pub(crate) fn aim() -> u32 {
     ASKED.aim.load(Ordering::Relaxed)
 }
 
+/// Whether shares are learned at the moment, from threads that are sampled.
+#[inline]
+pub(crate) fn learns() -> bool {
+    // Relaxed: a thread that sees the change later takes part later.
+    ASKED.learns.load(Ordering::Relaxed)
+}
+
+/// Says so.
+pub(super) fn set_learns(learns: bool) {
+    ASKED.learns.store(learns, Ordering::SeqCst);
+}
+
 /// How a thread in `context` is credited. Async-signal-safe.
 pub(crate) fn credit(context: u32) -> Credit {
     match SHARES.get(context as usize).map(|share| share.load(Ordering::Relaxed)) {
@@ -86,9 +98,14 @@ impl Seen {
     /// Ppm. Nearer than this to none or all, the visits are alike.
     const ALIKE: u32 = 80_000;
 
+    /// Whether the samples are enough for a share.
+    pub(super) fn is_known(&self) -> bool {
+        self.samples >= Seen::LEAST
+    }
+
     /// The share of the context's time, ppm, where it is to be credited so.
     pub(super) fn share(&self) -> Option<u32> {
-        if self.samples < Seen::LEAST {
+        if !self.is_known() {
             return None;
         }
         let share = (self.inside * 1_000_000 / self.samples) as u32;

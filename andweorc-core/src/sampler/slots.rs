@@ -3,6 +3,7 @@
 
 use crate::clock;
 use crate::fork::forked;
+use crate::sampler::course::{Course, Courses};
 use crate::sampler::perf::{Event, PerfError};
 use crate::sampler::queue::{DEPTH, Queue, Sample};
 use crate::sampler::source::Source;
@@ -18,6 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Slot {
     queue: Queue,
+    courses: Courses,
     /// The thread's stack: first address, and the one after the last.
     stack: [AtomicUsize; 2],
     /// What a sample stands for, ns of CPU time; 0 for the time since the one before.
@@ -39,6 +41,7 @@ impl Slot {
     fn new() -> Slot {
         Slot {
             queue: Queue::new(),
+            courses: Courses::new(),
             stack: [const { AtomicUsize::new(0) }; 2],
             stands_for: AtomicI64::new(0),
             cpu: AtomicI64::new(0),
@@ -105,6 +108,8 @@ struct Registry {
     live: Vec<Live>,
     all: Vec<&'static Slot>,
     free: Vec<&'static Slot>,
+    /// Threads so far.
+    opened: u32,
     asked: Option<Asked>,
     kind: Option<Kind>,
     /// The first refusal.
@@ -116,6 +121,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     live: Vec::new(),
     all: Vec::new(),
     free: Vec::new(),
+    opened: 0,
     asked: None,
     kind: None,
     refused: None,
@@ -126,10 +132,10 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread, of this kernel id, has got an account.
-pub(crate) fn opened(tid: i32) {
+/// The calling thread, of this kernel id, has got an account. Returns its courses.
+pub(crate) fn opened(tid: i32) -> Option<&'static Courses> {
     if forked() {
-        return;
+        return None;
     }
     let stack = walk::own_stack();
     let mut registry = registry();
@@ -141,10 +147,13 @@ pub(crate) fn opened(tid: i32) {
     // Relaxed: read by this thread alone.
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
+    registry.opened = registry.opened.wrapping_add(1);
+    slot.courses.hand_on(registry.opened);
     SLOT.set(Some(slot));
     let mut live = Live { tid, slot, source: None };
     registry.begin(&mut live);
     registry.live.push(live);
+    Some(&slot.courses)
 }
 
 /// The calling thread gives its account back.
@@ -177,6 +186,7 @@ pub(super) fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
     let mut registry = registry();
     registry.asked = Some(Asked { event, period });
     registry.kind = Some(kind);
+    registry.live.iter().for_each(|live| live.slot.courses.forget());
     let mut live = std::mem::take(&mut registry.live);
     live.iter_mut().for_each(|live| registry.begin(live));
     registry.live = live;
@@ -205,6 +215,11 @@ pub(super) fn set_period(period: Nanos) {
             }
         }
     }
+}
+
+/// Calls `each` with the courses of all threads.
+pub(super) fn each_course(each: impl FnMut(&Course)) {
+    registry().live.iter().flat_map(|live| live.slot.courses.all()).for_each(each);
 }
 
 /// What became of the samples so far.

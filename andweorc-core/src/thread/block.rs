@@ -6,6 +6,8 @@ use super::{LEDGER, Role, THREAD, Thread, enabled, with};
 use crate::clock;
 use crate::time::{Real, Speedup};
 use door::DOOR;
+use std::panic::Location;
+use std::ptr;
 
 /// A wait of the calling thread, in the kernel, for another thread: from a hook of the system call, which may be called from anywhere. Allocates
 /// nothing and takes no lock.
@@ -15,18 +17,24 @@ pub struct Blocking {
     since: Real,
     /// It is inside the target, which it leaves meanwhile.
     inside: bool,
+    /// What it waits at, an address.
+    site: usize,
 }
 
 impl Blocking {
-    /// The wait begins. `None` where it does not matter: the thread is no entity, it is in andweorc itself, or it has said before that it
-    /// is [`blocked`](super::blocked).
-    pub fn begin() -> Option<Blocking> {
+    /// The wait begins, at the address `site`. `None` where it does not matter: the thread is no entity, it is in andweorc itself, or it has said
+    /// before that it is [`blocked`](super::blocked).
+    pub fn begin(site: usize) -> Option<Blocking> {
         THREAD.with(|thread| {
             if thread.role.get() != Role::Entity || thread.writing.get() || thread.blocked.get() {
                 return None;
             }
             let since = clock::now();
-            Some(Blocking { since, inside: with(|thread| thread.leave_target(since)) })
+            let inside = with(|thread| {
+                thread.blocks(true);
+                thread.leave_target(since)
+            });
+            Some(Blocking { since, inside, site })
         })
     }
 
@@ -45,15 +53,27 @@ impl Blocking {
 
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
-        with(|thread| thread.back(self.inside));
+        with(|thread| {
+            thread.blocks(false);
+            thread.back(self.inside);
+            thread.acted_at(self.site);
+        });
     }
 }
 
 impl Thread {
+    /// The thread is blocked from now on, or no more. Meanwhile nobody tells it to pay: it takes its delay as it waits, and to pause then would
+    /// have it come late to what it waits for.
+    fn blocks(&self, blocks: bool) {
+        self.blocked.set(blocks);
+        // Says whether it is to be told.
+        self.set_role(self.role.get());
+    }
+
     /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether it was.
     fn leave_target(&self, now: Real) -> bool {
         let inside = self.depth.get() > 0;
-        self.share();
+        self.share_no_more();
         if inside && let Some(account) = self.account.get() {
             LEDGER.exit(account, now, self.ran.end(now));
         }
@@ -76,8 +96,9 @@ impl Thread {
 /// What was owed and passed meanwhile is not paid again, as far as who let it in had paid; the rest is paid before this returns, if the
 /// thread is an entity. Who that was is not known: it is taken to be the thread that came out of `blocked` last, so wrap all places
 /// where a lock is taken. If that one is still blocked or rests, all is taken as paid.
+#[track_caller]
 pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
-    let said = Said::say();
+    let said = Said::say(ptr::from_ref(Location::caller()).addr());
     let result = f();
     drop(said);
     result
@@ -88,14 +109,15 @@ struct Said(Blocking);
 
 impl Said {
     /// `None` when it has said so before, or while andweorc is off.
-    fn say() -> Option<Said> {
+    fn say(site: usize) -> Option<Said> {
         if !enabled() {
             return None;
         }
         with(|thread| {
-            if thread.blocked.replace(true) {
+            if thread.blocked.get() {
                 return None;
             }
+            thread.blocks(true);
             let since = clock::now();
             let inside = thread.leave_target(since);
             if LEDGER.speedup() != Speedup::ZERO
@@ -103,14 +125,14 @@ impl Said {
             {
                 door::lock(&DOOR).goes_in(&LEDGER, account, since);
             }
-            Some(Said(Blocking { since, inside }))
+            Some(Said(Blocking { since, inside, site }))
         })
     }
 }
 
 impl Drop for Said {
     fn drop(&mut self) {
-        let Blocking { since, inside } = self.0;
+        let Blocking { since, inside, site } = self.0;
         with(|thread| {
             let now = clock::now();
             thread.share_anew();
@@ -124,19 +146,52 @@ impl Drop for Said {
                 thread.pay(now);
             }
             thread.back(inside);
-            thread.blocked.set(false);
+            thread.blocks(false);
+            thread.acted_at(site);
         });
     }
 }
 
-/// Pays what the calling thread owes before it wakes others, from a hook of the system call. Does nothing where [`Blocking::begin`] does not.
-pub fn pay_before_waking() {
+/// Pays what the calling thread owes before it wakes those who wait at the address `site`, from a hook of the system call. Does nothing where
+/// [`Blocking::begin`] does not.
+pub fn pay_before_waking(site: usize) {
     let in_andweorc = THREAD.with(|thread| thread.writing.get());
     if !in_andweorc {
         with(|thread| {
             if thread.role.get() == Role::Entity {
                 thread.pay(clock::now());
+                // Words that are waited at have even addresses: to wake is another site.
+                thread.acted_at(site | 1);
             }
         });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::thread::{enable, register};
+    use crate::time::Nanos;
+
+    #[test]
+    fn a_blocked_thread_is_not_told_to_pay() {
+        std::thread::spawn(|| {
+            enable();
+            register().unwrap();
+            let tid = nix::unistd::gettid().as_raw();
+            let told = || LEDGER.lagging(Nanos(i64::MIN), clock::now()).any(|name| name == tid);
+            assert!(told());
+            let wait = Blocking::begin(8).unwrap();
+            assert!(!told());
+            assert!(Blocking::begin(8).is_none(), "it is in one already");
+            wait.end();
+            assert!(told());
+            Blocking::begin(8).unwrap().end_by_time();
+            assert!(told());
+            blocked(|| assert!(!told()));
+            assert!(told());
+        })
+        .join()
+        .unwrap();
     }
 }

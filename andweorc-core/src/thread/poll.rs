@@ -30,6 +30,7 @@ impl Poll {
     #[inline]
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
         with(|thread| {
+            thread.share_no_more();
             if let Some(account) = thread.account(now) {
                 // Without hooks nobody says what a worker did since its last poll; most often it was idle.
                 if let Some(since) = thread.busy_until.take() {

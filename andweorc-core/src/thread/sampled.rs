@@ -1,7 +1,10 @@
 //! The credit of a thread while the target of the experiment is a sampled one.
 
+use super::stretch::Stretch;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
+use crate::ledger::Account;
+use crate::sampler::FINE;
 use crate::sampler::share::{self, Credit};
 use crate::time::{Nanos, Speedup};
 
@@ -10,13 +13,19 @@ impl Thread {
     #[inline]
     pub(super) fn share(&self) {
         let aim = share::aim();
-        if aim != 0 {
+        if aim != 0 || self.shared.get() != 0 {
             self.share_of(aim);
         }
     }
 
     fn share_of(&self, aim: u32) {
         let goes_on = self.shared.get() == aim;
+        if let (Some(stretch), Some(account)) = (self.stretch(), self.account.get()) {
+            return self.share_of_stretch(stretch, account, aim);
+        }
+        if aim == 0 {
+            return self.shared.set(0);
+        }
         match (share::credit(self.context.get()), self.account.get()) {
             (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
             (Credit::Share(share @ 1..), Some(account)) => {
@@ -33,10 +42,59 @@ impl Thread {
         }
     }
 
+    /// As [`share`](Thread::share), of a thread on its course: what is to come until the next sample is told to who reads D meanwhile.
+    fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) {
+        let now = clock::now();
+        let before = self.shared.replace(aim);
+        if before != 0 {
+            let inside = stretch.inside(self.ran.end(now), now);
+            LEDGER.settle(
+                account,
+                if before == aim || aim == 0 { inside } else { Nanos::ZERO },
+                now,
+            );
+        } else {
+            self.ran.begin(now);
+            stretch.credited = now;
+        }
+        if aim != 0 {
+            LEDGER.expect(account, stretch.expected(), now, now + FINE);
+        }
+        self.stretch.set(Some(stretch));
+    }
+
+    /// The thread is credited up to now. What follows is not of its context, until its share begins [anew](Thread::share_anew).
+    #[inline]
+    pub(super) fn share_no_more(&self) {
+        self.share();
+        if self.shared.get() != 0 {
+            self.unshare();
+        }
+    }
+
+    fn unshare(&self) {
+        self.shared.set(0);
+        if let (Some(_), Some(account)) = (self.stretch(), self.account.get()) {
+            LEDGER.settle(account, Nanos::ZERO, clock::now());
+        }
+    }
+
+    /// How the thread is credited at the moment, and its context.
+    fn credit(&self) -> (Credit, u32) {
+        let Some(stretch) = self.stretch() else {
+            let context = self.context.get();
+            return (share::credit(context), context);
+        };
+        let far = clock::now() - stretch.at;
+        (stretch.course.credit(far), stretch.course.context(far))
+    }
+
     /// The time that it has taken up to now is not of its context.
     #[inline]
     pub(super) fn share_anew(&self) {
-        self.shared.set(0);
+        if self.shared.get() != 0 {
+            self.unshare();
+        }
         self.share();
     }
 
@@ -44,6 +102,9 @@ impl Thread {
     #[inline]
     pub(super) fn go_on_in(&self, context: u32) -> u32 {
         self.share();
+        if self.shared.get() != 0 && self.stretch().is_some() {
+            self.end_stretch();
+        }
         let before = self.context.replace(context);
         if self.shared.get() == 0 {
             self.share();
@@ -62,13 +123,16 @@ pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Opti
         if thread.writing.replace(true) {
             return None;
         }
-        let context = thread.context.get();
-        if let (Some(account), true) = (thread.account.get(), share::aim() != 0) {
-            match share::credit(context) {
-                Credit::Samples if inside() == Some(true) => LEDGER.credit(account, ran),
-                Credit::Samples => {}
-                Credit::Share(_) => clock::in_signal_handler(|| thread.share()),
-            }
+        let (mut credit, mut context) = (Credit::Samples, 0);
+        clock::in_signal_handler(|| {
+            (credit, context) = thread.credit();
+            thread.share();
+        });
+        if let (Credit::Samples, Some(account), true) =
+            (credit, thread.account.get(), share::aim() != 0)
+            && inside() == Some(true)
+        {
+            LEDGER.credit(account, ran);
         }
         thread.writing.set(false);
         Some(context)

@@ -15,7 +15,12 @@ pub fn enter(target: &Target, now: Real) -> Entered {
 /// The calling thread leaves what it entered.
 #[inline]
 pub fn exit(entered: Entered, now: Real) -> Stay {
-    with(|thread| thread.exit(entered, now))
+    with(|thread| {
+        let context = thread.context.get();
+        let stay = thread.exit(entered, now);
+        thread.left(context);
+        stay
+    })
 }
 
 /// The calling thread leaves what it entered before `above`, the next stay that goes on.

@@ -87,7 +87,7 @@ fn done() {
 /// The calling thread is about to wake another one, which is not to go on early.
 fn wakes() {
     if andweorc_core::enabled() {
-        thread::pay_before_waking();
+        thread::pay_before_waking(0);
     }
 }
 

@@ -1,0 +1,143 @@
+//! Where the calling thread is on its [course](crate::sampler::course), if it is a plain one, outside of all spans, that is sampled.
+
+use super::{Role, Thread};
+use crate::clock;
+use crate::sampler::FINE;
+use crate::sampler::course::Course;
+use crate::sampler::share;
+use crate::time::{Nanos, Real};
+
+/// How far the thread has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub(super) course: &'static Course,
+    /// When it began. Later by what was paused since.
+    pub(super) at: Real,
+    /// Up to when it is credited.
+    pub(super) credited: Real,
+}
+
+impl Stretch {
+    /// What is inside the target of the time since the last call, of which the thread really ran for `ran`. It is `now`.
+    pub(super) fn inside(&mut self, ran: Nanos, now: Real) -> Nanos {
+        let (from, to) = (self.credited - self.at, now - self.at);
+        self.credited = now;
+        let inside = self.course.inside(from, to);
+        if to - from <= ran {
+            return inside;
+        }
+        // It was preempted, or slept, nobody knows where.
+        Nanos((i128::from(inside.0) * i128::from(ran.0) / i128::from((to - from).0)) as i64)
+    }
+
+    /// What of the time until the next sample is expected to be inside the target.
+    pub(super) fn expected(&self) -> Nanos {
+        let far = self.credited - self.at;
+        self.course.inside(far, far + FINE)
+    }
+}
+
+impl Thread {
+    /// Where the thread is on its course; `None` when it is on none.
+    #[inline]
+    pub(super) fn stretch(&self) -> Option<Stretch> {
+        let on_course = self.context.get() == 0 && self.role.get() == Role::Entity;
+        self.stretch.get().filter(|_| on_course)
+    }
+
+    /// The thread has just acted at `site`, an address: a course begins.
+    #[inline]
+    pub(super) fn acted_at(&self, site: usize) {
+        if share::learns() {
+            self.begin_stretch(site);
+        } else if self.stretch.get().is_some() {
+            self.end_stretch();
+        }
+    }
+
+    /// The thread has just left the target `context`: outside of all, a course begins.
+    #[inline]
+    pub(super) fn left(&self, context: u32) {
+        if share::learns() {
+            self.begin_stretch(context as usize);
+        }
+    }
+
+    fn begin_stretch(&self, site: usize) {
+        if self.context.get() == 0 && self.role.get() == Role::Entity {
+            self.end_stretch();
+            let now = clock::now();
+            let course = self.courses.get().and_then(|courses| courses.begin(site));
+            self.stretch.set(course.map(|course| Stretch { course, at: now, credited: now }));
+            self.share();
+        }
+    }
+
+    /// The thread is on no course any more.
+    pub(super) fn end_stretch(&self) {
+        self.share_no_more();
+        self.stretch.set(None);
+    }
+
+    /// The thread has paused since `begun`: it came no farther meanwhile.
+    pub(super) fn paused_since(&self, begun: Real, now: Real) {
+        if let Some(stretch) = self.stretch.get() {
+            self.stretch.set(Some(Stretch { at: stretch.at + (now - begun), ..stretch }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::TargetKind;
+    use crate::sampler::course::Courses;
+    use crate::target::target;
+    use crate::thread::{enter, exit, register, with};
+
+    /// A course whose first 128 us are outside the target, and what follows inside.
+    fn course() -> &'static Course {
+        let courses: &'static Courses = Box::leak(Box::new(Courses::new()));
+        let course = courses.begin(8).unwrap();
+        course.set(|step| if step < 2 { 0 } else { 1_000_000 });
+        course
+    }
+
+    #[test]
+    fn each_look_tells_what_was_inside_since_the_last() {
+        let us = Nanos::from_micros;
+        let begun = Real(1_000_000);
+        let mut stretch = Stretch { course: course(), at: begun, credited: begun };
+        assert_eq!(stretch.expected(), us(122));
+        assert_eq!(stretch.inside(us(100), begun + us(100)), Nanos::ZERO);
+        assert_eq!(stretch.inside(us(100), begun + us(200)), us(72));
+        assert_eq!(stretch.expected(), us(250));
+        assert_eq!(stretch.inside(us(50), begun + us(300)), us(50), "preempted for half of it");
+        stretch.at = stretch.at + us(1000);
+        stretch.credited = begun + us(1000);
+        assert_eq!(stretch.inside(us(228), begun + us(1228)), us(100), "paused");
+    }
+
+    #[test]
+    fn only_outside_of_spans_is_an_entity_on_a_course() {
+        let span = target(TargetKind::Span, "on no course", None, None);
+        std::thread::spawn(move || {
+            let begin = || with(|thread| thread.begin_stretch(8));
+            let is_on_course = || with(|thread| thread.stretch().is_some());
+            begin();
+            assert!(!is_on_course(), "nobody yet");
+            register();
+            assert!(!is_on_course());
+            begin();
+            assert!(is_on_course());
+            let visit = enter(span, clock::now());
+            assert!(!is_on_course());
+            begin();
+            exit(visit, clock::now());
+            with(Thread::end_stretch);
+            assert!(!is_on_course());
+        })
+        .join()
+        .unwrap();
+    }
+}
