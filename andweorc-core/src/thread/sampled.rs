@@ -15,6 +15,7 @@ impl Thread {
         }
     }
 
+    #[cold]
     fn share_of(&self, aim: u32) {
         let goes_on = self.shared.get() == aim;
         match (share::credit(self.context.get()), self.account.get()) {
@@ -43,6 +44,15 @@ impl Thread {
     /// The thread goes on in another context. Returns the one before.
     #[inline]
     pub(super) fn go_on_in(&self, context: u32) -> u32 {
+        if share::aim() == 0 {
+            self.context.replace(context)
+        } else {
+            self.share_and_go_on_in(context)
+        }
+    }
+
+    #[cold]
+    fn share_and_go_on_in(&self, context: u32) -> u32 {
         self.share();
         let before = self.context.replace(context);
         if self.shared.get() == 0 {
