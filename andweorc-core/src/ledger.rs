@@ -421,7 +421,7 @@ impl Ledger {
 
     /// What the thread owes and what it has taken, if neither changes with time.
     #[inline]
-    pub fn at_rest(&self, account: &Account) -> Option<(Nanos, Nanos)> {
+    pub(crate) fn at_rest(&self, account: &Account) -> Option<(Nanos, Nanos)> {
         // D last: what left the target before it was seen to be empty has raised D.
         let at_rest = self.is_at_rest() && account.since.load(SeqCst) == OUTSIDE;
         at_rest.then(|| {
