@@ -134,6 +134,25 @@ impl<const N: usize> Counters<N> {
     pub(crate) fn add<const FIRST: usize>(&self, by: [u64; FIRST]) {
         const { assert!(FIRST <= N) };
         let Line { index, owned } = line();
+        if owned
+            && let Some(page) = LINES[index].get(self.page as usize)
+            && let Some(page) = known(page)
+        {
+            for (count, by) in self.within(page).iter().zip(by) {
+                // Relaxed, and no read-modify-write: it changes under nobody else's hands, and publishes nothing but itself.
+                count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+            }
+        } else {
+            self.add_anywhere(by);
+        }
+    }
+
+    /// The same for threads that share a line, for what a thread has not met, and where there are no pages left. Not inlined, as it would
+    /// be in the way of the others.
+    #[cold]
+    #[inline(never)]
+    fn add_anywhere<const FIRST: usize>(&self, by: [u64; FIRST]) {
+        let Line { index, owned } = line();
         let (counts, owned) = match LINES[index].get(self.page as usize) {
             Some(page) => {
                 let (page, owned) = known(page)

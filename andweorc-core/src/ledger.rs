@@ -250,6 +250,17 @@ impl Ledger {
     /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows at the moment.
     #[inline]
     pub fn owed(&self, now: Real) -> Nanos {
+        // D last: what left the target before it was seen to be empty has raised D.
+        if self.is_at_rest() {
+            Nanos(self.read.owed.load(SeqCst))
+        } else {
+            self.owed_while_growing(now)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn owed_while_growing(&self, now: Real) -> Nanos {
         let mut owed = i64::MIN;
         if self.read.inside.load(SeqCst) > 0 {
             owed = owed.max(self.greatest_inside(now));
@@ -263,7 +274,6 @@ impl Ledger {
     }
 
     /// The greatest L(now) of the threads inside the target.
-    #[inline(never)]
     fn greatest_inside(&self, now: Real) -> i64 {
         let opened = &self.accounts[..self.opened.load(SeqCst)];
         let inside = opened.iter().filter_map(|account| self.taken_inside(account, now));
@@ -407,9 +417,13 @@ impl Ledger {
     #[inline]
     fn taken_inside(&self, account: &Account, now: Real) -> Option<Nanos> {
         let since = account.since.load(SeqCst);
-        if since == OUTSIDE {
-            return None;
-        }
+        if since == OUTSIDE { None } else { self.taken_since(account, since, now) }
+    }
+
+    /// The same of one that entered at `since`.
+    #[cold]
+    #[inline(never)]
+    fn taken_since(&self, account: &Account, since: i64, now: Real) -> Option<Nanos> {
         let grown = self.grown_inside(account, since, now)?;
         let taken = account.base();
         (account.since.load(SeqCst) == since).then_some(taken + grown)
@@ -440,14 +454,22 @@ impl Ledger {
     /// [`debt`](Ledger::debt), without a clock.
     #[inline]
     pub fn debt_at_rest(&self, account: &Account) -> Option<Nanos> {
+        self.at_rest(account).map(|(debt, _)| debt)
+    }
+
+    /// What the thread owes and what it has taken, if neither changes with time.
+    #[inline]
+    pub(crate) fn at_rest(&self, account: &Account) -> Option<(Nanos, Nanos)> {
         // D last: what left the target before it was seen to be empty has raised D.
-        let at_rest = self.read.inside.load(SeqCst) == 0
-            && self.read.top_line.load(SeqCst) == NO_LINE
-            && account.since.load(SeqCst) == OUTSIDE;
-        at_rest.then(|| Nanos(self.read.owed.load(SeqCst)) - account.base().max(self.floor()))
+        let at_rest = self.is_at_rest() && account.since.load(SeqCst) == OUTSIDE;
+        at_rest.then(|| {
+            let taken = account.base().max(self.floor());
+            (Nanos(self.read.owed.load(SeqCst)) - taken, taken)
+        })
     }
 
     /// Whether D stands still at the moment: nothing is in the target.
+    #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.read.inside.load(SeqCst) == 0 && self.read.top_line.load(SeqCst) == NO_LINE
     }

@@ -25,7 +25,7 @@ use crate::pause;
 use crate::sampler::course::Courses;
 use crate::sampler::{self, slots};
 use crate::target::Target;
-use crate::time::{Nanos, Real, Virtual};
+use crate::time::{Nanos, Real, Speedup, Virtual};
 use crate::wait::Ended;
 use crossbeam_utils::CachePadded;
 use ran::Ran;
@@ -295,6 +295,7 @@ impl Thread {
         if self.owes_nothing() { now } else { self.pay_debt() }
     }
 
+    #[cold]
     #[inline(never)]
     fn pay_debt(&self) -> Real {
         let mut now = clock::now();
@@ -522,8 +523,16 @@ pub fn unparked() {
 }
 
 /// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
-/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while.
+/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while. While nothing is
+/// delayed it makes no difference, and is `now`.
+#[inline]
 pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
+    if LEDGER.speedup() == Speedup::ZERO { now } else { came_before(now, waits, typical) }
+}
+
+#[cold]
+#[inline(never)]
+fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
     let came = with(|thread| {
         if !thread.hooked.get() {
             return Came { at: now, at_once: true };
@@ -570,14 +579,14 @@ mod tests {
     fn what_a_busy_worker_finds_came_before_it_looked() {
         std::thread::spawn(|| {
             let (now, typical) = (clock::now(), Typical::default());
-            assert_eq!(came(now, None, &typical), now, "no worker");
+            assert_eq!(came_before(now, None, &typical), now, "no worker");
             parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
             unparked();
             let waits = clock::now();
             std::thread::sleep(std::time::Duration::from_millis(1));
             let now = clock::now();
-            let came = came(now, Some(waits), &typical);
+            let came = came_before(now, Some(waits), &typical);
             assert!(waits <= came && came < now, "{waits:?} {came:?} {now:?}");
         })
         .join()
@@ -590,7 +599,7 @@ mod tests {
         std::thread::spawn(move || {
             let (now, typical) = (clock::now(), Typical::default());
             let waits = Real(now.0 - Nanos::from_millis(7).0);
-            assert_eq!(came(now, Some(waits), &typical), now, "no worker");
+            assert_eq!(came_before(now, Some(waits), &typical), now, "no worker");
             assert_eq!(most(&typical, 100), Nanos::from_millis(7));
 
             // A busy worker. All waits that are known are longer: it came no earlier than now, and that is a guess.
@@ -599,7 +608,7 @@ mod tests {
             let (now, typical) = (clock::now(), Typical::default());
             typical.count(Nanos::from_millis(900));
             let waits = Real(now.0 - Nanos::from_millis(7).0);
-            assert_eq!(came(now, Some(waits), &typical), now);
+            assert_eq!(came_before(now, Some(waits), &typical), now);
             assert_eq!(most(&typical, 100), Nanos::from_millis(100), "only the first is known");
         })
         .join()

@@ -28,8 +28,9 @@ pub struct Ended {
 pub(crate) struct Waits(Counters<5>);
 
 impl Waits {
-    /// Adds a wait from `since` to `until`, which ended like this, where that is known.
-    #[inline]
+    /// Adds a wait from `since` to `until`, which ended like this, where that is known. Not inlined: most visits of a span end no wait, and have
+    /// less code to fetch without it.
+    #[inline(never)]
     pub(crate) fn add(&self, since: Real, ended: Option<Ended>, until: Real) {
         let [outside, task, queue] = ended.map_or([0; 3], |ended| {
             let waited = to_ns(ended.woken - since);

@@ -529,6 +529,7 @@ mod tests {
     #[test]
     fn what_a_busy_worker_notices_makes_a_task_ready_earlier() {
         as_busy_worker(|| {
+            LEDGER.begin(Speedup::from_ppm(500_000), clock::now());
             let (cell, taken) = cell("wake: noticed late");
             let parks = clock::now();
             cell.waits_from(parks);
@@ -539,6 +540,7 @@ mod tests {
             assert!(parks.less(taken) <= ready && ready < before.less(taken), "{ready:?}");
             // How it was noticed is told as it was.
             assert!(cell.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside));
+            LEDGER.end(clock::now());
         });
     }
 

@@ -41,12 +41,24 @@ fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     ENTRIES.try_with(|entries| f(&mut entries.borrow_mut())).ok()
 }
 
-/// Leaves the entry at this index, wherever it is. Time that entries of one call site share is counted once.
-fn leave(entries: &mut Vec<Entry>, at: usize, now: Real) {
-    let last = at + 1 == entries.len();
-    // `remove` calls memmove, be there nothing to move.
-    let entry = if last { entries.pop() } else { Some(entries.remove(at)) };
-    let Some(Entry { target, entered, .. }) = entry else { return };
+/// Leaves the entry of this span. Says whether there is one. Time that entries of one call site share is counted once.
+#[inline]
+fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
+    // Most often the last one.
+    let Some(Entry { target, entered, .. }) = entries.pop_if(|last| last.id == id) else {
+        return leave_below(entries, id, now);
+    };
+    let Stay { busy, own } = thread::exit(entered, now);
+    let again = entries.iter().any(|entry| entry.target.id() == target.id());
+    target.record(if again { Nanos::ZERO } else { busy }, own);
+    true
+}
+
+/// The same of one that is not the last: spans may be left out of order.
+#[cold]
+fn leave_below(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
+    let Some(at) = entries.iter().rposition(|entry| entry.id == id) else { return false };
+    let Entry { target, entered, .. } = entries.remove(at);
     let (below, above) = entries.split_at_mut(at);
     let same = |entry: &&Entry| entry.target.id() == target.id();
     let busy = if below.iter().any(|entry| same(&entry)) {
@@ -54,11 +66,12 @@ fn leave(entries: &mut Vec<Entry>, at: usize, now: Real) {
     } else {
         above.iter().find(same).map_or(now, |entry| entry.entered.at()) - entered.at()
     };
-    let Stay { own, .. } = match above.first_mut() {
-        Some(next) => thread::exit_under(entered, &mut next.entered, now),
-        None => thread::exit(entered, now),
-    };
-    target.record(busy, own);
+    // There is one above, as this was not the last.
+    if let Some(next) = above.first_mut() {
+        let Stay { own, .. } = thread::exit_under(entered, &mut next.entered, now);
+        target.record(busy, own);
+    }
+    true
 }
 
 /// Whether a span is one of the user's: each is in one of tokio's, where tokio reports its tasks.
@@ -133,14 +146,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         if let Some(site) = self.open.leave(id, now) {
             thread::wait_begins(site.wait);
         }
-        let left = with_entries(|entries| {
-            // Most often the last one; spans may be left out of order.
-            let id = id.into_u64();
-            let at = entries.iter().rposition(|entry| entry.id == id)?;
-            leave(entries, at, now);
-            Some(())
-        });
-        if left.flatten().is_some() {
+        if with_entries(|entries| leave(entries, id.into_u64(), now)) == Some(true) {
             thread::goes_on();
         }
         #[cfg(tokio_unstable)]

@@ -19,7 +19,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tracing::{Dispatch, Span, dispatcher, info_span};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Identity, SubscriberExt};
+use tracing_subscriber::registry;
 
 /// How long the runtime is parked before anything is measured.
 const PARKED: Duration = Duration::from_millis(20);
@@ -201,8 +202,8 @@ fn compare_spans(f: impl Fn()) -> Difference {
     // Made anew for each round: with both alive, tracing would ask both about each span.
     compare(
         SPANS,
-        || under(Dispatch::new(tracing_subscriber::registry())),
-        || under(Dispatch::new(tracing_subscriber::registry().with(andweorc::layer()))),
+        || under(Dispatch::new(registry().with(Identity::new()))),
+        || under(Dispatch::new(registry().with(andweorc::layer()))),
     )
 }
 

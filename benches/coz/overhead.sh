@@ -3,8 +3,12 @@
 # the same program not profiled. In experiments a part is the target that nobody waits for: made 50 % faster it changes nothing, and what is
 # missing then is overhead.
 #
-#   benches/coz/overhead.sh [SECONDS [ROUNDS [PROGRAM...]]]     # default 5 and 2
+#   benches/coz/overhead.sh [SECONDS [ROUNDS [PROGRAM...]]]     # default 3 and 5: six minutes
 #   benches/coz/overhead.sh --build                             # builds only
+#
+# A round is all five of a program, one after the other: not profiled, andweorc's baselines and experiments, coz's baseline and experiment. The
+# table has the mean over the rounds of each cell, and its 95 % interval. With ROWS=FILE the rounds are added to that file, and the table is of
+# all that are there: so it can be made in pieces.
 #
 # Needs what run.sh needs. Nothing else should run meanwhile.
 set -euo pipefail
@@ -15,8 +19,8 @@ command -v coz >/dev/null || { echo "overhead.sh: coz is not installed: apt-get 
 host=$(rustc -vV | sed -n 's/^host: //p')
 (cd "$here" && cargo build --quiet --release --target "$host")
 [ "${1:-}" != --build ] || exit 0
-seconds=${1:-5}
-rounds=${2:-2}
+seconds=${1:-3}
+rounds=${2:-5}
 shift $(($# < 2 ? $# : 2))
 programs=("$@")
 [ ${#programs[@]} -gt 0 ] || programs=(slow_fast threads_mutex threads_barrier pipeline2)
@@ -34,17 +38,12 @@ coz_rate() { # PROGRAM PERCENT
     "$here/coz_effect.py" "$work/profile"
 }
 
-for program in "${programs[@]}"; do
-    for _ in $(seq "$rounds"); do
-        plain=$("$bench" rate "$program" "$pace" 2)
+rows=${ROWS:-$work/rows}
+for _ in $(seq "$rounds"); do
+    for program in "${programs[@]}"; do
+        plain=$("$bench" rate "$program" "$pace" "$seconds")
         andweorc=$("$bench" andweorc "$program" second 50 "$pace" "$seconds")
-        echo "$program $plain $andweorc $(coz_rate "$program" 0) $(coz_rate "$program" 50)"
+        echo "$program $plain $andweorc $(coz_rate "$program" 0) $(coz_rate "$program" 50)" >>"$rows"
     done
-done | awk '
-    function missing(rate, plain) { return rate == "none" ? 0 : (plain / rate - 1) * 100 }
-    { n[$1]++; if (n[$1] == 1) order[++programs] = $1
-      for (i = 3; i <= 6; i++) { if ($i == "none") none[$1, i] = 1; sum[$1, i] += missing($i, $2) } }
-    END { print "overhead, %          andweorc: baseline, experiment    coz: baseline, experiment"
-          for (p = 1; p <= programs; p++) { name = order[p]; printf "%-20s", name
-              for (i = 3; i <= 6; i++) if (none[name, i]) printf "%15s", "none"; else printf "%15.1f", sum[name, i] / n[name]
-              print "" } }'
+done
+"$here/overhead_table.py" "$rows"

@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use tracing::info_span;
+use tracing_subscriber::layer::Identity;
 use tracing_subscriber::prelude::*;
 
 /// Operations of a case.
@@ -124,7 +125,8 @@ fn spans() {
 }
 
 fn plain_spans() {
-    tracing::subscriber::with_default(tracing_subscriber::registry(), spans);
+    let registry = tracing_subscriber::registry().with(Identity::new());
+    tracing::subscriber::with_default(registry, spans);
 }
 
 fn layered_spans() {

@@ -1,9 +1,10 @@
 //! A poll of a task, on the thread that polls it.
 
-use super::{Entered, LEDGER, Role, Stay, THREAD, is_target, with};
+use super::{Entered, LEAST_PAUSE, LEDGER, Role, Stay, THREAD, Thread, is_target, with};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Parked;
+use crate::sampler::share;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
@@ -24,26 +25,51 @@ pub struct Poll {
     outer_waits: bool,
 }
 
+impl Thread {
+    /// The virtual time of the thread, which begins a poll of a task that was ready at `ready`, if there is nothing to [join](Thread::join): most
+    /// often nothing is delayed.
+    #[inline]
+    fn is_level(&self, ready: Virtual, now: Real) -> Option<Virtual> {
+        let account = self.account.get()?;
+        if share::aim() != 0
+            || self.shared.get() != 0
+            || self.depth.get() != 0
+            || self.busy_until.get().is_some()
+        {
+            return None;
+        }
+        let (debt, taken) = LEDGER.at_rest(account)?;
+        (debt < LEAST_PAUSE && taken <= ready.delay_at(now)).then(|| now.less(taken))
+    }
+
+    /// The thread goes on with a task that was ready at `ready`, and pays what it owes. Returns when it has, and its virtual time then.
+    #[inline(never)]
+    fn join(&self, ready: Virtual, now: Real) -> (Real, Virtual) {
+        self.share_no_more();
+        if let Some(account) = self.account(now) {
+            // Without hooks nobody says what a worker did since its last poll; most often it was idle.
+            if let Some(since) = self.busy_until.take() {
+                LEDGER.idle(account, now - since, now);
+            }
+            if self.depth.get() == 0 {
+                LEDGER.join(account, ready, now);
+            }
+        }
+        let began = self.pay(now);
+        (began, self.virtual_at(began))
+    }
+}
+
 impl Poll {
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
     /// wait ended as `ended` says. `now` is a moment ago.
     #[inline]
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
         with(|thread| {
-            thread.share_no_more();
-            if let Some(account) = thread.account(now) {
-                // Without hooks nobody says what a worker did since its last poll; most often it was idle.
-                if let Some(since) = thread.busy_until.take() {
-                    LEDGER.idle(account, now - since, now);
-                }
-                if thread.depth.get() == 0 {
-                    LEDGER.join(account, ready, now);
-                }
-            }
-            let began = thread.pay(now);
+            let level = thread.is_level(ready, now);
+            let (began, at) = level.map_or_else(|| thread.join(ready, now), |at| (now, at));
             let before = thread.role.get();
             thread.set_role(Role::Entity);
-            let at = thread.virtual_at(began);
             Poll {
                 before,
                 taken: at.delay_at(began),

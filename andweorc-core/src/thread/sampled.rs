@@ -18,6 +18,7 @@ impl Thread {
         }
     }
 
+    #[cold]
     fn share_of(&self, aim: u32) {
         let goes_on = self.shared.get() == aim;
         if let (Some(stretch), Some(account)) = (self.stretch(), self.account.get()) {
@@ -101,6 +102,15 @@ impl Thread {
     /// The thread goes on in another context. Returns the one before.
     #[inline]
     pub(super) fn go_on_in(&self, context: u32) -> u32 {
+        if share::aim() == 0 {
+            self.context.replace(context)
+        } else {
+            self.share_and_go_on_in(context)
+        }
+    }
+
+    #[cold]
+    fn share_and_go_on_in(&self, context: u32) -> u32 {
         self.share();
         if self.shared.get() != 0 && self.stretch().is_some() {
             self.end_stretch();

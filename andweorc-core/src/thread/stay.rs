@@ -24,6 +24,7 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
 }
 
 /// The calling thread leaves what it entered before `above`, the next stay that goes on.
+#[cold]
 pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
     with(|thread| {
         if entered.credited {
@@ -87,6 +88,7 @@ impl Thread {
         Stay { busy, own }
     }
 
+    #[cold]
     fn enter_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth + 1);
@@ -98,6 +100,7 @@ impl Thread {
         }
     }
 
+    #[cold]
     fn exit_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth.saturating_sub(1));
