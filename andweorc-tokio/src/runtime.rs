@@ -1,6 +1,8 @@
 //! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
 
 use crate::alarm;
+#[cfg(tokio_unstable)]
+use crate::foreign::nap;
 use andweorc_core::{enabled, thread};
 use std::fmt;
 use tokio::runtime::Builder;
@@ -76,11 +78,15 @@ impl BuilderExt for Builder {
                 hook();
             }
             if enabled() {
+                #[cfg(tokio_unstable)]
+                nap::beside();
                 thread::parked(alarm::parks(&alarm));
             }
         })
         .on_thread_unpark(move || {
             if enabled() {
+                #[cfg(tokio_unstable)]
+                nap::goes_on();
                 alarm::unparks();
                 thread::unparked();
             }

@@ -46,6 +46,8 @@ impl Tasks for Listener {
         false
     }
 
+    fn waker_cloned(&self) {}
+
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
         let told = Arc::new(Told::default());
         let Spawned { name, how, file, line, .. } = spawned;

@@ -1,0 +1,266 @@
+//! A worker that has nothing to do but a task which must not run yet sleeps until it may.
+//!
+//! Where a wake is held the worker parks, in the driver if nobody else is there. Nobody can hold the wake of a task that is not wrapped, so the
+//! worker has it in its hands: it would hand it back and be given it again, some hundred thousand times a second, looking into the driver each time, and
+//! getting others to look for work that there is not. A program with time to spare would be watched as it never is without an experiment.
+//!
+//! So it sleeps with the task in its hands, as if it had parked: it hears of what comes into the driver if nobody is in there, and of tasks
+//! that want a worker (`call`). Then it hands its task back, and does that first.
+//!
+//! When it does, tokio takes it for one that has found work, and gets another worker to look for more. That one finds nothing, would park
+//! in the driver, which it has been kept from, and notice there what nobody would notice while the first one works. So it naps beside the driver
+//! first ([`beside`]).
+
+use crate::alarm;
+use andweorc_core::clock;
+use andweorc_core::defer::{LEAST, Lead};
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Real, Virtual};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// After this it looks for itself: nobody tells of tokio's timers, and of a runtime that ends.
+const LONGEST: Nanos = Nanos::from_micros(500);
+
+/// So long a worker stays beside the driver that was got up for nothing.
+const BESIDE: Nanos = Nanos::from_millis(4);
+
+/// So long after a task was held one may be still.
+const RECENTLY: Nanos = Nanos::from_millis(1);
+
+/// When a task was held last, real ns.
+static HELD: AtomicI64 = AtomicI64::new(0);
+
+/// What a worker sleeps on.
+#[derive(Debug)]
+struct Bed {
+    timer: TimerFd,
+    called: AtomicBool,
+}
+
+/// A worker that may sleep.
+struct Sleeper {
+    bed: Arc<Bed>,
+    /// How late it wakes up.
+    lead: Lead,
+    /// The driver of its runtime.
+    driver: RawFd,
+}
+
+/// Those that sleep. There are few: as many as workers.
+static ASLEEP: Mutex<Vec<Arc<Bed>>> = Mutex::new(Vec::new());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// `None` where it can't.
+    static SLEEPER: RefCell<Option<Option<Sleeper>>> = const { RefCell::new(None) };
+    /// Other tasks that the thread has given back, and until when they are held.
+    static GIVEN_BACK: RefCell<Vec<(u64, Virtual)>> = const { RefCell::new(Vec::new()) };
+    /// How many tasks the thread has made ready since it began to run one.
+    static READY: Cell<u32> = const { Cell::new(0) };
+    /// The thread had parked beside the driver, and has run nothing since it goes on.
+    static FOR_NOTHING: Cell<bool> = const { Cell::new(false) };
+}
+
+fn asleep() -> MutexGuard<'static, Vec<Arc<Bed>>> {
+    ASLEEP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The calling thread begins to run a task.
+pub(super) fn runs(task: u64) {
+    READY.set(0);
+    FOR_NOTHING.set(false);
+    GIVEN_BACK.with_borrow_mut(|held| held.retain(|&(held, _)| held != task));
+}
+
+/// It gives a task back that is held `until` then.
+pub(super) fn gives_back(task: u64, until: Virtual) {
+    HELD.store(clock::now().0, SeqCst);
+    GIVEN_BACK.with_borrow_mut(|held| held.push((task, until)));
+}
+
+/// The calling thread makes a task ready. The first that a worker does it runs itself; others want another worker.
+pub(super) fn call() {
+    let ready = READY.get().saturating_add(1);
+    READY.set(ready);
+    if COUNT.load(SeqCst) == 0 || (ready == 1 && alarm::is_worker()) {
+        return;
+    }
+    for bed in asleep().iter() {
+        bed.called.store(true, SeqCst);
+        bed.wake_at(clock::now());
+    }
+}
+
+/// Sleeps with a task until V gets to `due`, if there is nothing else to do. Says whether its time has come: if not, something else has.
+pub(super) fn until(due: Virtual) -> bool {
+    let Some(handle) = Handle::try_current().ok().filter(has_workers) else { return false };
+    SLEEPER.with_borrow_mut(|sleeper| {
+        let Some(sleeper) = sleeper.get_or_insert_with(Sleeper::new) else { return false };
+        let now = clock::now();
+        let others = GIVEN_BACK.with_borrow_mut(|held| {
+            // What is due, somebody runs.
+            held.retain(|&(_, until)| LEDGER.early(until, now) > Nanos::ZERO);
+            held.iter().map(|&(_, until)| until).min()
+        });
+        if others.is_some_and(|first| first < due) {
+            sleeper.until(others.unwrap_or(due), &handle);
+            return false;
+        }
+        sleeper.until(due, &handle)
+    })
+}
+
+/// The calling thread, a worker, goes on after it had parked.
+pub(crate) fn goes_on() {
+    FOR_NOTHING.set(!alarm::watches());
+}
+
+/// It is about to park. Sleeps beside the driver first if it did before, and was got up for nothing by tasks that are held.
+pub(crate) fn beside() {
+    let held = Real(HELD.load(SeqCst));
+    if !FOR_NOTHING.replace(false) || clock::now() - held > RECENTLY {
+        return;
+    }
+    let Some(handle) = Handle::try_current().ok().filter(has_workers) else { return };
+    SLEEPER.with_borrow_mut(|sleeper| {
+        if let Some(sleeper) = sleeper.get_or_insert_with(Sleeper::new) {
+            sleeper.nap(|sleeper| sleeper.until_called(&handle), false);
+        }
+    });
+}
+
+/// Whether the runtime has workers that steal from each other: what is in their queues is known.
+fn has_workers(handle: &Handle) -> bool {
+    handle.runtime_flavor() == RuntimeFlavor::MultiThread
+}
+
+/// Whether a task waits for a worker.
+fn has_work(handle: &Handle) -> bool {
+    let metrics = handle.metrics();
+    metrics.global_queue_depth() > 0
+        || (0..metrics.num_workers()).any(|worker| metrics.worker_local_queue_depth(worker) > 0)
+}
+
+impl Bed {
+    fn wake_at(&self, at: Real) {
+        let at = Expiration::OneShot(TimeSpec::nanoseconds(at.0));
+        // It fails for times that are none, only.
+        self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME).ok();
+    }
+}
+
+impl Sleeper {
+    fn new() -> Option<Sleeper> {
+        let driver = driver_of(alarm::timer()?)?;
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).ok()?;
+        let bed = Arc::new(Bed { timer, called: AtomicBool::new(false) });
+        Some(Sleeper { bed, lead: Lead::default(), driver })
+    }
+
+    fn until(&mut self, due: Virtual, handle: &Handle) -> bool {
+        let Some(watches) = alarm::naps() else { return false };
+        HELD.store(clock::now().0, SeqCst);
+        thread::handed_back();
+        let come = self.nap(|sleeper| sleeper.sleep(due, watches, handle), watches);
+        alarm::unparks();
+        come
+    }
+
+    /// What `sleep` does is sleep.
+    fn nap<R>(&mut self, sleep: impl FnOnce(&mut Sleeper) -> R, watches: bool) -> R {
+        self.bed.called.store(false, SeqCst);
+        asleep().push(Arc::clone(&self.bed));
+        COUNT.fetch_add(1, SeqCst);
+        thread::parked(watches);
+        let woken = sleep(self);
+        thread::unparked();
+        COUNT.fetch_sub(1, SeqCst);
+        asleep().retain(|bed| !Arc::ptr_eq(bed, &self.bed));
+        woken
+    }
+
+    /// Sleeps until a task wants a worker, and not long.
+    fn until_called(&self, handle: &Handle) {
+        let latest = clock::now() + BESIDE;
+        while !has_work(handle) && clock::now() < latest {
+            self.bed.wake_at((clock::now() + LONGEST).min(latest));
+            if !self.bed.called.swap(false, SeqCst) {
+                self.wait(false);
+            }
+        }
+    }
+
+    fn sleep(&mut self, due: Virtual, watches: bool, handle: &Handle) -> bool {
+        let latest = clock::now() + LONGEST;
+        loop {
+            if has_work(handle) {
+                return false;
+            }
+            let now = clock::now();
+            let left = LEDGER.early(due, now);
+            if left <= LEAST {
+                return true;
+            }
+            if now >= latest {
+                return false;
+            }
+            // While something is in the target V moves slowly: what is late is little.
+            let lead = if LEDGER.is_at_rest() { self.lead.mean() } else { Nanos::ZERO };
+            let at = (now + (left - lead).max(Nanos(1))).min(latest);
+            self.bed.wake_at(at);
+            if self.bed.called.swap(false, SeqCst) {
+                continue;
+            }
+            if self.wait(watches) && watches && self.is_ready() {
+                return false;
+            }
+            let woken = clock::now();
+            if !self.bed.called.load(SeqCst) && woken >= at {
+                self.lead.measured(woken - at);
+            }
+        }
+    }
+
+    /// Waits for the timer, and for the driver if it `watches`. Says whether that was it.
+    fn wait(&self, watches: bool) -> bool {
+        let timer = PollFd::new(self.bed.timer.as_fd(), PollFlags::POLLIN);
+        let driver = PollFd::new(self.driver(), PollFlags::POLLIN);
+        let mut all = [timer, driver];
+        let some = if watches { &mut all[..] } else { &mut all[..1] };
+        // An error is a signal: then it looks at the time once more.
+        poll(some, PollTimeout::NONE).is_ok()
+            && some.last().is_some_and(|it| it.any() == Some(true))
+    }
+
+    /// Whether something lies in the driver. If a worker is in there after all, it was sooner.
+    fn is_ready(&self) -> bool {
+        let mut driver = [PollFd::new(self.driver(), PollFlags::POLLIN)];
+        poll(&mut driver, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    fn driver(&self) -> BorrowedFd<'_> {
+        // SAFETY: the runtime has it open for as long as it has workers, and this is one.
+        unsafe { BorrowedFd::borrow_raw(self.driver) }
+    }
+}
+
+/// The driver that listens to `timer`, an epoll instance.
+fn driver_of(timer: RawFd) -> Option<RawFd> {
+    let listens = |fd: &RawFd| {
+        let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
+        let mut listed = info.lines().filter_map(|line| line.strip_prefix("tfd:"));
+        listed.any(|line| line.split_whitespace().next().is_some_and(|it| it.parse() == Ok(timer)))
+    };
+    let open = fs::read_dir("/proc/self/fd").ok()?;
+    let mut numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.find(listens)
+}
