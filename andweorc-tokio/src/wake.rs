@@ -380,6 +380,13 @@ impl WakeCell {
         until.map(|(until, _)| until)
     }
 
+    /// Whether nobody but the world outside has woken it, whose time has not come.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn comes_early(&self) -> bool {
+        self.by_entity.load(Ordering::Relaxed) == NOTHING
+            && self.all_due().is_some_and(|due| is_early(due, clock::now()))
+    }
+
     /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.
     #[cfg(tokio_unstable)]
     pub(crate) fn note(&self) {

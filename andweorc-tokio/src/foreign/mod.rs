@@ -54,6 +54,10 @@ impl Tasks for Foreign {
         cloned();
     }
 
+    fn wakes_another(&self) {
+        nap::call();
+    }
+
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
         if spawned.how == How::Blocking && site::is_worker(spawned.file) {
             return None;
@@ -141,7 +145,9 @@ impl Task for ForeignTask {
     fn wake(&self) {
         if !self.looks_again() {
             self.cell.note();
-            nap::call();
+            if !self.cell.comes_early() {
+                nap::call();
+            }
         }
     }
 }

@@ -77,13 +77,27 @@ fn asleep() -> MutexGuard<'static, Vec<Arc<Bed>>> {
 pub(super) fn runs(task: u64) {
     READY.set(0);
     FOR_NOTHING.set(false);
-    GIVEN_BACK.with_borrow_mut(|held| held.retain(|&(held, _)| held != task));
+    given_back(|held| held.retain(|&(held, _)| held != task));
+}
+
+/// Does something with what the calling thread has given back; nothing on one that is being torn down.
+fn given_back<R>(with: impl FnOnce(&mut Vec<(u64, Virtual)>) -> R) -> Option<R> {
+    GIVEN_BACK.try_with(|held| with(&mut held.borrow_mut())).ok()
+}
+
+/// What is due by now, somebody runs.
+fn forget_due(held: &mut Vec<(u64, Virtual)>) {
+    let now = clock::now();
+    held.retain(|&(_, until)| LEDGER.early(until, now) > Nanos::ZERO);
 }
 
 /// It gives a task back that is held `until` then.
 pub(super) fn gives_back(task: u64, until: Virtual) {
     HELD.store(clock::now().0, SeqCst);
-    GIVEN_BACK.with_borrow_mut(|held| held.push((task, until)));
+    given_back(|held| {
+        forget_due(held);
+        held.push((task, until));
+    });
 }
 
 /// The calling thread makes a task ready. The first that a worker does it runs itself; others want another worker.
@@ -102,19 +116,22 @@ pub(super) fn call() {
 /// Sleeps with a task until V gets to `due`, if there is nothing else to do. Says whether its time has come: if not, something else has.
 pub(super) fn until(due: Virtual) -> bool {
     let Some(handle) = Handle::try_current().ok().filter(has_workers) else { return false };
+    if has_work(&handle) {
+        return false;
+    }
+    let first_of_others = given_back(|held| {
+        forget_due(held);
+        held.iter().map(|&(_, until)| until).min()
+    });
+    let first = first_of_others.flatten().map_or(due, |other| other.min(due));
+    with_sleeper(|sleeper| sleeper.until(first, &handle)) == Some(true) && first == due
+}
+
+/// Does something as a sleeper, where the calling thread can sleep: it works for a runtime whose driver is known.
+fn with_sleeper<R>(with: impl FnOnce(&mut Sleeper) -> R) -> Option<R> {
+    let timer = alarm::timer()?;
     SLEEPER.with_borrow_mut(|sleeper| {
-        let Some(sleeper) = sleeper.get_or_insert_with(Sleeper::new) else { return false };
-        let now = clock::now();
-        let others = GIVEN_BACK.with_borrow_mut(|held| {
-            // What is due, somebody runs.
-            held.retain(|&(_, until)| LEDGER.early(until, now) > Nanos::ZERO);
-            held.iter().map(|&(_, until)| until).min()
-        });
-        if others.is_some_and(|first| first < due) {
-            sleeper.until(others.unwrap_or(due), &handle);
-            return false;
-        }
-        sleeper.until(due, &handle)
+        sleeper.get_or_insert_with(|| Sleeper::new(timer)).as_mut().map(with)
     })
 }
 
@@ -130,11 +147,7 @@ pub(crate) fn beside() {
         return;
     }
     let Some(handle) = Handle::try_current().ok().filter(has_workers) else { return };
-    SLEEPER.with_borrow_mut(|sleeper| {
-        if let Some(sleeper) = sleeper.get_or_insert_with(Sleeper::new) {
-            sleeper.nap(|sleeper| sleeper.until_called(&handle), false);
-        }
-    });
+    with_sleeper(|sleeper| sleeper.nap(|sleeper| sleeper.until_called(&handle), false));
 }
 
 /// Whether the runtime has workers that steal from each other: what is in their queues is known.
@@ -158,8 +171,9 @@ impl Bed {
 }
 
 impl Sleeper {
-    fn new() -> Option<Sleeper> {
-        let driver = driver_of(alarm::timer()?)?;
+    /// One whose runtime has `timer` in its driver.
+    fn new(timer: RawFd) -> Option<Sleeper> {
+        let driver = driver_of(timer)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).ok()?;
         let bed = Arc::new(Bed { timer, called: AtomicBool::new(false) });
@@ -201,16 +215,15 @@ impl Sleeper {
 
     fn sleep(&mut self, due: Virtual, watches: bool, handle: &Handle) -> bool {
         let latest = clock::now() + LONGEST;
+        // Something lies in the driver.
+        let mut lies = false;
         loop {
-            if has_work(handle) {
-                return false;
-            }
             let now = clock::now();
             let left = LEDGER.early(due, now);
             if left <= LEAST {
                 return true;
             }
-            if now >= latest {
+            if lies || now >= latest || has_work(handle) {
                 return false;
             }
             // While something is in the target V moves slowly: what is late is little.
@@ -220,9 +233,7 @@ impl Sleeper {
             if self.bed.called.swap(false, SeqCst) {
                 continue;
             }
-            if self.wait(watches) && watches && self.is_ready() {
-                return false;
-            }
+            lies = self.wait(watches) && watches && self.is_ready();
             let woken = clock::now();
             if !self.bed.called.load(SeqCst) && woken >= at {
                 self.lead.measured(woken - at);
@@ -263,4 +274,82 @@ fn driver_of(timer: RawFd) -> Option<RawFd> {
     let open = fs::read_dir("/proc/self/fd").ok()?;
     let mut numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.find(listens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::BuilderExt;
+    use std::time::Duration;
+    use tokio::runtime::{Builder, Runtime};
+
+    /// A runtime with one worker, which has been idle.
+    fn runtime() -> Runtime {
+        thread::enable();
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).enable_all().andweorc().build().unwrap();
+        let slept = runtime.spawn(async { tokio::time::sleep(Duration::from_millis(1)).await });
+        runtime.block_on(slept).unwrap();
+        runtime
+    }
+
+    /// Lets the worker sleep until V has gone on by `ms`. Says whether it did.
+    fn sleeps(runtime: &Runtime, ms: i64) -> bool {
+        let sleeping = runtime.spawn(async move {
+            let due = Virtual(LEDGER.virtual_now(clock::now()).0 + ms * 1_000_000);
+            // As a task that is given to it again and again.
+            while alarm::is_worker() && LEDGER.early(due, clock::now()) > LEAST {
+                if until(due) {
+                    return true;
+                }
+                if has_work(&Handle::current()) {
+                    return false;
+                }
+            }
+            false
+        });
+        runtime.block_on(sleeping).unwrap()
+    }
+
+    #[test]
+    fn a_worker_sleeps_until_the_task_in_its_hands_is_due() {
+        assert!((0..100).any(|_| sleeps(&runtime(), 2)), "it was too late each time");
+    }
+
+    #[test]
+    fn a_worker_gets_up_for_a_task_that_wants_one() {
+        let runtime = runtime();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while COUNT.load(SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                // From a thread that is no worker: into the queue of all.
+                runtime.spawn(async {});
+                call();
+            });
+            assert!(!sleeps(&runtime, 3_600_000));
+        });
+    }
+
+    #[test]
+    fn what_others_have_given_back_comes_first() {
+        let runtime = runtime();
+        let sleeping = runtime.spawn(async {
+            let now = LEDGER.virtual_now(clock::now());
+            gives_back(1, Virtual(now.0 + 100_000));
+            let woken = until(Virtual(now.0 + 3_600_000_000_000));
+            runs(1);
+            (woken, given_back(|held| held.len()))
+        });
+        assert_eq!(runtime.block_on(sleeping).unwrap(), (false, Some(0)));
+    }
+
+    #[test]
+    fn the_driver_is_found_by_what_it_listens_to() {
+        let runtime = runtime();
+        let found = runtime.spawn(async { driver_of(alarm::timer().unwrap()) });
+        assert!(runtime.block_on(found).unwrap().is_some());
+        assert_eq!(driver_of(-1), None);
+    }
 }
