@@ -118,12 +118,6 @@ pub(crate) fn naps() -> Option<bool> {
     })
 }
 
-/// Whether the calling thread watches the driver.
-#[cfg(tokio_unstable)]
-pub(crate) fn watches() -> bool {
-    OURS.with_borrow(|ours| ours.as_ref().is_some_and(|ours| ours.watches))
-}
-
 /// Whether the calling thread is a worker that has parked before.
 #[cfg(tokio_unstable)]
 pub(crate) fn is_worker() -> bool {

@@ -1,8 +1,6 @@
 //! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
 
 use crate::alarm;
-#[cfg(tokio_unstable)]
-use crate::foreign::nap;
 use andweorc_core::{enabled, thread};
 use std::fmt;
 use tokio::runtime::Builder;
@@ -78,15 +76,11 @@ impl BuilderExt for Builder {
                 hook();
             }
             if enabled() {
-                #[cfg(tokio_unstable)]
-                nap::beside();
                 thread::parked(alarm::parks(&alarm));
             }
         })
         .on_thread_unpark(move || {
             if enabled() {
-                #[cfg(tokio_unstable)]
-                nap::goes_on();
                 alarm::unparks();
                 thread::unparked();
             }

@@ -22,7 +22,7 @@
 //! - A task that waits for nothing of tokio's (`async-io`, say, or one that is `unconstrained`) can't be held: what is outside is not
 //!   stretched for it.
 
-pub(crate) mod nap;
+mod nap;
 mod poll;
 mod site;
 

@@ -6,10 +6,6 @@
 //!
 //! So it sleeps with the task in its hands, as if it had parked: it hears of what comes into the driver if nobody is in there, and of tasks
 //! that want a worker (`call`). Then it hands its task back, and does that first.
-//!
-//! When it does, tokio takes it for one that has found work, and gets another worker to look for more. That one finds nothing, would park
-//! in the driver, which it has been kept from, and notice there what nobody would notice while the first one works. So it naps beside the driver
-//! first ([`beside`]).
 
 use crate::alarm;
 use andweorc_core::clock;
@@ -22,21 +18,12 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// After this it looks for itself: nobody tells of tokio's timers, and of a runtime that ends.
 const LONGEST: Nanos = Nanos::from_micros(500);
-
-/// So long a worker stays beside the driver that was got up for nothing.
-const BESIDE: Nanos = Nanos::from_millis(4);
-
-/// So long after a task was held one may be still.
-const RECENTLY: Nanos = Nanos::from_millis(1);
-
-/// When a task was held last, real ns.
-static HELD: AtomicI64 = AtomicI64::new(0);
 
 /// What a worker sleeps on.
 #[derive(Debug)]
@@ -65,8 +52,6 @@ thread_local! {
     static GIVEN_BACK: RefCell<Vec<(u64, Virtual)>> = const { RefCell::new(Vec::new()) };
     /// How many tasks the thread has made ready since it began to run one.
     static READY: Cell<u32> = const { Cell::new(0) };
-    /// The thread had parked beside the driver, and has run nothing since it goes on.
-    static FOR_NOTHING: Cell<bool> = const { Cell::new(false) };
 }
 
 fn asleep() -> MutexGuard<'static, Vec<Arc<Bed>>> {
@@ -76,7 +61,6 @@ fn asleep() -> MutexGuard<'static, Vec<Arc<Bed>>> {
 /// The calling thread begins to run a task.
 pub(super) fn runs(task: u64) {
     READY.set(0);
-    FOR_NOTHING.set(false);
     given_back(|held| held.retain(|&(held, _)| held != task));
 }
 
@@ -93,7 +77,6 @@ fn forget_due(held: &mut Vec<(u64, Virtual)>) {
 
 /// It gives a task back that is held `until` then.
 pub(super) fn gives_back(task: u64, until: Virtual) {
-    HELD.store(clock::now().0, SeqCst);
     given_back(|held| {
         forget_due(held);
         held.push((task, until));
@@ -135,21 +118,6 @@ fn with_sleeper<R>(with: impl FnOnce(&mut Sleeper) -> R) -> Option<R> {
     })
 }
 
-/// The calling thread, a worker, goes on after it had parked.
-pub(crate) fn goes_on() {
-    FOR_NOTHING.set(!alarm::watches());
-}
-
-/// It is about to park. Sleeps beside the driver first if it did before, and was got up for nothing by tasks that are held.
-pub(crate) fn beside() {
-    let held = Real(HELD.load(SeqCst));
-    if !FOR_NOTHING.replace(false) || clock::now() - held > RECENTLY {
-        return;
-    }
-    let Some(handle) = Handle::try_current().ok().filter(has_workers) else { return };
-    with_sleeper(|sleeper| sleeper.nap(|sleeper| sleeper.until_called(&handle), false));
-}
-
 /// Whether the runtime has workers that steal from each other: what is in their queues is known.
 fn has_workers(handle: &Handle) -> bool {
     handle.runtime_flavor() == RuntimeFlavor::MultiThread
@@ -182,35 +150,17 @@ impl Sleeper {
 
     fn until(&mut self, due: Virtual, handle: &Handle) -> bool {
         let Some(watches) = alarm::naps() else { return false };
-        HELD.store(clock::now().0, SeqCst);
         thread::handed_back();
-        let come = self.nap(|sleeper| sleeper.sleep(due, watches, handle), watches);
-        alarm::unparks();
-        come
-    }
-
-    /// What `sleep` does is sleep.
-    fn nap<R>(&mut self, sleep: impl FnOnce(&mut Sleeper) -> R, watches: bool) -> R {
         self.bed.called.store(false, SeqCst);
         asleep().push(Arc::clone(&self.bed));
         COUNT.fetch_add(1, SeqCst);
         thread::parked(watches);
-        let woken = sleep(self);
+        let come = self.sleep(due, watches, handle);
+        alarm::unparks();
         thread::unparked();
         COUNT.fetch_sub(1, SeqCst);
         asleep().retain(|bed| !Arc::ptr_eq(bed, &self.bed));
-        woken
-    }
-
-    /// Sleeps until a task wants a worker, and not long.
-    fn until_called(&self, handle: &Handle) {
-        let latest = clock::now() + BESIDE;
-        while !has_work(handle) && clock::now() < latest {
-            self.bed.wake_at((clock::now() + LONGEST).min(latest));
-            if !self.bed.called.swap(false, SeqCst) {
-                self.wait(false);
-            }
-        }
+        come
     }
 
     fn sleep(&mut self, due: Virtual, watches: bool, handle: &Handle) -> bool {
