@@ -45,5 +45,6 @@ pub mod target;
 pub mod thread;
 pub mod time;
 pub mod wait;
+pub mod yields;
 
 pub use thread::enabled;

@@ -5,6 +5,7 @@ use crate::counter::Counters;
 use crate::profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Waits};
+use crate::yields::Yields;
 use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -138,6 +139,15 @@ pub struct TaskTargets {
     pub wait: &'static Target,
     /// How long it waits for the world outside.
     pub typical: Typical,
+    /// Whether it yields.
+    pub yields: Yields,
+}
+
+impl TaskTargets {
+    /// Those of a kind of which nothing else is known yet.
+    pub fn new(task: &'static Target, wait: &'static Target) -> TaskTargets {
+        TaskTargets { task, wait, typical: Typical::default(), yields: Yields::default() }
+    }
 }
 
 type Key<'a> = (TargetKind, &'a str, Option<&'a str>, Option<u32>);

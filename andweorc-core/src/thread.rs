@@ -473,6 +473,12 @@ pub fn parked_since() -> Option<Real> {
     THREAD.with(|thread| thread.parked.get())
 }
 
+/// Whether the calling thread is a worker with something to do: what it wakes between two polls it has found in the driver, in passing, or the runtime
+/// has put off.
+pub fn is_busy_worker() -> bool {
+    THREAD.with(|thread| thread.hooked.get() && thread.parked.get().is_none())
+}
+
 /// For the unpark hook of a worker: it was idle until now.
 pub fn unparked() {
     with(|thread| {

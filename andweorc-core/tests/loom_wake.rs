@@ -29,7 +29,6 @@ mod parks {
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;
 
-use andweorc_core::arrival::Typical;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
 use andweorc_core::thread::LEDGER;
@@ -87,11 +86,7 @@ fn owe() {
 fn targets() -> &'static TaskTargets {
     static TARGETS: LazyLock<TaskTargets> = LazyLock::new(|| {
         let new = |kind| target(kind, "model", None, None);
-        TaskTargets {
-            task: new(TargetKind::Task),
-            wait: new(TargetKind::Wait),
-            typical: Typical::default(),
-        }
+        TaskTargets::new(new(TargetKind::Task), new(TargetKind::Wait))
     });
     &TARGETS
 }

@@ -15,9 +15,9 @@ use andweorc_core::{clock, defer};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::cell::RefCell;
-use std::mem;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use tokio::io::unix::AsyncFd;
@@ -42,8 +42,8 @@ impl AsRawFd for Timer {
 pub(crate) struct Alarm {
     timer: AsyncFd<Timer>,
     holds: Mutex<Holds>,
-    /// A worker waits in the driver.
-    watched: AtomicBool,
+    /// The worker that waits in the driver, as [`me`] has it, or [`NOBODY`].
+    watcher: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +51,8 @@ struct Holds {
     waiting: Waiting,
     /// When the timer goes off next.
     set: Option<Real>,
+    /// Who has set it.
+    set_by: usize,
     /// How late a sleeping worker gets going after that: it is set as much earlier.
     lead: Lead,
     /// The runtime has ended: nobody will look.
@@ -61,13 +63,11 @@ struct Holds {
 struct Ours {
     builder: Shared,
     alarm: Option<Arc<Alarm>>,
-    /// It waits in the driver.
-    watches: bool,
 }
 
 impl Ours {
     fn of(builder: &Shared) -> Ours {
-        Ours { builder: Arc::clone(builder), alarm: of_runtime(builder).ok(), watches: false }
+        Ours { builder: Arc::clone(builder), alarm: of_runtime(builder).ok() }
     }
 
     fn is_of(&self, builder: &Shared) -> bool {
@@ -78,6 +78,14 @@ impl Ours {
 
 thread_local! {
     static OURS: RefCell<Option<Ours>> = const { RefCell::new(None) };
+    static ME: u8 = const { 0 };
+}
+
+const NOBODY: usize = 0;
+
+/// The calling thread, by a number that no other has while it lives.
+fn me() -> usize {
+    ME.with(|here| ptr::from_ref(here).addr())
 }
 
 /// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a driver for I/O. Says whether it will be the one that
@@ -88,20 +96,15 @@ pub(crate) fn parks(shared: &Shared) -> bool {
     drop(other);
     OURS.with_borrow_mut(|ours| {
         let ours = ours.get_or_insert_with(|| Ours::of(shared));
-        // Relaxed: tokio's lock of the driver decides. This follows it but for a worker that comes just as another one goes.
-        let free = |alarm: &Arc<Alarm>| !alarm.watched.swap(true, Ordering::Relaxed);
-        ours.watches = ours.alarm.as_ref().is_none_or(free);
-        ours.watches
+        ours.alarm.as_ref().is_none_or(|alarm| alarm.watch())
     })
 }
 
 /// It goes on.
 pub(crate) fn unparks() {
     OURS.with_borrow_mut(|ours| {
-        if let Some(Ours { alarm: Some(alarm), watches, .. }) = ours
-            && mem::take(watches)
-        {
-            alarm.watched.store(false, Ordering::Relaxed);
+        if let Some(Ours { alarm: Some(alarm), .. }) = ours {
+            alarm.change_watcher(me(), NOBODY);
         }
     });
 }
@@ -160,7 +163,7 @@ impl Alarm {
         #[allow(deprecated, reason = "what replaces it is not there in tokio 1.47")]
         let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
         let alarm =
-            Arc::new(Alarm { timer, holds: Mutex::default(), watched: AtomicBool::new(false) });
+            Arc::new(Alarm { timer, holds: Mutex::default(), watcher: AtomicUsize::new(NOBODY) });
         alarm.listen(&Waker::from(Arc::new(Listener(Arc::downgrade(&alarm)))));
         Ok(alarm)
     }
@@ -169,7 +172,49 @@ impl Alarm {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Makes `who` the one that waits in the driver, if it `was` that one until now.
+    fn change_watcher(&self, was: usize, who: usize) -> bool {
+        // Relaxed: tokio's lock of the driver decides. This follows it but for a worker that comes just as another one goes.
+        self.watcher.compare_exchange(was, who, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    fn watcher(&self) -> usize {
+        // Relaxed, as in `change_watcher`.
+        self.watcher.load(Ordering::Relaxed)
+    }
+
+    /// The calling thread parks. Says whether it will be the one that waits in the driver.
+    fn watch(&self) -> bool {
+        let watches = self.change_watcher(NOBODY, me()) || self.watcher() == me();
+        if watches {
+            self.move_here();
+        }
+        watches
+    }
+
+    /// Sets the timer again, if another thread has set it than the one that it will wake. A timer goes off on the processor from which it was set, and
+    /// where processors share no cache the kernel likes to let who is woken run there too: in turns with the worker that is busy there, with another
+    /// processor idle for a millisecond or more. An event of a socket hardly does that to a worker.
+    fn move_here(&self) {
+        let mut holds = self.holds();
+        if holds.set.is_some()
+            && holds.set_by != me()
+            && let Some(first) = holds.waiting.first()
+        {
+            self.set(&mut holds, first, clock::now());
+        }
+    }
+
+    /// The calling thread looks into the driver. If it is parked, it is the one that waits there, whoever parked first.
+    fn looks(&self) {
+        if thread::parked_since().is_some() {
+            // Relaxed, as in `change_watcher`.
+            self.watcher.store(me(), Ordering::Relaxed);
+        }
+    }
+
     fn hold(&self, due: Virtual, held: Arc<dyn Held>) {
+        self.looks();
         let mut holds = self.holds();
         if holds.ended {
             drop(holds);
@@ -185,7 +230,7 @@ impl Alarm {
         // While something is in the target V moves slowly: what is late is little, and what is early would go off again and again.
         let lead = if LEDGER.is_at_rest() { holds.lead.mean() } else { Nanos::ZERO };
         let at = now + (LEDGER.early(due, now) - lead).max(Nanos(1));
-        holds.set = Some(at);
+        (holds.set, holds.set_by) = (Some(at), me());
         let at = Expiration::OneShot(TimeSpec::nanoseconds(at.0));
         // It fails for times that are none, only.
         self.timer.get_ref().0.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME).ok();
@@ -207,6 +252,7 @@ impl Alarm {
 
     /// Releases what is due, and sets the timer for what comes next.
     fn release(&self) {
+        self.looks();
         let mut holds = self.holds();
         let now = clock::now();
         let woken = thread::parked_since().zip(holds.set.take());
@@ -331,6 +377,56 @@ mod tests {
         });
         unparks();
         assert!(parks(&shared), "nobody does any more");
+    }
+
+    #[test]
+    fn who_finds_something_in_the_driver_is_the_one_that_waits_there() {
+        let runtime = runtime();
+        let shared = Shared::default();
+        let _context = runtime.enter();
+        assert!(parks(&shared));
+        let alarm = of_runtime(&shared).unwrap();
+        let watches = |who: usize| alarm.watcher() == who;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _context = runtime.enter();
+                // Second by its hook, and yet first in the driver.
+                thread::parked(parks(&shared));
+                assert!(!watches(me()));
+                alarm.looks();
+                assert!(watches(me()));
+                unparks();
+                assert!(watches(NOBODY));
+                alarm.looks();
+                thread::unparked();
+            });
+        });
+        assert!(!watches(me()));
+        unparks();
+        assert!(!watches(NOBODY), "that was another one");
+    }
+
+    #[test]
+    fn who_will_be_woken_by_the_timer_has_set_it() {
+        let runtime = runtime();
+        let shared = Shared::default();
+        let _context = runtime.enter();
+        let (tell, told) = mpsc::channel();
+        let alarm = of_runtime(&shared).unwrap();
+        let due = Virtual(LEDGER.virtual_now(clock::now()).0 + 3_600_000_000_000);
+        alarm.hold(due, Arc::new(Tell(tell)));
+        assert_eq!(alarm.holds().set_by, me());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _context = runtime.enter();
+                assert!(parks(&shared));
+                assert_eq!(alarm.holds().set_by, me());
+                unparks();
+            });
+        });
+        drop(alarm);
+        drop(OURS.take());
+        told.recv().unwrap();
     }
 
     /// Holds one more when it is released, as a wake that comes while a runtime ends.

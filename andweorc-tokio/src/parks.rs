@@ -93,8 +93,9 @@ impl<F: Future> Future for InProcess<F> {
     }
 }
 
-/// Lets other tasks run, as `tokio::task::yield_now` does, in a way that andweorc sees: with tokio's own, the wake looks like
-/// one of the world outside, and a task that yields is held back a little too long in an experiment.
+/// Lets other tasks run, as `tokio::task::yield_now` does, and says so. With tokio's own, the wake looks like one of the world outside, for which a task is
+/// held in an experiment; andweorc asks tokio in polls of tasks that may have yielded, which tells the first ones of a kind too late, and does not tell of a
+/// yield inside a `FuturesUnordered`, or in a task that nobody profiles.
 pub async fn yield_now() {
     say(Unnamed::Runtime);
     tokio::task::yield_now().await;

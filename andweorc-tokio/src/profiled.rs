@@ -2,7 +2,6 @@
 
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::wake::{WakeCell, clones, is_early};
-use andweorc_core::arrival::Typical;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
@@ -15,7 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker, ready};
 
@@ -82,11 +81,7 @@ impl Kind {
             };
             let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
             *known.entry(self.clone()).or_insert_with(|| {
-                let targets = TaskTargets {
-                    task: new(TargetKind::Task),
-                    wait: new(TargetKind::Wait),
-                    typical: Typical::default(),
-                };
+                let targets = TaskTargets::new(new(TargetKind::Task), new(TargetKind::Wait));
                 // As the targets themselves: there are as many as the program has kinds of tasks.
                 Box::leak(Box::new(targets))
             })
@@ -209,7 +204,14 @@ impl State {
     fn end(&mut self, begun: Begun, completed: bool) {
         let State { at, parked, cell } = self;
         let Begun { mut scope, listen, woken, waited, clones: before } = begun;
-        let unnamed = listen.end();
+        let mut unnamed = listen.end();
+        if !completed && clones() != before && cell.targets().yields.asks() {
+            let yielded = has_yielded(cell);
+            cell.targets().yields.answered(yielded);
+            if yielded {
+                unnamed = Unnamed::Runtime;
+            }
+        }
         let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
         let ended = scope.end(completed, now);
@@ -240,6 +242,15 @@ struct Begun {
     waited: Nanos,
     /// How many wakers its thread had cloned.
     clones: u32,
+}
+
+/// Whether the last thing that the poll of a task did was tokio's `yield_now`.
+#[cold]
+fn has_yielded(cell: &Arc<WakeCell>) -> bool {
+    cell.is_put_off(|waker| {
+        let asked = pin!(tokio::task::yield_now()).poll(&mut Context::from_waker(waker));
+        debug_assert!(asked.is_pending());
+    })
 }
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.
@@ -329,3 +340,57 @@ pub trait Profile: Future + Sized {
 }
 
 impl<F: Future> Profile for F {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Wakes(AtomicU32);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn yields(cell: &Arc<WakeCell>) {
+        assert!(
+            pin!(tokio::task::yield_now())
+                .poll(&mut Context::from_waker(&cell.waker()))
+                .is_pending()
+        );
+    }
+
+    #[test]
+    fn tokio_tells_who_yielded() {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let wakes = Arc::new(Wakes::default());
+        let outer = Waker::from(Arc::clone(&wakes));
+        let asked = runtime.spawn(async move {
+            let targets = Kind::Name("profiled: yields".into()).targets();
+            let cells = [(); 2].map(|()| {
+                WakeCell::new(outer.clone(), targets, LEDGER.owed(clock::now()), Virtual::NEVER)
+            });
+            let before = cells.each_ref().map(has_yielded);
+            yields(&cells[0]);
+            [before, cells.each_ref().map(has_yielded)]
+        });
+        assert_eq!(runtime.block_on(asked).unwrap(), [[false, false], [true, false]]);
+        drop(runtime);
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1, "only who yielded is woken, and once");
+    }
+
+    #[test]
+    fn outside_of_a_runtime_nobody_is_woken_who_is_asked() {
+        let wakes = Arc::new(Wakes::default());
+        let targets = Kind::Name("profiled: no runtime".into()).targets();
+        let outer = Waker::from(Arc::clone(&wakes));
+        let cell = WakeCell::new(outer, targets, LEDGER.owed(clock::now()), Virtual::NEVER);
+        assert!(!has_yielded(&cell));
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,7 +1,6 @@
 //! What a task that nobody wrapped is counted as.
 
 use crate::profiled::Kind;
-use andweorc_core::arrival::Typical;
 use andweorc_core::foreign::Spawned;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
@@ -30,11 +29,7 @@ pub(super) fn targets(spawned: &Spawned<'_>) -> &'static TaskTargets {
     if let Some((_, targets)) = at_line.iter().find(|(at, _)| at == file) {
         return targets;
     }
-    let targets = TaskTargets {
-        task: new(TargetKind::Task),
-        wait: new(TargetKind::Wait),
-        typical: Typical::default(),
-    };
+    let targets = TaskTargets::new(new(TargetKind::Task), new(TargetKind::Wait));
     // As the targets themselves: there are as many as the program has kinds of tasks.
     let targets = Box::leak(Box::new(targets));
     at_line.push((file.to_owned(), targets));
