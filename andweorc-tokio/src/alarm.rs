@@ -113,12 +113,7 @@ pub(crate) fn unparks() {
 /// [`unparks`] ends it.
 #[cfg(tokio_unstable)]
 pub(crate) fn naps() -> Option<bool> {
-    OURS.with_borrow_mut(|ours| {
-        let ours = ours.as_mut()?;
-        // Relaxed: as in `parks`.
-        ours.watches = !ours.alarm.as_ref()?.watched.swap(true, Ordering::Relaxed);
-        Some(ours.watches)
-    })
+    OURS.with_borrow(|ours| Some(ours.as_ref()?.alarm.as_ref()?.watch()))
 }
 
 /// Whether the calling thread is a worker that has parked before.
