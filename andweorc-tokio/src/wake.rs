@@ -81,6 +81,12 @@ pub(crate) fn clones() -> u32 {
     CLONES.get()
 }
 
+/// It has cloned one.
+#[inline]
+pub(crate) fn cloned() {
+    CLONES.set(CLONES.get().wrapping_add(1));
+}
+
 /// # Safety
 ///
 /// `cell` is from `Arc::into_raw` or `Arc::as_ptr`, and the `Arc` lives.
@@ -89,7 +95,7 @@ unsafe fn clone(cell: *const ()) -> RawWaker {
         ASKING.set(Asking::No);
         return RawWaker::new(Waker::noop().data(), Waker::noop().vtable());
     }
-    CLONES.with(|clones| clones.set(clones.get().wrapping_add(1)));
+    cloned();
     // SAFETY: as the caller says. The new count is the clone's.
     unsafe { Arc::increment_strong_count(cell.cast::<WakeCell>()) };
     RawWaker::new(cell, &VTABLE)
@@ -369,10 +375,42 @@ impl WakeCell {
         PASSING.with(|passing| passing.set(before));
     }
 
-    /// The poll came too early, and comes again by itself.
+    /// Until when a task must be held that is polled at `now` and parked at `at`, where its wake can't be held: it comes again by itself, and
+    /// what comes until then it waits for as one that is held. `None` when its time has come.
     #[cfg(tokio_unstable)]
-    pub(crate) fn put_back(&self, ready: Virtual) {
-        lower(&self.by_entity, ready.0);
+    pub(crate) fn holds_until(&self, at: Virtual, now: Real) -> Option<Virtual> {
+        let parked = Parked { at, taken: self.taken() };
+        let by_entity = Virtual(self.by_entity.load(Ordering::Relaxed));
+        let by_entity = (by_entity != Virtual::NEVER).then(|| parked.woken_by(by_entity));
+        // Only polls write it, and there is one at a time. A wake that comes at this moment takes it as it was or as it will be.
+        let due = self.due.load(Ordering::Relaxed);
+        let until = if due != NOTHING {
+            let awaited = Virtual(due >> 1);
+            let all = || self.all_due().filter(|&all| !is_last(due) && is_early(all, now));
+            let until = if is_early(awaited, now) {
+                Some((awaited, due & 1))
+            } else {
+                all().map(|all| (all, 1))
+            };
+            // Another task may have woken it meanwhile.
+            until.filter(|_| by_entity.is_none_or(|ready| is_early(ready, now)))
+        } else {
+            let outside = Real(self.by_outside.load(Ordering::Relaxed));
+            let outside =
+                (outside != Real::NEVER).then(|| parked.woken_outside(outside, LEDGER.floor()));
+            let ready = by_entity.into_iter().chain(outside).min();
+            ready.filter(|&ready| is_early(ready, now)).map(|ready| (ready, 0))
+        };
+        let held = until.map_or(NOTHING, |(until, last)| (until.0 << 1) | last);
+        self.due.store(held, Ordering::Relaxed);
+        until.map(|(until, _)| until)
+    }
+
+    /// Whether nobody but the world outside has woken it, whose time has not come.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn comes_early(&self) -> bool {
+        self.by_entity.load(Ordering::Relaxed) == NOTHING
+            && self.all_due().is_some_and(|due| is_early(due, clock::now()))
     }
 
     /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.
@@ -380,6 +418,10 @@ impl WakeCell {
     pub(crate) fn note(&self) {
         let Acts { at: now, entity, last } = thread::act();
         let (ready, by) = if let Some(passing) = PASSING.with(Cell::get) {
+            // A part of it that is profiled looks again too, as soon as others had their turn.
+            if passing.0 == Virtual(i64::MIN) && self.due.load(Ordering::Relaxed) != NOTHING {
+                return;
+            }
             passing
         } else if let Some(waker) = entity {
             if last {

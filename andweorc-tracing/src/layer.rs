@@ -94,7 +94,7 @@ impl<S> Layer<S> {
     fn waker_used(&self, event: &Event<'_>) -> bool {
         if enabled() && self.wants(event.metadata()) {
             match self.recorder().tasks.on_event(event) {
-                Used::Woke => {}
+                Used::Told => {}
                 Used::Kept => {
                     // tokio has a call site for each use, and these tell nothing.
                     self.recorder().sites.unwant(event.metadata());

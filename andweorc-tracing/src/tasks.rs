@@ -69,9 +69,9 @@ pub(crate) fn forget_filters(metadata: &Metadata<'_>) {
 /// What became of the use of a waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Used {
-    /// It was woken.
-    Woke,
-    /// It was copied or dropped, which nobody wants to know.
+    /// It was woken, or cloned.
+    Told,
+    /// It was dropped, which nobody wants to know.
     Kept,
 }
 
@@ -119,13 +119,22 @@ impl Tasks {
     pub(crate) fn on_event(&self, event: &Event<'_>) -> Used {
         let mut fields = Use::default();
         event.record(&mut fields);
-        if !fields.wakes {
-            return Used::Kept;
+        match fields.op {
+            Op::Other => return Used::Kept,
+            Op::Clone => {
+                if let Some(tasks) = foreign::installed() {
+                    tasks.waker_cloned();
+                }
+                return Used::Told;
+            }
+            Op::Wake => {}
         }
         if let Some(task) = fields.task.and_then(|id| self.0.with(&id, |task| Arc::clone(task))) {
             task.wake();
+        } else if let Some(tasks) = foreign::installed() {
+            tasks.wakes_another();
         }
-        Used::Woke
+        Used::Told
     }
 }
 
@@ -165,10 +174,19 @@ impl Visit for Spawn {
     }
 }
 
+/// What is done with a waker.
+#[derive(Clone, Copy, Default)]
+enum Op {
+    Wake,
+    Clone,
+    #[default]
+    Other,
+}
+
 /// The fields of a waker's event.
 #[derive(Default)]
 struct Use {
-    wakes: bool,
+    op: Op,
     task: Option<Id>,
 }
 
@@ -181,7 +199,11 @@ impl Visit for Use {
 
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "op" {
-            self.wakes = matches!(value, "waker.wake" | "waker.wake_by_ref");
+            self.op = match value {
+                "waker.wake" | "waker.wake_by_ref" => Op::Wake,
+                "waker.clone" => Op::Clone,
+                _ => Op::Other,
+            };
         }
     }
 

@@ -39,12 +39,21 @@ type One = (String, How, String, Arc<Told>);
 #[derive(Debug)]
 struct Listener(Mutex<Vec<One>>);
 
+/// How many wakers were cloned.
+static CLONED: AtomicU32 = AtomicU32::new(0);
+
 static LISTENER: Listener = Listener(Mutex::new(Vec::new()));
 
 impl Tasks for Listener {
     fn is_wrapped(&self) -> bool {
         false
     }
+
+    fn waker_cloned(&self) {
+        CLONED.fetch_add(1, SeqCst);
+    }
+
+    fn wakes_another(&self) {}
 
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
         let told = Arc::new(Told::default());
@@ -100,6 +109,8 @@ fn tasks_are_told_of_and_other_layers_get_what_they_get_without() {
     let (_, how, _, told) = tasks.iter().find(|(name, ..)| name == "receives").unwrap();
     let [entered, left, woken] = [&told.entered, &told.left, &told.woken].map(|it| it.load(SeqCst));
     assert_eq!(*how, How::Worker);
+    // The first wait leaves a waker in the channel.
+    assert!(CLONED.load(SeqCst) > 0);
     assert!((1..=100).contains(&woken), "{woken} wakes");
     // The first poll, one for each wake, and the drop of the future; a wake may be for nothing.
     assert!(entered == left && (3..=woken + 2).contains(&entered), "{entered}, {left}, {woken}");

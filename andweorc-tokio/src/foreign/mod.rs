@@ -13,7 +13,7 @@
 //! A wrapper that is polled too early returns `Pending`. Nobody can do that for a task that is not wrapped, but the task itself can be made to:
 //! in a poll that comes too early it finds its budget for cooperative scheduling used up. All that tokio lets a task wait for asks for
 //! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it; one that has
-//! nothing else to do looks again and again until the time has come.
+//! nothing else to do sleeps with the task in its hands (`nap`).
 //!
 //! # What is not seen
 //!
@@ -22,10 +22,11 @@
 //! - A task that waits for nothing of tokio's (`async-io`, say, or one that is `unconstrained`) can't be held: what is outside is not
 //!   stretched for it.
 
+mod nap;
 mod poll;
 mod site;
 
-use crate::wake::WakeCell;
+use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
 use andweorc_core::foreign::{How, Spawned, Task, Tasks};
 use andweorc_core::time::{Real, Virtual};
@@ -45,7 +46,16 @@ struct Foreign;
 
 impl Tasks for Foreign {
     fn is_wrapped(&self) -> bool {
+        nap::call();
         Wrapped::take()
+    }
+
+    fn waker_cloned(&self) {
+        cloned();
+    }
+
+    fn wakes_another(&self) {
+        nap::call();
     }
 
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
@@ -60,7 +70,7 @@ impl Tasks for Foreign {
             how: spawned.how,
             by: std::thread::current().id(),
             cell: WakeCell::new(waker, targets, born.delay_at(now), born),
-            state: Mutex::new(State { at: born, parked: Real::NEVER }),
+            state: Mutex::new(State { at: born, parked: Real::NEVER, handed_back: None }),
         }))
     }
 }
@@ -74,7 +84,7 @@ struct ForeignTask {
     by: ThreadId,
     /// Who woke it. It wakes nobody.
     cell: Arc<WakeCell>,
-    /// Only whoever polls it looks at this.
+    /// But for whoever wakes it, only who polls it looks at this.
     state: Mutex<State>,
 }
 
@@ -85,6 +95,8 @@ struct State {
     at: Virtual,
     /// When it parked; [`Real::NEVER`] before its first poll has ended.
     parked: Real,
+    /// Who was to poll it too early and gave it back: the runtime has that thread look again.
+    handed_back: Option<ThreadId>,
 }
 
 impl ForeignTask {
@@ -92,8 +104,21 @@ impl ForeignTask {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set_state(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Whether the runtime has the calling thread look again at what it gave back, so that this wake is nobody's. What the driver wakes in the
+    /// same round comes before that, and in a moment counts as it.
+    fn looks_again(&self) -> bool {
+        let here = Some(std::thread::current().id());
+        let again = self.state().handed_back == here
+            && thread::parked_since().is_none()
+            && thread::entity_at(clock::now()).is_none();
+        if again {
+            self.change(|state| state.handed_back = None);
+        }
+        again
     }
 
     /// Whether it is this task that the calling thread polls, or drops: its span may be entered by others too, who took it for one of the user's
@@ -118,7 +143,12 @@ impl Task for ForeignTask {
     }
 
     fn wake(&self) {
-        self.cell.note();
+        if !self.looks_again() {
+            self.cell.note();
+            if !self.cell.comes_early() {
+                nap::call();
+            }
+        }
     }
 }
 

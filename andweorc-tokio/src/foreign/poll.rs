@@ -1,13 +1,13 @@
 //! A poll of a task that nobody wrapped.
 
-use super::{ForeignTask, State};
+use super::{ForeignTask, nap};
 use crate::parks::{Listen, Unnamed};
 use crate::profiled::wait_ended;
-use crate::wake::is_early;
-use andweorc_core::clock;
+use crate::wake::clones;
 use andweorc_core::foreign::How;
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::{clock, defer};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -28,7 +28,19 @@ enum Entry {
     /// Too early. When this is dropped, others get the budget back.
     Held { _budget: Option<RestoreOnPending> },
     /// A poll; or the end of it, when it is dropped.
-    Poll { scope: PollScope, listen: Listen, woken: bool },
+    Poll(Begun),
+}
+
+/// A poll under way.
+struct Begun {
+    scope: PollScope,
+    listen: Listen,
+    /// By a wake of its own.
+    woken: bool,
+    /// The delay that the task had taken when its wait began.
+    waited: Nanos,
+    /// How many wakers its thread had cloned.
+    clones: u32,
 }
 
 thread_local! {
@@ -36,7 +48,8 @@ thread_local! {
 }
 
 pub(super) fn enter(task: Arc<ForeignTask>) {
-    let how = if task.is_here() { begin(&task) } else { Entry::Other };
+    let outermost = ENTERED.try_with(|entered| entered.borrow().is_empty()).unwrap_or(false);
+    let how = if task.is_here() { begin(&task, outermost) } else { Entry::Other };
     // A thread that is being torn down polls nobody.
     let entered = ENTERED.try_with(|entered| entered.borrow_mut().push(Entered { task, how }));
     debug_assert!(entered.is_ok());
@@ -55,23 +68,30 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
             drop(held);
             thread::handed_back();
         }
-        Some(Entry::Poll { scope, listen, woken }) => end(task, scope, listen, woken),
+        Some(Entry::Poll(begun)) => end(task, begun),
     }
 }
 
-fn begin(task: &ForeignTask) -> Entry {
-    let now = clock::now();
+fn begin(task: &ForeignTask, outermost: bool) -> Entry {
+    let mut now = clock::now();
     task.cell.end_wait(now);
     let state = task.state();
+    nap::runs(task.id);
+    while task.how == How::Worker
+        && let Some(until) = task.cell.holds_until(state.at, now)
+    {
+        if !outermost || !nap::until(until) {
+            nap::gives_back(task.id, until);
+            task.change(|state| state.handed_back = Some(std::thread::current().id()));
+            return Entry::Held { _budget: use_up_budget() };
+        }
+        now = clock::now();
+    }
     let ready = task.cell.take_ready(state.at);
     let woken = ready != Virtual::NEVER;
     let from = match task.how {
         // Nobody says who woke it.
         How::Root => LEDGER.virtual_now(now),
-        How::Worker if woken && is_early(ready, now) => {
-            task.cell.put_back(ready);
-            return Entry::Held { _budget: use_up_budget() };
-        }
         How::Worker | How::Blocking if woken => ready,
         How::Worker | How::Blocking => state.at,
     };
@@ -84,19 +104,24 @@ fn begin(task: &ForeignTask) -> Entry {
         parked => wait_ended(targets.wait, parked, &task.cell, now),
     };
     let scope = PollScope::begin(targets.task, from, ended, now);
+    let waited = task.cell.taken();
     task.cell.set_taken(scope.taken(), Unnamed::Outside);
-    Entry::Poll { scope, listen: Listen::begin(), woken }
+    Entry::Poll(Begun { scope, listen: Listen::begin(), woken, waited, clones: clones() })
 }
 
-fn end(task: &ForeignTask, mut scope: PollScope, listen: Listen, woken: bool) {
+fn end(task: &ForeignTask, begun: Begun) {
+    let Begun { mut scope, listen, woken, waited, clones: before } = begun;
     let unnamed = listen.end();
     let waits = scope.waits(task.cell.targets().wait);
     let now = clock::now();
     // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken next, in its name.
-    let parked = scope.end(!woken && task.how != How::Root, now);
+    let at = scope.end(!woken && task.how != How::Root, now).at;
     if woken {
-        task.set_state(State { at: parked.at, parked: now });
-        task.cell.parks(now, parked.taken, unnamed);
+        // As one that is wrapped: what it waits for goes on if it found nothing to do, and left no waker.
+        let waits_on = clones() == before && scope.lasted() < defer::LEAST;
+        let parked = if waits_on { at.more(waited) } else { now };
+        task.change(|state| (state.at, state.parked) = (at, parked));
+        task.cell.parks(parked, at.delay_at(parked), unnamed);
         if waits {
             task.cell.begin_wait(now);
         }

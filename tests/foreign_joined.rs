@@ -1,0 +1,138 @@
+//! A task that nobody wrapped and that waits for two answers from outside waits for each since it asked, and a worker sleeps meanwhile. Alone in its process:
+//! it lets the delays of the program grow by hand.
+#![cfg(tokio_unstable)]
+
+use andweorc::runtime::BuilderExt;
+use andweorc_core::clock;
+use andweorc_core::defer::LEAST;
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Real, Speedup};
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::task::{Poll, Waker, ready};
+use std::thread::sleep;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::coop::poll_proceed;
+use tracing_subscriber::prelude::*;
+
+/// Lets D grow by half of this time, which passes.
+fn delay(time: Duration) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let account = LEDGER.open(clock::now()).expect("accounts are free");
+            LEDGER.enter(account, clock::now());
+            sleep(time);
+            LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
+            LEDGER.close(account, clock::now());
+        });
+    });
+}
+
+/// A task that waits for two answers.
+struct Task {
+    /// One for each answer, left in its first poll.
+    wakers: Vec<Waker>,
+    /// The delay that it had taken by then.
+    taken: Nanos,
+    /// When it looked for an answer; 0 if it has not. In a number: its poll is to be short.
+    looked: Arc<AtomicI64>,
+    /// How often it was polled, too early or not.
+    polls: Arc<AtomicU32>,
+}
+
+fn task(runtime: &Runtime) -> Task {
+    let looked = Arc::<AtomicI64>::default();
+    let tell = Arc::clone(&looked);
+    let (leave, left) = mpsc::channel();
+    let polls = Arc::<AtomicU32>::default();
+    let counted = Arc::clone(&polls);
+    let mut first = true;
+    runtime.spawn(poll_fn(move |context| {
+        counted.fetch_add(1, SeqCst);
+        // As all that tokio lets a task wait for.
+        ready!(poll_proceed(context)).made_progress();
+        if first {
+            first = false;
+            leave.send([context.waker().clone(), context.waker().clone()]).ok();
+            return Poll::Pending;
+        }
+        tell.store(clock::now().0, SeqCst);
+        Poll::<()>::Pending
+    }));
+    let wakers = left.recv().expect("it is polled").into();
+    Task { wakers, taken: LEDGER.owed(clock::now()), looked, polls }
+}
+
+impl Task {
+    /// Answers, and returns when.
+    fn answer(&mut self) -> Real {
+        let waker = self.wakers.pop().expect("there are two");
+        let came = clock::now();
+        waker.wake();
+        came
+    }
+
+    /// By how much it looked at `looked` before what came then was due.
+    fn early(&self, came: Real, looked: Real) -> Nanos {
+        LEDGER.early(came.less(self.taken), looked)
+    }
+
+    fn looks(&self) -> Real {
+        loop {
+            match self.looked.swap(0, SeqCst) {
+                0 => sleep(Duration::from_micros(100)),
+                looked => return Real(looked),
+            }
+        }
+    }
+}
+
+#[test]
+fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
+    thread::enable();
+    tracing_subscriber::registry().with(andweorc::layer()).init();
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build().unwrap();
+    LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+    let ms = Duration::from_millis;
+
+    // The second comes while the task is held for the first: both are due when it looks.
+    let raised = (0..100).any(|_| {
+        let mut task = task(&runtime);
+        delay(ms(20));
+        let first = task.answer();
+        sleep(ms(2));
+        let second = task.answer();
+        let looked = task.looks();
+        assert!(task.early(first, looked) <= LEAST);
+        // On a machine that is busy it may have come too late for that.
+        looked > second && task.early(second, looked) <= LEAST
+    });
+    assert!(raised, "the second answer was seen too early each time");
+
+    // The second comes after the first was looked at, in a poll that must be short, as it is most often.
+    let waits_on = (0..100).any(|_| {
+        let mut task = task(&runtime);
+        delay(ms(10));
+        let in_time = [(); 2].map(|()| {
+            let came = task.answer();
+            let looked = task.looks();
+            task.early(came, looked) <= LEAST
+        });
+        assert!(in_time[0], "the first answer");
+        in_time[1]
+    });
+    assert!(waits_on, "the second answer was seen too early each time");
+
+    // The worker does nothing but look now and then.
+    let mut task = task(&runtime);
+    delay(ms(200));
+    let came = task.answer();
+    let looked = task.looks();
+    assert!(task.early(came, looked) <= LEAST);
+    let polls = task.polls.load(SeqCst);
+    assert!(polls < 1000, "{polls} polls in 100 ms");
+    LEDGER.end(clock::now());
+}
