@@ -2,8 +2,9 @@
 #![cfg(not(loom))]
 
 use andweorc_core::arrival::Typical;
-use andweorc_core::time::Nanos;
-use andweorc_core::{clock, thread};
+use andweorc_core::clock;
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Speedup};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ const TEN_MS: Nanos = Nanos::from_millis(10);
 
 #[test]
 fn a_worker_beside_the_driver_does_not_look() {
+    // Between experiments nobody asks.
+    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
     let rests = |watches| {
         thread::parked(watches);
         sleep(Duration::from_millis(50));

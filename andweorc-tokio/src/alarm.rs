@@ -109,25 +109,6 @@ pub(crate) fn unparks() {
     });
 }
 
-/// The calling thread, a worker, sleeps without parking. Says whether it is the one that watches the driver, as [`parks`]; `None` if it is no worker.
-/// [`unparks`] ends it.
-#[cfg(tokio_unstable)]
-pub(crate) fn naps() -> Option<bool> {
-    OURS.with_borrow(|ours| Some(ours.as_ref()?.alarm.as_ref()?.watch()))
-}
-
-/// Whether the calling thread is a worker that has parked before.
-#[cfg(tokio_unstable)]
-pub(crate) fn is_worker() -> bool {
-    OURS.try_with(|ours| ours.borrow().is_some()).unwrap_or(false)
-}
-
-/// The timer in the driver of the runtime that the calling thread works for.
-#[cfg(tokio_unstable)]
-pub(crate) fn timer() -> Option<RawFd> {
-    OURS.with_borrow(|ours| Some(ours.as_ref()?.alarm.as_ref()?.timer.get_ref().as_raw_fd()))
-}
-
 /// The alarm of the runtime that the calling thread works for.
 fn of_runtime(shared: &Shared) -> io::Result<Arc<Alarm>> {
     let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);

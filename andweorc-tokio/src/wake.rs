@@ -375,10 +375,10 @@ impl WakeCell {
         PASSING.with(|passing| passing.set(before));
     }
 
-    /// Until when a task must be held that is polled at `now` and parked at `at`, where its wake can't be held: it comes again by itself, and
-    /// what comes until then it waits for as one that is held. `None` when its time has come.
+    /// Whether a task must be held that is polled at `now` and parked at `at`, where its wake can't be held: it comes again by itself, and
+    /// what comes until then it waits for as one that is held.
     #[cfg(tokio_unstable)]
-    pub(crate) fn holds_until(&self, at: Virtual, now: Real) -> Option<Virtual> {
+    pub(crate) fn holds(&self, at: Virtual, now: Real) -> bool {
         let parked = Parked { at, taken: self.taken() };
         let by_entity = Virtual(self.by_entity.load(Ordering::Relaxed));
         let by_entity = (by_entity != Virtual::NEVER).then(|| parked.woken_by(by_entity));
@@ -403,14 +403,7 @@ impl WakeCell {
         };
         let held = until.map_or(NOTHING, |(until, last)| (until.0 << 1) | last);
         self.due.store(held, Ordering::Relaxed);
-        until.map(|(until, _)| until)
-    }
-
-    /// Whether nobody but the world outside has woken it, whose time has not come.
-    #[cfg(tokio_unstable)]
-    pub(crate) fn comes_early(&self) -> bool {
-        self.by_entity.load(Ordering::Relaxed) == NOTHING
-            && self.all_due().is_some_and(|due| is_early(due, clock::now()))
+        until.is_some()
     }
 
     /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.

@@ -131,8 +131,6 @@ impl Tasks {
         }
         if let Some(task) = fields.task.and_then(|id| self.0.with(&id, |task| Arc::clone(task))) {
             task.wake();
-        } else if let Some(tasks) = foreign::installed() {
-            tasks.wakes_another();
         }
         Used::Told
     }

@@ -53,8 +53,6 @@ impl Tasks for Listener {
         CLONED.fetch_add(1, SeqCst);
     }
 
-    fn wakes_another(&self) {}
-
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
         let told = Arc::new(Told::default());
         let Spawned { name, how, file, line, .. } = spawned;

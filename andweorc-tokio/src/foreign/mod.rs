@@ -12,8 +12,7 @@
 //!
 //! A wrapper that is polled too early returns `Pending`. Nobody can do that for a task that is not wrapped, but the task itself can be made to:
 //! in a poll that comes too early it finds its budget for cooperative scheduling used up. All that tokio lets a task wait for asks for
-//! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it; one that has
-//! nothing else to do sleeps with the task in its hands (`nap`).
+//! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it.
 //!
 //! # What is not seen
 //!
@@ -22,7 +21,6 @@
 //! - A task that waits for nothing of tokio's (`async-io`, say, or one that is `unconstrained`) can't be held: what is outside is not
 //!   stretched for it.
 
-mod nap;
 mod poll;
 mod site;
 
@@ -46,16 +44,11 @@ struct Foreign;
 
 impl Tasks for Foreign {
     fn is_wrapped(&self) -> bool {
-        nap::call();
         Wrapped::take()
     }
 
     fn waker_cloned(&self) {
         cloned();
-    }
-
-    fn wakes_another(&self) {
-        nap::call();
     }
 
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
@@ -145,9 +138,6 @@ impl Task for ForeignTask {
     fn wake(&self) {
         if !self.looks_again() {
             self.cell.note();
-            if !self.cell.comes_early() {
-                nap::call();
-            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A poll of a task that nobody wrapped.
 
-use super::{ForeignTask, nap};
+use super::ForeignTask;
 use crate::parks::{Listen, Unnamed};
 use crate::profiled::wait_ended;
 use crate::wake::clones;
@@ -48,8 +48,7 @@ thread_local! {
 }
 
 pub(super) fn enter(task: Arc<ForeignTask>) {
-    let outermost = ENTERED.try_with(|entered| entered.borrow().is_empty()).unwrap_or(false);
-    let how = if task.is_here() { begin(&task, outermost) } else { Entry::Other };
+    let how = if task.is_here() { begin(&task) } else { Entry::Other };
     // A thread that is being torn down polls nobody.
     let entered = ENTERED.try_with(|entered| entered.borrow_mut().push(Entered { task, how }));
     debug_assert!(entered.is_ok());
@@ -72,20 +71,13 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
     }
 }
 
-fn begin(task: &ForeignTask, outermost: bool) -> Entry {
-    let mut now = clock::now();
+fn begin(task: &ForeignTask) -> Entry {
+    let now = clock::now();
     task.cell.end_wait(now);
     let state = task.state();
-    nap::runs(task.id);
-    while task.how == How::Worker
-        && let Some(until) = task.cell.holds_until(state.at, now)
-    {
-        if !outermost || !nap::until(until) {
-            nap::gives_back(task.id, until);
-            task.change(|state| state.handed_back = Some(std::thread::current().id()));
-            return Entry::Held { _budget: use_up_budget() };
-        }
-        now = clock::now();
+    if task.how == How::Worker && task.cell.holds(state.at, now) {
+        task.change(|state| state.handed_back = Some(std::thread::current().id()));
+        return Entry::Held { _budget: use_up_budget() };
     }
     let ready = task.cell.take_ready(state.at);
     let woken = ready != Virtual::NEVER;
