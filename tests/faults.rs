@@ -8,6 +8,7 @@ mod child;
 #[allow(dead_code, reason = "shared with the tests of the switch, which use all of it")]
 mod parent;
 
+use andweorc_core::profile::ExperimentRecord;
 use child::{DONE, STOP};
 use nix::sys::signal::Signal;
 use parent::{Ended, Program, reason};
@@ -147,8 +148,9 @@ fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() 
     let program = program.var("ANDWEORC_MAX_SLOWDOWN", "1000");
     assert_done(&program.run());
     let run = program.profile();
-    assert!(run.experiments.iter().any(|it| it.target.is_some()), "{run:?}");
-    assert!(!run.notes.iter().any(|it| it.text.contains("ANDWEORC_MAX_SLOWDOWN")), "{run:?}");
+    // One: where a pause ends late by tens of ms, the credit for that looks as if the program were slowed.
+    let held = |it: &&ExperimentRecord| it.target.is_some() && it.spoiled.is_none();
+    assert!(run.experiments.iter().any(|it| held(&it)), "{run:?}");
 }
 
 #[test]

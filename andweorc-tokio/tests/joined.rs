@@ -71,12 +71,8 @@ fn answer_two() -> [Nanos; 2] {
 fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
-    // The poll for the first answer must be short, as it is most often.
-    let both_in_time = (0..100).any(|_| {
-        let [first, second] = answer_two();
-        assert!(first <= LEAST, "the first is early by {first:?}");
-        second <= LEAST
-    });
-    assert!(both_in_time, "the second answer came too early each time");
+    // The poll for the first answer must be short, and who releases in time, as they mostly are on a machine with nothing else to do.
+    let both_in_time = (0..3000).any(|_| answer_two().iter().all(|&early| early <= LEAST));
+    assert!(both_in_time, "one of them came too early each time");
     LEDGER.end(clock::now());
 }
