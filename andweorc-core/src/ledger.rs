@@ -311,6 +311,10 @@ impl Ledger {
 
     /// The thread enters the target. Nothing happens between experiments, or when it is inside already.
     pub fn enter(&self, account: &Account, now: Real) {
+        if account.since.load(SeqCst) != OUTSIDE && account.until.load(SeqCst) != Real::NEVER.0 {
+            // It was expected inside another target, of an experiment that has ended.
+            self.settle(account, Nanos::ZERO, now);
+        }
         self.enter_at(account, self.speedup(), now, Real::NEVER);
     }
 

@@ -194,18 +194,16 @@ impl State {
             parked => wait_ended(targets.wait, parked, cell, now),
         };
         let scope = PollScope::begin(targets.task, from, ended, now);
-        let waited = cell.taken();
-        cell.set_taken(scope.taken(), Unnamed::Outside);
-        Some(Begun { scope, listen: Listen::begin(), woken, waited, clones: clones() })
+        Some(Begun::new(cell, scope, woken))
     }
 
     /// Ends it.
     #[inline(never)]
     fn end(&mut self, begun: Begun, completed: bool) {
         let State { at, parked, cell } = self;
-        let Begun { mut scope, listen, woken, waited, clones: before } = begun;
+        let Begun { mut scope, listen, woken, before } = begun;
         let mut unnamed = listen.end();
-        if !completed && clones() != before && cell.targets().yields.asks() {
+        if !completed && before.left_a_waker() && cell.targets().yields.asks() {
             let yielded = has_yielded(cell);
             cell.targets().yields.answered(yielded);
             if yielded {
@@ -218,10 +216,7 @@ impl State {
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
         if woken {
             *at = ended.at;
-            // Neither did one that left no waker, and did hardly anything: of two answers that a `join!` waits for the first has come. Its clock
-            // has gone on, but what else it waits for has done so since it parked first.
-            let waits_on = clones() == before && scope.lasted() < defer::LEAST;
-            *parked = if waits_on { at.more(waited) } else { now };
+            *parked = before.waits_since(&scope, *at, now);
         }
         if !completed {
             cell.parks(*parked, at.delay_at(*parked), unnamed);
@@ -233,15 +228,48 @@ impl State {
 }
 
 /// A poll under way.
-struct Begun {
-    scope: PollScope,
-    listen: Listen,
+pub(crate) struct Begun {
+    pub(crate) scope: PollScope,
+    pub(crate) listen: Listen,
     /// By a wake of its own.
-    woken: bool,
+    pub(crate) woken: bool,
+    pub(crate) before: Before,
+}
+
+/// What was when a poll began.
+#[derive(Clone, Copy)]
+pub(crate) struct Before {
     /// The delay that the task had taken when its wait began.
     waited: Nanos,
     /// How many wakers its thread had cloned.
     clones: u32,
+}
+
+impl Begun {
+    /// A poll of the task of `cell`, `woken` for it or not.
+    #[inline]
+    pub(crate) fn new(cell: &WakeCell, scope: PollScope, woken: bool) -> Begun {
+        let waited = cell.taken();
+        cell.set_taken(scope.taken(), Unnamed::Outside);
+        Begun { scope, listen: Listen::begin(), woken, before: Before { waited, clones: clones() } }
+    }
+}
+
+impl Before {
+    /// Whether the thread has cloned a waker since.
+    #[inline]
+    fn left_a_waker(self) -> bool {
+        clones() != self.clones
+    }
+
+    /// Since when the task waits whose poll, in `scope`, has ended at `now`, when its virtual time was `at`. Since it parked before if the poll left
+    /// no waker, and did hardly anything: of two answers that a `join!` waits for the first has come. Its clock has gone on, but what else it waits for has done
+    /// so since it parked first.
+    #[inline]
+    pub(crate) fn waits_since(self, scope: &PollScope, at: Virtual, now: Real) -> Real {
+        let waits_on = !self.left_a_waker() && scope.lasted() < defer::LEAST;
+        if waits_on { at.more(self.waited) } else { now }
+    }
 }
 
 /// Whether the last thing that the poll of a task did was tokio's `yield_now`.

@@ -302,6 +302,22 @@ fn what_was_expected_of_an_earlier_experiment_counts_no_more() {
 }
 
 #[test]
+fn what_was_expected_before_does_not_keep_a_thread_from_entering() {
+    let ledger = ledger();
+    let a = ledger.open(Real(0)).unwrap();
+    ledger.begin(HALF, Real(0));
+    ledger.expect(a, Nanos(100), Real(0), Real(100));
+    ledger.end(Real(40));
+    ledger.begin(HALF, Real(100));
+    let before = ledger.owed(Real(110));
+    ledger.enter(a, Real(110));
+    assert_eq!(ledger.owed(Real(150)) - before, Nanos(20));
+    ledger.exit(a, Real(150), Nanos(40));
+    assert_eq!(ledger.owed(Real(150)) - before, Nanos(20));
+    assert!(ledger.is_at_rest());
+}
+
+#[test]
 fn who_is_only_expected_inside_the_target_is_named_when_it_lags() {
     let ledger = ledger();
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());

@@ -12,7 +12,8 @@
 //!
 //! A wrapper that is polled too early returns `Pending`. Nobody can do that for a task that is not wrapped, but the task itself can be made to:
 //! in a poll that comes too early it finds its budget for cooperative scheduling used up. All that tokio lets a task wait for asks for
-//! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it.
+//! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it; one that has
+//! nothing else to do looks again and again until the time has come.
 //!
 //! # What is not seen
 //!

@@ -1,13 +1,11 @@
 //! A poll of a task that nobody wrapped.
 
 use super::ForeignTask;
-use crate::parks::{Listen, Unnamed};
-use crate::profiled::wait_ended;
-use crate::wake::clones;
+use crate::profiled::{Begun, wait_ended};
+use andweorc_core::clock;
 use andweorc_core::foreign::How;
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Nanos, Real, Virtual};
-use andweorc_core::{clock, defer};
+use andweorc_core::time::{Real, Virtual};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -29,18 +27,6 @@ enum Entry {
     Held { _budget: Option<RestoreOnPending> },
     /// A poll; or the end of it, when it is dropped.
     Poll(Begun),
-}
-
-/// A poll under way.
-struct Begun {
-    scope: PollScope,
-    listen: Listen,
-    /// By a wake of its own.
-    woken: bool,
-    /// The delay that the task had taken when its wait began.
-    waited: Nanos,
-    /// How many wakers its thread had cloned.
-    clones: u32,
 }
 
 thread_local! {
@@ -96,22 +82,18 @@ fn begin(task: &ForeignTask) -> Entry {
         parked => wait_ended(targets.wait, parked, &task.cell, now),
     };
     let scope = PollScope::begin(targets.task, from, ended, now);
-    let waited = task.cell.taken();
-    task.cell.set_taken(scope.taken(), Unnamed::Outside);
-    Entry::Poll(Begun { scope, listen: Listen::begin(), woken, waited, clones: clones() })
+    Entry::Poll(Begun::new(&task.cell, scope, woken))
 }
 
 fn end(task: &ForeignTask, begun: Begun) {
-    let Begun { mut scope, listen, woken, waited, clones: before } = begun;
+    let Begun { mut scope, listen, woken, before } = begun;
     let unnamed = listen.end();
     let waits = scope.waits(task.cell.targets().wait);
     let now = clock::now();
     // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken next, in its name.
     let at = scope.end(!woken && task.how != How::Root, now).at;
     if woken {
-        // As one that is wrapped: what it waits for goes on if it found nothing to do, and left no waker.
-        let waits_on = clones() == before && scope.lasted() < defer::LEAST;
-        let parked = if waits_on { at.more(waited) } else { now };
+        let parked = before.waits_since(&scope, at, now);
         task.change(|state| (state.at, state.parked) = (at, parked));
         task.cell.parks(parked, at.delay_at(parked), unnamed);
         if waits {
