@@ -182,11 +182,12 @@ fn a_debugger_that_holds_the_program_spoils_one_experiment() {
 /// To the program a suspended machine is one that stops less: CLOCK_MONOTONIC stands still meanwhile, and all its own clocks with it.
 #[test]
 fn a_program_that_is_stopped_again_and_again_comes_to_its_end_in_order() {
-    let program = profiled();
+    let program = profiled().var("ANDWEORC_DURATION", "8s");
     let mut process = program.start();
     program.await_experiment(&mut process);
     let began = Instant::now();
-    for _ in 0..3 {
+    // More than must be seen: one between two experiments spoils none.
+    for _ in 0..5 {
         process.signal(Signal::SIGSTOP);
         sleep(Duration::from_millis(700));
         process.signal(Signal::SIGCONT);

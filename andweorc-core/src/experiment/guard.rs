@@ -118,8 +118,12 @@ impl Guard {
     /// It has ended.
     pub(crate) fn end(&self, now: Real) {
         let mut state = self.state();
-        let Some(held) = state.held.take() else { return };
+        let Some(mut held) = state.held.take() else { return };
         LEDGER.known_until(Real::NEVER);
+        if state.cut.is_none() {
+            // When a stopped program goes on, this may come before the next look.
+            state.cut = held.stopped(now);
+        }
         if held.baseline && state.cut.is_none() {
             let longest = held.longest.max(now - held.hit);
             state.patience = Some(Nanos(longest.0.saturating_mul(PATIENCE)).max(LEAST_PATIENCE));
@@ -161,6 +165,13 @@ impl Held {
         Held { baseline, begun: now, owed, looked: now, counted: now, hits, hit: now, longest }
     }
 
+    /// Whether the program did not run since the last look.
+    fn stopped(&mut self, now: Real) -> Option<Cut> {
+        let since = now - self.looked;
+        self.looked = now;
+        (since > STOPPED).then_some(Cut::Stopped(since))
+    }
+
     /// Whether it must be ended, by what is seen now: D, and the hits of all points when they were counted.
     fn look(
         &mut self,
@@ -170,10 +181,9 @@ impl Held {
         max_slowdown: f64,
         patience: Option<Nanos>,
     ) -> Option<Cut> {
-        let since = now - self.looked;
-        self.looked = now;
-        if since > STOPPED {
-            return Some(Cut::Stopped(since));
+        let stopped = self.stopped(now);
+        if stopped.is_some() {
+            return stopped;
         }
         let (real, delay) = (now - self.begun, owed - self.owed);
         let share = 1.0 - 1.0 / max_slowdown + OVERSHOOT;
@@ -250,5 +260,18 @@ mod tests {
         let cut = held.look(later, Nanos::ZERO, None, 2.0, None).unwrap();
         assert_eq!(cut, Cut::Stopped(Nanos::from_millis(2500)));
         assert_eq!(cut.to_string(), "the program did not run for 2.5 s");
+    }
+
+    #[test]
+    fn a_stop_is_seen_also_where_the_experiment_ends_before_the_next_look() {
+        let end_after = |length: Nanos| {
+            let guard = Guard::new(Arc::default(), 2.0);
+            guard.begin(true, Real(0));
+            guard.end(Real(0) + length);
+            guard.cut()
+        };
+        let stop = Nanos::from_millis(2500);
+        assert_eq!(end_after(stop), Some(Cut::Stopped(stop)));
+        assert_eq!(end_after(PERIOD), None);
     }
 }
