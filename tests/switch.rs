@@ -5,6 +5,7 @@
 #[path = "switch/child.rs"]
 mod child;
 #[path = "switch/parent.rs"]
+#[allow(dead_code, reason = "shared with the tests of faults and of the machine")]
 mod parent;
 
 use nix::sys::signal::Signal;
