@@ -27,7 +27,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
-use work::{PROFILE, experiments_began, profile, spin, work_for, work_until, work_until_experiments};
+use work::{
+    PROFILE, experiments_began, profile, spin, work_for, work_until, work_until_experiments,
+};
 
 /// Names the program to be.
 pub(crate) const PROGRAM: &str = "SWITCH_TEST_PROGRAM";
