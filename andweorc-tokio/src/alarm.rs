@@ -328,6 +328,8 @@ mod tests {
         let (_, _, early) = hold(&runtime, 1);
         early.recv().unwrap();
         assert!(late.try_recv().is_err(), "it is not due");
+        drop(runtime);
+        late.recv().unwrap();
     }
 
     #[test]
