@@ -7,6 +7,7 @@
 mod acts;
 mod block;
 mod poll;
+mod queued;
 mod ran;
 mod sampled;
 mod stay;
@@ -33,6 +34,7 @@ use crate::sampler::{share, slots};
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
+use queued::Queued;
 use ran::Ran;
 use std::cell::Cell;
 use std::mem;
@@ -49,6 +51,10 @@ loom::lazy_static! {
     /// The ledger of this run of the model.
     pub static ref LEDGER: Ledger = Ledger::new();
 }
+
+/// Held by tests that begin experiments in the ledger of the process.
+#[cfg(test)]
+static EXPERIMENTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Threads that found no free account.
 static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
@@ -118,6 +124,8 @@ struct Thread {
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
     ran: Ran,
+    /// Whether it waited for its processor.
+    queued: Queued,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -137,6 +145,7 @@ impl Drop for Close {
             }
             thread.end_stretch();
             thread.courses.set(None);
+            thread.queued.close();
             slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
@@ -153,6 +162,7 @@ thread_local! {
             role: Cell::new(Role::Outside),
             depth: Cell::new(0),
             ran: Ran::new(),
+            queued: Queued::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
@@ -250,6 +260,7 @@ impl Thread {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
         self.share_no_more();
+        self.take_what_it_queued_for(account, now);
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -260,6 +271,7 @@ impl Thread {
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
+        self.is_level_here();
         // What a pause spins is nobody's time.
         self.share_anew();
         now

@@ -44,7 +44,7 @@ pub fn unparked() {
         if let Some(since) = thread.busy_until.take()
             && let Some(account) = thread.account(now)
         {
-            LEDGER.idle(account, now - since, now);
+            thread.idled(account, now - since, now);
         }
     });
 }
@@ -80,7 +80,7 @@ pub fn in_pool() {
         if thread.hooked.replace(false)
             && let Some(account) = thread.account(now)
         {
-            LEDGER.idle(account, now - Real(0), now);
+            thread.idled(account, now - Real(0), now);
         }
     });
 }
@@ -92,7 +92,7 @@ pub fn handed_back() {
         if let Some(since) = thread.busy_until.replace(Some(now))
             && let Some(account) = thread.account(now)
         {
-            LEDGER.idle(account, now - since, now);
+            thread.idled(account, now - since, now);
         }
     });
     defer::release_due();
