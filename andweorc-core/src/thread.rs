@@ -6,6 +6,7 @@
 
 mod block;
 mod poll;
+mod queued;
 mod ran;
 mod sampled;
 mod stay;
@@ -28,6 +29,7 @@ use crate::target::Target;
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use crate::wait::Ended;
 use crossbeam_utils::CachePadded;
+use queued::Queued;
 use ran::Ran;
 use std::cell::Cell;
 use std::mem;
@@ -64,6 +66,10 @@ pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
     aim: AtomicU32::new(0),
     learns: AtomicBool::new(false),
 });
+
+/// Held by tests that begin experiments in the ledger of the process.
+#[cfg(test)]
+static EXPERIMENTS: Mutex<()> = Mutex::new(());
 
 /// Threads that found no free account.
 static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
@@ -190,6 +196,8 @@ struct Thread {
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
     ran: Ran,
+    /// Whether it waited for its processor.
+    queued: Queued,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -209,6 +217,7 @@ impl Drop for Close {
             }
             thread.end_stretch();
             thread.courses.set(None);
+            thread.queued.close();
             slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
@@ -225,6 +234,7 @@ thread_local! {
             role: Cell::new(Role::Outside),
             depth: Cell::new(0),
             ran: Ran::new(),
+            queued: Queued::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
@@ -301,6 +311,7 @@ impl Thread {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
         self.share_no_more();
+        self.take_what_it_queued_for(account, now);
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -311,6 +322,7 @@ impl Thread {
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
+        self.is_level_here();
         // What a pause spins is nobody's time.
         self.share_anew();
         now
@@ -517,7 +529,7 @@ pub fn unparked() {
         if let Some(since) = thread.busy_until.take()
             && let Some(account) = thread.account(now)
         {
-            LEDGER.idle(account, now - since, now);
+            thread.idled(account, now - since, now);
         }
     });
 }
@@ -553,7 +565,7 @@ pub fn in_pool() {
         if thread.hooked.replace(false)
             && let Some(account) = thread.account(now)
         {
-            LEDGER.idle(account, now - Real(0), now);
+            thread.idled(account, now - Real(0), now);
         }
     });
 }
@@ -568,7 +580,7 @@ pub fn handed_back() {
                 LOOKS.slept(since, now);
             }
             if let Some(account) = thread.account(now) {
-                LEDGER.idle(account, now - since, now);
+                thread.idled(account, now - since, now);
             }
         }
     });

@@ -49,7 +49,7 @@ impl Thread {
         if let Some(account) = self.account(now) {
             // Without hooks nobody says what a worker did since its last poll; most often it was idle.
             if let Some(since) = self.busy_until.take() {
-                LEDGER.idle(account, now - since, now);
+                self.idled(account, now - since, now);
             }
             if self.depth.get() == 0 {
                 LEDGER.join(account, ready, now);

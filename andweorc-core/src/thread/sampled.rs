@@ -32,7 +32,8 @@ impl Thread {
             (Credit::Share(share @ 1..), Some(account)) => {
                 let now = clock::now();
                 if goes_on {
-                    LEDGER.credit(account, Speedup::from_ppm(share).of(self.ran.end(now)));
+                    let inside = Speedup::from_ppm(share).of(self.ran.end(now));
+                    self.grew(LEDGER.credit(account, inside));
                 } else {
                     self.shared.set(aim);
                     self.ran.begin(now);
@@ -49,11 +50,8 @@ impl Thread {
         let before = self.shared.replace(aim);
         if before != 0 {
             let inside = stretch.inside(self.ran.end(now), now);
-            LEDGER.settle(
-                account,
-                if before == aim || aim == 0 { inside } else { Nanos::ZERO },
-                now,
-            );
+            let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
+            self.grew(LEDGER.settle(account, inside, now));
         } else {
             self.ran.begin(now);
             stretch.credited = now;
@@ -142,7 +140,7 @@ pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Opti
             (credit, thread.account.get(), share::aim() != 0)
             && inside() == Some(true)
         {
-            LEDGER.credit(account, ran);
+            thread.grew(LEDGER.credit(account, ran));
         }
         thread.writing.set(false);
         Some(context)
@@ -154,7 +152,8 @@ mod tests {
     use super::*;
     use crate::profile::TargetKind;
     use crate::target::{Target, target};
-    use crate::thread::{enable, enter, exit, register};
+    use crate::thread::{EXPERIMENTS, enable, enter, exit, register};
+    use std::sync::PoisonError;
 
     /// Works in a context and in one inside of it, for so long, in visits of a few microseconds. Returns the CPU time that it took, and what the
     /// thread was credited with.
@@ -185,6 +184,7 @@ mod tests {
         let speedup = Speedup::from_ppm(100_000);
         std::thread::spawn(move || {
             enable();
+            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
             let shared = |share| contexts(share).map(|context| (context.id(), share));
             LEDGER.begin(speedup, clock::now());
             share::begin(shares.into_iter().flat_map(shared));

@@ -107,7 +107,7 @@ impl Thread {
         if depth == 1
             && let Some(account) = self.account(now)
         {
-            LEDGER.exit(account, now, self.ran.end(now));
+            self.grew(LEDGER.exit(account, now, self.ran.end(now)));
         }
     }
 }
