@@ -364,6 +364,9 @@ mod tests {
         let (_, _, early) = hold(&runtime, 1);
         early.recv().unwrap();
         assert!(late.try_recv().is_err(), "it is not due");
+        // It is released as its runtime ends.
+        drop(runtime);
+        late.recv().unwrap();
     }
 
     #[test]
