@@ -89,10 +89,14 @@ pub fn in_pool() {
 pub fn handed_back() {
     with(|thread| {
         let now = clock::now();
-        if let Some(since) = thread.busy_until.replace(Some(now))
-            && let Some(account) = thread.account(now)
-        {
-            thread.idled(account, now - since, now);
+        if let Some(since) = thread.busy_until.replace(Some(now)) {
+            // It has looked into the driver since, or another one is there.
+            if thread.hooked.get() {
+                LOOKS.slept(since, now);
+            }
+            if let Some(account) = thread.account(now) {
+                thread.idled(account, now - since, now);
+            }
         }
     });
     defer::release_due();
