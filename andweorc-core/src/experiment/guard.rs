@@ -177,7 +177,7 @@ impl Held {
     fn delay(&mut self, now: Real, owed: Nanos) -> Nanos {
         self.spare = self.spare.min(SLACK) + (now - self.looked);
         let grown = (owed - self.owed).min(self.spare);
-        self.spare = self.spare - grown;
+        self.spare -= grown;
         self.delay += grown;
         self.owed = owed;
         self.delay

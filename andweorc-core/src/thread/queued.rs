@@ -11,7 +11,7 @@
 
 use super::{LEDGER, Thread};
 use crate::ledger::Account;
-use crate::time::{Nanos, Real};
+use crate::time::{Nanos, Real, Speedup};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::sys::uio::pread;
@@ -117,7 +117,9 @@ impl Thread {
 
     /// The thread runs, and owes nothing for a wait.
     pub(super) fn is_level_here(&self) {
-        self.queued.place.set(processor().map(|processor| Place {
+        // While nothing grows there is nothing to remember.
+        let processor = if LEDGER.speedup() == Speedup::ZERO { None } else { processor() };
+        self.queued.place.set(processor.map(|processor| Place {
             processor,
             grown: GROWN[processor].load(Relaxed),
             experiment: LEDGER.experiment(),
@@ -147,7 +149,6 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::thread::{EXPERIMENTS, register, with};
-    use crate::time::Speedup;
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::unistd::Pid;
     use std::sync::{Barrier, PoisonError};

@@ -18,7 +18,9 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
     with(|thread| {
         let context = thread.context.get();
         let stay = thread.exit(entered, now);
-        thread.left(context);
+        if entered.context == 0 {
+            thread.left(context);
+        }
         stay
     })
 }

@@ -48,6 +48,13 @@ impl Thread {
     /// The thread has just acted at `site`, an address: a course begins.
     #[inline]
     pub(super) fn acted_at(&self, site: usize) {
+        if share::has_learned() {
+            self.acts_at(site);
+        }
+    }
+
+    #[cold]
+    fn acts_at(&self, site: usize) {
         if share::learns() {
             self.begin_stretch(site);
         } else if self.stretch.get().is_some() {
@@ -63,6 +70,7 @@ impl Thread {
         }
     }
 
+    #[cold]
     fn begin_stretch(&self, site: usize) {
         if self.context.get() == 0 && self.role.get() == Role::Entity {
             self.end_stretch();
