@@ -68,32 +68,18 @@ impl Course {
         }
     }
 
-    /// How much of the way from `from` to `to` is inside the target, as far as its steps have shares: by these, and by what samples saw before and
-    /// after it.
-    pub(crate) fn inside(
-        &self,
-        from: Nanos,
-        to: Nanos,
-        before: Option<Seeing>,
-        after: Option<Seeing>,
-    ) -> Nanos {
+    /// How much of the way from `from` to `to` is inside the target, by the shares of its steps.
+    pub(crate) fn inside(&self, from: Nanos, to: Nanos) -> Nanos {
         let mut inside = Nanos::ZERO;
         for step in step(from)..=step(to) {
             let share = self.shares[step].load(Ordering::Relaxed);
             if share != BY_SAMPLES {
                 let begin = Nanos(STEP.0 * step as i64);
-                let end = if step == STEPS - 1 { to } else { to.min(begin + STEP) };
-                let way = end - from.max(begin);
-                inside += Speedup::from_ppm(likely(share, before, after)).of(way.max(Nanos::ZERO));
+                let way = to.min(begin + STEP) - from.max(begin);
+                inside += Speedup::from_ppm(share).of(way.max(Nanos::ZERO));
             }
         }
         inside
-    }
-
-    /// What a sample saw that found the thread there. `None` where samples alone tell.
-    pub(crate) fn seeing(&self, far: Nanos, inside: bool) -> Option<Seeing> {
-        let share = self.shares[step(far)].load(Ordering::Relaxed);
-        (share != BY_SAMPLES).then_some(Seeing { share, inside })
     }
 
     /// Sets the shares.
@@ -162,45 +148,6 @@ impl Courses {
     }
 }
 
-/// What a sample saw of a course.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seeing {
-    /// The share of the step, ppm.
-    share: u32,
-    inside: bool,
-}
-
-/// The part that a step with this share has inside the target, ppm, when that is what the samples around it saw.
-///
-/// Where shares rise or fall, visits come in, or leave, sooner or later. Each is taken to do so once between two samples. So if one is inside where
-/// `share` is that of 80 % of the visits, it was so with half of that probability where it is that of 40 %; and where it is that of 90 %
-/// it certainly is.
-fn likely(share: u32, before: Option<Seeing>, after: Option<Seeing>) -> u32 {
-    const ALL: u64 = 1_000_000;
-    let part = |of: u64, all: u64| if of >= all { ALL } else { of * ALL / all };
-    // That it is as it was seen there.
-    let same = |seen: Seeing| {
-        let of = |share: u32| if seen.inside { share.into() } else { ALL - u64::from(share) };
-        part(of(share), of(seen.share))
-    };
-    let inside = match (before, after) {
-        (None, None) => share.into(),
-        (Some(a), Some(b)) if a.inside != b.inside => {
-            let (outside, inside) = if a.inside { (b, a) } else { (a, b) };
-            let all = inside.share.saturating_sub(outside.share);
-            let of = share.saturating_sub(outside.share);
-            // Shares that say the contrary say nothing.
-            if all == 0 { ALL / 2 } else { part(of.into(), all.into()) }
-        }
-        (a, b) => {
-            let likely = a.map_or(0, same).max(b.map_or(0, same));
-            let is_inside = a.or(b).is_some_and(|seen| seen.inside);
-            if is_inside { likely } else { ALL - likely }
-        }
-    };
-    u32::try_from(inside).unwrap_or(u32::MAX)
-}
-
 /// The step of a thread that has come so far.
 fn step(far: Nanos) -> usize {
     usize::try_from(far.0 / STEP.0).unwrap_or(0).min(STEPS - 1)
@@ -251,14 +198,16 @@ mod tests {
         courses.hand_on(3);
         let course = courses.begin(0x10).unwrap();
         assert_eq!(course.credit(Nanos::ZERO), Credit::Samples);
-        let inside = |from, to| course.inside(from, to, None, None);
-        assert_eq!(inside(Nanos::ZERO, Nanos::from_millis(1)), Nanos::ZERO);
+        assert_eq!(course.inside(Nanos::ZERO, Nanos::from_millis(1)), Nanos::ZERO);
         course.visits.store(VISITS, Ordering::Relaxed);
         course.learn(Some(&seen([0, 1, 2, 2], 40)));
-        assert_eq!(inside(Nanos::ZERO, STEP), Nanos::ZERO);
-        assert_eq!(inside(Nanos::ZERO, Nanos(2 * STEP.0)), Nanos(STEP.0 / 2));
-        assert_eq!(inside(Nanos(STEP.0 * 3 / 2), Nanos(STEP.0 * 5 / 2)), Nanos(STEP.0 * 3 / 4));
-        assert_eq!(inside(STEP, STEP), Nanos::ZERO);
+        assert_eq!(course.inside(Nanos::ZERO, STEP), Nanos::ZERO);
+        assert_eq!(course.inside(Nanos::ZERO, Nanos(2 * STEP.0)), Nanos(STEP.0 / 2));
+        assert_eq!(
+            course.inside(Nanos(STEP.0 * 3 / 2), Nanos(STEP.0 * 5 / 2)),
+            Nanos(STEP.0 * 3 / 4)
+        );
+        assert_eq!(course.inside(STEP, STEP), Nanos::ZERO);
         assert_eq!(course.credit(Nanos(STEP.0 * 2)), Credit::Share(1_000_000));
         assert_eq!(course.credit(Nanos::from_millis(10)), Credit::Samples, "beyond the last step");
         let context = course.context(Nanos(STEP.0 * 2));
@@ -280,45 +229,6 @@ mod tests {
     fn where_long_stretches_differ_samples_tell() {
         assert_eq!(seen([0, 1, 1, 2], 40).share(1, 4), None);
         assert_eq!(seen([0, 1, 1, 2], 40).share(3, 4), Some(1_000_000), "they do not differ here");
-    }
-
-    #[test]
-    fn what_samples_see_goes_before_shares() {
-        // Visits that come in at 0 to 256 us, all alike likely.
-        let courses = Courses::new();
-        let course = courses.begin(0x10).unwrap();
-        course
-            .set(|step| [125_000, 375_000, 625_000, 875_000].get(step).map_or(1_000_000, |&it| it));
-        let us = Nanos::from_micros;
-        let near = |inside: Nanos, truly: i64| {
-            assert!((inside - us(truly)).0.abs() < 1000, "{inside} and not {truly} us");
-        };
-        let (begin, mid, end) = (Nanos::ZERO, us(160), us(512));
-        near(course.inside(begin, end, None, None), 128 + 256);
-        let seen = |inside| course.seeing(mid, inside);
-        let way = |before, after| course.inside(begin, mid, before, after);
-        near(way(None, seen(false)), 0);
-        near(course.inside(mid, us(256), seen(true), None), 96);
-        near(course.inside(mid, us(256), seen(false), None), 0 + 42);
-        assert!(way(None, seen(true)) > way(None, None));
-        near(course.inside(mid, end, seen(true), course.seeing(end, true)), 352);
-    }
-
-    #[test]
-    fn a_visit_is_taken_to_come_in_or_to_leave_once() {
-        let seen = |share, inside| Some(Seeing { share, inside });
-        let (low, high) = (seen(200_000, true), seen(800_000, true));
-        assert_eq!(likely(400_000, None, None), 400_000);
-        assert_eq!(likely(400_000, None, high), 500_000);
-        assert_eq!(likely(900_000, None, high), 1_000_000);
-        assert_eq!(likely(400_000, None, seen(200_000, false)), 250_000);
-        assert_eq!(likely(100_000, None, seen(200_000, false)), 0);
-        assert_eq!(likely(400_000, low, high), 1_000_000, "in between too");
-        assert_eq!(likely(500_000, seen(200_000, false), high), 500_000);
-        assert_eq!(likely(500_000, high, seen(200_000, false)), 500_000, "left");
-        assert_eq!(likely(900_000, seen(200_000, false), high), 1_000_000);
-        assert_eq!(likely(500_000, seen(500_000, false), seen(500_000, true)), 500_000);
-        assert_eq!(likely(0, seen(0, true), None), 1_000_000, "it was seen there");
     }
 
     #[test]

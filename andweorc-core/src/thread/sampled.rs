@@ -50,15 +50,13 @@ impl Thread {
         if before == 0 {
             self.ran.begin(now);
             stretch.credited = now;
+            self.is_on(stretch, account, aim, now);
         } else {
             let inside = stretch.inside(self.ran.end(now), now);
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
             LEDGER.settle(account, inside, now);
-            if aim == 0 {
-                stretch.forget();
-            }
+            self.is_on(stretch, account, aim, now);
         }
-        self.is_on(stretch, account, aim, now);
     }
 
     /// The thread is there on its course, and credited up to now: what is to come until the next sample is told to who reads D meanwhile.
@@ -83,20 +81,25 @@ impl Thread {
         let least = if goes_on { stretch.credited } else { stretch.at };
         let at = Real((now.0 - late::late().0).max(least.0).min(now.0));
         let far = at - stretch.at;
-        let (credit, context) = (stretch.course.credit(far), stretch.course.context(far));
+        let credit = stretch.course.credit(far);
         if goes_on {
             let ran = self.ran.end(now);
-            let credited = stretch.sampled(ran, at, now, inside());
-            LEDGER.settle(account, credited.min(ran), now);
-            // What was held for outside until now. It is no more than what the thread ran since it is credited.
-            LEDGER.credit(account, (credited - ran).max(Nanos::ZERO));
+            let interrupted = (now - at).min(ran);
+            let mut credited = stretch.inside(ran - interrupted, at);
+            if credit != Credit::Samples && inside() == Some(true) {
+                credited += interrupted;
+            }
+            LEDGER.settle(account, credited, now);
+        }
+        stretch.at = stretch.at + (now - at);
+        stretch.credited = now;
+        if goes_on {
             self.is_on(stretch, account, aim, now);
         } else {
-            stretch.interrupted(at, now);
             self.stretch.set(Some(stretch));
             self.share();
         }
-        (credit, context)
+        (credit, stretch.course.context(far))
     }
 
     /// The thread is credited up to now. What follows is not of its context, until its share begins [anew](Thread::share_anew).
