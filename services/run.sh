@@ -100,11 +100,6 @@ stop() { # ends what was started last first
 
 predict() { # SERVICE
     local profile=$work/$1.jsonl
-    case $1 in
-        # The span of a connection is the root, and never ends.
-        mini-redis) export ANDWEORC_POINTS=apply ;;
-        *) unset ANDWEORC_POINTS ;;
-    esac
     DIAL_US=$full_us ANDWEORC_ENABLED=1 ANDWEORC_OUT=$profile ANDWEORC_DURATION=${profile_seconds}s start "$1"
     load "$1" >/dev/null 2>&1 &
     running+=($!)

@@ -9,14 +9,14 @@ mod child;
 mod parent;
 
 use andweorc_core::profile::ExperimentRecord;
-use child::{DONE, STOP};
+use child::{DONE, STOP, was_busy};
 use nix::sys::signal::Signal;
-use parent::{Ended, Program, reason};
+use parent::{Ended, Program, once, reason, stopped_for};
 use std::os::unix::process::ExitStatusExt;
 use std::thread::sleep;
 use std::time::Instant;
 
-/// A budget that a program does not live to see, and that still leaves short experiments.
+/// A budget that most programs do not live to see, and that still leaves short experiments.
 const LONGER: &str = "6s";
 
 /// The programs. Its own exit code tells that it came to its end.
@@ -105,19 +105,24 @@ fn without_file_descriptors_lines_are_lost_and_nothing_else() {
 
 #[test]
 fn a_stop_for_seconds_spoils_the_experiment_and_is_not_paid_for() {
-    let mut process = Program::new("is stopped").start();
-    process.await_stderr("ready");
-    process.signal(Signal::SIGSTOP);
-    let began = Instant::now();
-    sleep(STOP);
-    process.signal(Signal::SIGCONT);
-    let stopped = began.elapsed().as_secs_f64() * 1e3;
-    let ended = process.wait();
-    assert_done(&ended);
-    assert!(ended.stdout.contains("spoiled=the program did not run for 2."), "{ended:?}");
-    // Half of the stop would be a debt of a second.
-    assert!(printed(&ended, "longest_gap_ms") < stopped + 400.0, "{stopped} ms: {ended:?}");
-    assert!(printed(&ended, "saved_ms") < 600.0, "{stopped} ms: {ended:?}");
+    // A machine that stops the program itself ends the experiment before, or takes time after it.
+    once(|| {
+        let mut process = Program::new("is stopped").start();
+        process.await_stderr("ready");
+        process.signal(Signal::SIGSTOP);
+        let began = Instant::now();
+        sleep(STOP);
+        process.signal(Signal::SIGCONT);
+        let stopped = began.elapsed().as_secs_f64() * 1e3;
+        let ended = process.wait();
+        assert_done(&ended);
+        let spoiled = ended.stdout.lines().find_map(|line| line.strip_prefix("spoiled="));
+        let seen = spoiled.and_then(stopped_for) >= Some(STOP.as_secs_f64() - 0.1);
+        // Half of the stop would be a debt of a second.
+        let paid = printed(&ended, "longest_gap_ms") - stopped;
+        let told = format!("{paid} ms longer than the stop of {stopped} ms: {ended:?}");
+        (seen && paid < 400.0 && printed(&ended, "saved_ms") < 600.0, told)
+    });
 }
 
 #[test]
@@ -149,13 +154,14 @@ fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() 
     assert_done(&program.run());
     let run = program.profile();
     // One: where a pause ends late by tens of ms, the credit for that looks as if the program were slowed.
-    let held = |it: &&ExperimentRecord| it.target.is_some() && it.spoiled.is_none();
-    assert!(run.experiments.iter().any(|it| held(&it)), "{run:?}");
+    let to_its_end =
+        |it: &ExperimentRecord| it.target.is_some() && it.spoiled.as_deref().is_none_or(was_busy);
+    assert!(run.experiments.iter().any(to_its_end), "{run:?}");
 }
 
 #[test]
 fn a_child_of_fork_is_neither_delayed_nor_profiled() {
-    let program = Program::new("forks").enabled();
+    let program = Program::new("forks").enabled().var("ANDWEORC_DURATION", "30s");
     let ended = program.run();
     assert_done(&ended);
     let run = program.profile();
@@ -182,7 +188,7 @@ fn exec_leaves_what_was_written() {
 
 #[test]
 fn two_programs_never_write_one_profile() {
-    let program = Program::new("starts another").enabled();
+    let program = Program::new("starts another").enabled().var("ANDWEORC_DURATION", "30s");
     let ended = program.run();
     assert_done(&ended);
     let run = program.profile();

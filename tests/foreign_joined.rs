@@ -90,6 +90,12 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let runtime =
         Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build().unwrap();
+    // No poll is short that finds nothing in the processor's caches: others come just before it.
+    runtime.spawn(async {
+        loop {
+            tokio::task::yield_now().await;
+        }
+    });
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     let ms = Duration::from_millis;
 
@@ -101,11 +107,11 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         sleep(ms(2));
         let second = task.answer();
         let looked = task.looks();
-        assert!(task.early(first, looked) <= LEAST);
-        // On a machine that is busy it may have come too late for that.
-        looked > second && task.early(second, looked) <= LEAST
+        // On a machine that is busy it may have come too late for that, or a pause took too long, which the task has as credit.
+        let [first, second] = [first, second].map(|came| (came, task.early(came, looked)));
+        first.1 <= LEAST && looked > second.0 && second.1 <= LEAST
     });
-    assert!(raised, "the second answer was seen too early each time");
+    assert!(raised, "an answer was seen too early each time");
 
     // The second comes after the first was looked at, in a poll that must be short, as it is most often.
     let waits_on = (0..100).any(|_| {
@@ -116,9 +122,8 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
             let looked = task.looks();
             task.early(came, looked) <= LEAST
         });
-        assert!(in_time[0], "the first answer");
-        in_time[1]
+        in_time == [true; 2]
     });
-    assert!(waits_on, "the second answer was seen too early each time");
+    assert!(waits_on, "an answer was seen too early each time");
     LEDGER.end(clock::now());
 }

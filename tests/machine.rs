@@ -19,7 +19,7 @@ use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use parent::{Ended, Process, Program, reason};
+use parent::{Ended, Process, Program, once, reason, stopped_for};
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,25 +158,33 @@ impl Drop for Held {
 
 #[test]
 fn a_debugger_that_holds_the_program_spoils_one_experiment() {
-    let program = profiled();
-    let mut process = program.start();
-    program.await_experiment(&mut process);
-    match Held::hold(&process) {
-        Ok(held) => {
-            assert!(held.0.len() > 3, "main, workers and the profiler");
-            sleep(HELD);
+    // It may be held between two experiments.
+    once(|| {
+        let program = profiled();
+        let mut process = program.start();
+        program.await_experiment(&mut process);
+        match Held::hold(&process) {
+            Ok(held) => {
+                assert!(held.0.len() > 3, "main, workers and the profiler");
+                sleep(HELD);
+            }
+            Err(error) => {
+                println!("skipped: a program can't be traced here: {error}");
+                return (true, String::new());
+            }
         }
-        Err(error) => return println!("skipped: a program can't be traced here: {error}"),
-    }
-    let ended = process.wait();
-    assert_done(&ended);
-    let run = program.profile();
-    assert_eq!(reason(&run), "time", "{run:?}");
-    let stopped = |spoiled: &&str| spoiled.starts_with("the program did not run for 2.");
-    let spoiled = run.experiments.iter().filter_map(|it| it.spoiled.as_deref());
-    assert!(spoiled.clone().filter(stopped).count() == 1, "{run:?}");
-    let longest = run.experiments.iter().filter(|it| it.spoiled.is_none()).map(|it| it.real_ns);
-    assert!(longest.max().unwrap_or(0) < 1_900_000_000, "{run:?}");
+        let ended = process.wait();
+        assert_done(&ended);
+        let run = program.profile();
+        assert_eq!(reason(&run), "time", "{run:?}");
+        let held = HELD.as_secs_f64() - 0.1;
+        let longest = run.experiments.iter().filter(|it| it.spoiled.is_none()).map(|it| it.real_ns);
+        assert!(longest.max().unwrap_or(0) as f64 / 1e9 < held, "{run:?}");
+        let spoiled = run.experiments.iter().filter_map(|it| stopped_for(it.spoiled.as_ref()?));
+        let spoiled = spoiled.filter(|&gap| gap >= held).count();
+        assert!(spoiled <= 1, "{run:?}");
+        (spoiled == 1, format!("{run:?}"))
+    });
 }
 
 /// To the program a suspended machine is one that stops less: CLOCK_MONOTONIC stands still meanwhile, and all its own clocks with it.
@@ -201,7 +209,7 @@ fn a_program_that_is_stopped_again_and_again_comes_to_its_end_in_order() {
     let real = run.end.as_ref().unwrap().real_ns;
     assert!(u128::from(real) > stopped.as_nanos(), "stops are part of the budget: {run:?}");
     let spoiled = run.experiments.iter().filter_map(|it| it.spoiled.as_deref());
-    assert!(spoiled.filter(|it| it.starts_with("the program did not run")).count() >= 2, "{run:?}");
+    assert!(spoiled.filter_map(stopped_for).filter(|&gap| gap > 0.6).count() >= 2, "{run:?}");
 }
 
 #[test]

@@ -4,11 +4,9 @@ use andweorc::__private::rt::runtime::{Builder, LocalOptions};
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread;
-use std::time::Duration;
+use tests_support::wakes::{WHILE, Waits};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
-
-const WHILE: Duration = Duration::from_millis(20);
 
 /// Time for which tasks of this name waited for the world outside and for other tasks, ns.
 fn waited(name: &str) -> (u64, u64) {
@@ -21,11 +19,13 @@ async fn body() {
     let polls = target(TargetKind::Task, "main", None, None);
     let before = (waited("main"), polls.count());
     let (sender, receiver) = oneshot::channel();
+    let waits = Waits::default();
+    let begun = waits.clone();
     drop(andweorc::spawn(async move {
-        sleep(WHILE).await;
+        begun.sleep().await;
         sender.send(()).unwrap();
     }));
-    receiver.await.unwrap();
+    waits.told_by(receiver).await.unwrap();
     let woken = waited("main");
     assert!(woken.0 == before.0.0 && woken.1 > before.0.1, "by a task: {before:?} {woken:?}");
 
@@ -34,11 +34,12 @@ async fn body() {
     assert!(slept.0 > woken.0 && slept.1 == woken.1, "by a timer: {woken:?} {slept:?}");
 
     let (sender, receiver) = oneshot::channel();
-    let waits = andweorc::task::Builder::new().name("root: waits for main");
-    let waits = waits.spawn(async { receiver.await.unwrap() });
-    sleep(WHILE).await;
+    let waits = Waits::default();
+    let named = andweorc::task::Builder::new().name("root: waits for main");
+    let waiter = named.spawn(waits.clone().told_by(async { receiver.await.unwrap() }));
+    waits.sleep().await;
     sender.send(()).unwrap();
-    waits.await.unwrap();
+    waiter.await.unwrap();
     let (outside, by_task) = waited("root: waits for main");
     assert!(outside == 0 && by_task > 0, "{outside} {by_task}");
     assert!(polls.count() >= before.1 + 3);

@@ -5,11 +5,15 @@
 #[path = "switch/child.rs"]
 mod child;
 #[path = "switch/parent.rs"]
+#[allow(dead_code, reason = "shared with the tests of faults and of the machine")]
 mod parent;
 
 use nix::sys::signal::Signal;
 use parent::{Program, reason};
 use std::os::unix::process::ExitStatusExt;
+
+/// A budget that is not over when a signal comes.
+const LONGER: &str = "30s";
 
 /// The programs. Its own exit code tells that it came to its end.
 #[test]
@@ -127,7 +131,7 @@ fn a_program_without_points_is_told_how_to_mark_one() {
 #[test]
 fn a_signal_ends_the_program_after_the_report() {
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
-        let program = Program::new("endless").enabled();
+        let program = Program::new("endless").enabled().var("ANDWEORC_DURATION", LONGER);
         let mut process = program.start();
         program.await_experiment(&mut process);
         process.signal(signal);
@@ -142,7 +146,7 @@ fn a_signal_ends_the_program_after_the_report() {
 
 #[test]
 fn a_program_that_handles_the_signal_ends_as_it_likes() {
-    let program = Program::new("handles SIGTERM").enabled();
+    let program = Program::new("handles SIGTERM").enabled().var("ANDWEORC_DURATION", LONGER);
     let mut process = program.start();
     program.await_experiment(&mut process);
     process.signal(Signal::SIGTERM);
@@ -169,7 +173,7 @@ fn a_program_whose_time_is_up_still_ends_by_the_signal() {
 
 #[test]
 fn a_killed_program_leaves_what_was_written() {
-    let program = Program::new("endless").enabled();
+    let program = Program::new("endless").enabled().var("ANDWEORC_DURATION", LONGER);
     let mut process = program.start();
     program.await_experiment(&mut process);
     process.signal(Signal::SIGKILL);

@@ -33,9 +33,12 @@ static MADE: AtomicUsize = AtomicUsize::new(0);
 /// Words of one line. Made once, for good.
 struct Page([AtomicU64; WORDS]);
 
+/// The pages of one line.
+type Pages = [AtomicPtr<Page>; PAGES];
+
 /// The pages of all lines: first of those that threads own, then of those that they share. Zeroes of the binary, in which the pages
 /// of memory that nobody needs are never there.
-static LINES: [[AtomicPtr<Page>; PAGES]; OWNED + SHARED] =
+static LINES: [Pages; OWNED + SHARED] =
     [const { [const { AtomicPtr::new(ptr::null_mut()) }; PAGES] }; OWNED + SHARED];
 
 /// The first word that is nobody's, of all the words of a line.
@@ -60,6 +63,7 @@ impl Drop for GiveBack {
         let Line { index, owned } = line();
         if owned {
             LINE.set(Some(shared()));
+            OWN.set(None);
             // Release, pairs with the Acquire in `own`: the next owner goes on from what this one wrote.
             TAKEN.fetch_and(!(1 << index), Ordering::Release);
         }
@@ -69,6 +73,8 @@ impl Drop for GiveBack {
 thread_local! {
     // Without a destructor: counted is up to a thread's last moment.
     static LINE: Cell<Option<Line>> = const { Cell::new(None) };
+    // What each add asks first: the pages of the line, if it is the thread's own.
+    static OWN: Cell<Option<&'static Pages>> = const { Cell::new(None) };
     static GIVE_BACK: GiveBack = const { GiveBack };
 }
 
@@ -82,6 +88,7 @@ fn first_line() -> Line {
     // A thread that is being torn down could not give its own back.
     let line = GIVE_BACK.try_with(|_| own()).ok().flatten().unwrap_or_else(shared);
     LINE.set(Some(line));
+    OWN.set(line.owned.then(|| &LINES[line.index]));
     line
 }
 
@@ -133,9 +140,8 @@ impl<const N: usize> Counters<N> {
     #[inline]
     pub(crate) fn add<const FIRST: usize>(&self, by: [u64; FIRST]) {
         const { assert!(FIRST <= N) };
-        let Line { index, owned } = line();
-        if owned
-            && let Some(page) = LINES[index].get(self.page as usize)
+        if let Some(pages) = OWN.get()
+            && let Some(page) = pages.get(self.page as usize)
             && let Some(page) = known(page)
         {
             for (count, by) in self.within(page).iter().zip(by) {
@@ -188,7 +194,9 @@ impl<const N: usize> Counters<N> {
     /// Its words in this page.
     #[inline]
     fn within<'a>(&self, page: &'a Page) -> &'a [AtomicU64; N] {
-        page.0[self.word as usize..].first_chunk().expect("it begins where it fits")
+        debug_assert!(self.word as usize + N <= WORDS);
+        // SAFETY: they are within the page. `word` is private, and chosen in `default`, so that all `N` fit.
+        unsafe { &*page.0.as_ptr().add(self.word as usize).cast() }
     }
 }
 
@@ -246,13 +254,21 @@ impl<T: Default> PerLine<T> {
     #[inline]
     pub(crate) fn own(&self) -> (&T, bool) {
         let Line { index, owned } = line();
-        (self.0[index].get_or_init(Box::default), owned)
+        let own = &self.0[index];
+        (own.get().map_or_else(|| made(own), |own| &**own), owned)
     }
 
     /// All that were needed so far.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().filter_map(|own| own.get().map(|own| &**own))
     }
+}
+
+/// A line's, made unless another thread is faster.
+#[cold]
+#[inline(never)]
+fn made<T: Default>(own: &OnceLock<Box<T>>) -> &T {
+    own.get_or_init(Box::default)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 //! | timer or socket wakes B | `L_B` unchanged | [`Parked::woken_outside`] |
 //! | the wait itself is the target | `L_B += s waited`, `D = max(D, L_B)` | [`Ledger::begin_wait`], [`Ledger::end_wait`] |
 //! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
+//! | a thread waited for its processor behind the target | `L = min(D, L + s waited)` | [`Ledger::idle`] |
 //! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
 //! | B's ready time is ahead of V | B is deferred | [`Ledger::early`], [`Ledger::join`] |
@@ -236,8 +237,13 @@ impl Ledger {
         Speedup::from_ppm(self.read.speedup.load(Relaxed))
     }
 
+    /// The running or last experiment.
+    pub(crate) fn experiment(&self) -> u32 {
+        self.experiment.load(SeqCst)
+    }
+
     /// The speedup of the running or last experiment.
-    fn slope(&self) -> Speedup {
+    pub(crate) fn slope(&self) -> Speedup {
         Speedup::from_ppm(self.slope.load(SeqCst))
     }
 
@@ -328,15 +334,15 @@ impl Ledger {
         self.enter_at(account, speedup, now, until);
     }
 
-    /// Since it was [expected](Ledger::expect) to be, if it was, the thread has been inside the target for `inside`.
-    pub fn settle(&self, account: &Account, inside: Nanos, now: Real) {
+    /// Since it was [expected](Ledger::expect) to be, if it was, the thread has been inside the target for `inside`. Returns by how much L grew.
+    pub fn settle(&self, account: &Account, inside: Nanos, now: Real) -> Nanos {
         let since = account.since.load(SeqCst);
         if since == OUTSIDE {
-            self.credit(account, inside);
+            self.credit(account, inside)
         } else {
             let inside = inside.min(Nanos(self.credited(now).0 - since)).max(Nanos::ZERO);
             let counts = account.experiment.load(SeqCst) == self.experiment.load(SeqCst);
-            self.leave(account, counts.then(|| self.slope().of(inside)));
+            self.leave(account, counts.then(|| self.slope().of(inside)))
         }
     }
 
@@ -353,21 +359,22 @@ impl Ledger {
     }
 
     /// The thread leaves the target, having really run for `ran` of the time since it entered (the rest it was
-    /// preempted). `L += s ran`, `D = max(D, L)`. Nothing happens when it is not inside.
-    pub fn exit(&self, account: &Account, now: Real, ran: Nanos) {
+    /// preempted). `L += s ran`, `D = max(D, L)`. Returns by how much L grew. Nothing happens when it is not inside.
+    pub fn exit(&self, account: &Account, now: Real, ran: Nanos) -> Nanos {
         let since = account.since.load(SeqCst);
         if since == OUTSIDE {
-            return;
+            return Nanos::ZERO;
         }
         let grown = self.grown_inside(account, since, now);
         let ran = Speedup::from_ppm(account.speedup.load(SeqCst)).of(ran);
-        self.leave(account, grown.map(|grown| grown.min(ran)));
+        self.leave(account, grown.map(|grown| grown.min(ran)))
     }
 
-    /// The thread leaves the target, where its L has `grown`. `None` if that was in an earlier experiment.
-    fn leave(&self, account: &Account, grown: Option<Nanos>) {
+    /// The thread leaves the target, where its L has `grown`. `None` if that was in an earlier experiment. Returns by how much L grew.
+    fn leave(&self, account: &Account, grown: Option<Nanos>) -> Nanos {
+        let grown = grown.unwrap_or(Nanos::ZERO);
         let before = account.taken.load(SeqCst);
-        let taken = before + grown.map_or(0, |grown| grown.0);
+        let taken = before + grown.0;
         if taken != before {
             // D rises before the account is left, so that readers never see it fall. The account is left before its L rises, so that they
             // never see one that counts twice.
@@ -378,6 +385,7 @@ impl Ledger {
             account.taken.store(taken, SeqCst);
         }
         self.read.inside.fetch_sub(1, SeqCst);
+        grown
     }
 
     /// L(now) of a thread.
@@ -403,8 +411,8 @@ impl Ledger {
     }
 
     /// A sample found the thread inside the target: it is credited with `ran` there. Async-signal-safe: from the thread itself, or the handler that
-    /// interrupted it anywhere.
-    pub fn credit(&self, account: &Account, ran: Nanos) {
+    /// interrupted it anywhere. Returns by how much L grew.
+    pub fn credit(&self, account: &Account, ran: Nanos) -> Nanos {
         let saved = self.speedup().of(ran);
         if saved > Nanos::ZERO {
             // What was forgiven at the begin of the experiment is forgiven here too.
@@ -412,6 +420,7 @@ impl Ledger {
             account.sampled.fetch_add((below_floor + saved).0, SeqCst);
             self.read.owed.fetch_max(account.base().0, SeqCst);
         }
+        saved.max(Nanos::ZERO)
     }
 
     /// L(now) of a thread that is inside the target, from any thread. `None` when it is outside, or on its way.

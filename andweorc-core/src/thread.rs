@@ -4,37 +4,42 @@
 //! it when it ends. On an async worker the thread is an entity only while it polls: what wakes a task between polls is the driver,
 //! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
 
+mod acts;
 mod block;
 mod poll;
+mod queued;
 mod ran;
 mod sampled;
 mod stay;
 mod stretch;
+mod switch;
+mod worker;
 
+pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
 pub use poll::Poll;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under};
+pub(crate) use switch::{ASKED, abandon, set_target};
+pub use switch::{enable, enabled, is_target, when_enabled};
+pub use worker::{came, handed_back, in_pool, is_busy_worker, parked, parked_since, unparked};
 
-use crate::arrival::{Came, LOOKS, Look, Typical};
+use crate::arrival::Look;
 use crate::clock;
 use crate::defer;
-use crate::fork;
 use crate::ledger::{Account, Ledger};
 use crate::pause;
 use crate::sampler::course::Courses;
-use crate::sampler::{self, slots};
+use crate::sampler::{share, slots};
 use crate::target::Target;
-use crate::time::{Nanos, Real, Speedup, Virtual};
+use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
-use crossbeam_utils::CachePadded;
+use queued::Queued;
 use ran::Ran;
 use std::cell::Cell;
 use std::mem;
-use std::panic::Location;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 use stretch::Stretch;
 
 /// The ledger of this process.
@@ -47,23 +52,9 @@ loom::lazy_static! {
     pub static ref LEDGER: Ledger = Ledger::new();
 }
 
-/// What each poll asks for, and experiments write: on one cache line, with nothing else.
-pub(crate) struct Asked {
-    enabled: AtomicBool,
-    /// Id of the target of the running experiment; 0 when there is none.
-    target: AtomicU32,
-    /// See [`share::aim`](crate::sampler::share::aim).
-    pub(crate) aim: AtomicU32,
-    /// See [`share::learns`](crate::sampler::share::learns).
-    pub(crate) learns: AtomicBool,
-}
-
-pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
-    enabled: AtomicBool::new(false),
-    target: AtomicU32::new(0),
-    aim: AtomicU32::new(0),
-    learns: AtomicBool::new(false),
-});
+/// Held by tests that begin experiments in the ledger of the process.
+#[cfg(test)]
+static EXPERIMENTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Threads that found no free account.
 static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
@@ -79,66 +70,9 @@ const MOST_OVERSHOOT: Nanos = Nanos::from_millis(20);
 /// 100 % D grows as fast as the pause pays, and the target may be waiting for this very thread.
 const ROUNDS: usize = 8;
 
-/// Whether andweorc is on. Everything in the hot paths asks this first.
-#[inline]
-pub fn enabled() -> bool {
-    // Relaxed: a thread that sees the switch later starts to take part later.
-    ASKED.enabled.load(Ordering::Relaxed)
-}
-
-/// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
-///
-/// Does nothing in a child of [fork](mod@crate::fork).
-pub fn enable() {
-    if fork::forked() {
-        return;
-    }
-    fork::watch();
-    if !ASKED.enabled.swap(true, Ordering::SeqCst) {
-        clock::start();
-        // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
-        let hooks = mem::take(&mut *hooks());
-        hooks.into_iter().for_each(|hook| hook());
-    }
-}
-
-/// Calls `hook` once, when andweorc is switched on; never if it is on already. Whoever has called this and finds andweorc off is told when
-/// that changes.
-pub fn when_enabled(hook: fn()) {
-    let mut hooks = hooks();
-    if !enabled() {
-        hooks.push(hook);
-    }
-}
-
-fn hooks() -> MutexGuard<'static, Vec<fn()>> {
-    static HOOKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
-    HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
-pub(crate) fn abandon() {
-    ASKED.enabled.store(false, Ordering::SeqCst);
-    ASKED.target.store(0, Ordering::SeqCst);
-    LEDGER.abandon();
-}
-
-/// Chooses the target of the running experiment. The ledger must be between experiments.
-pub(crate) fn set_target(target: Option<&Target>) {
-    sampler::aim(target);
-    ASKED.target.store(target.map_or(0, Target::id), Ordering::SeqCst);
-}
-
 /// How many threads found no free account and so are not delayed.
 pub(crate) fn without_account() -> u64 {
     WITHOUT_ACCOUNT.load(Ordering::SeqCst)
-}
-
-/// Whether this is the target of the running experiment.
-#[inline]
-pub fn is_target(target: &Target) -> bool {
-    // Relaxed: a thread that sees a new target later enters it later, and the ledger credits by its own experiment.
-    ASKED.target.load(Ordering::Relaxed) == target.id()
 }
 
 /// What the calling thread is at the moment.
@@ -190,6 +124,8 @@ struct Thread {
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
     ran: Ran,
+    /// Whether it waited for its processor.
+    queued: Queued,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -209,6 +145,7 @@ impl Drop for Close {
             }
             thread.end_stretch();
             thread.courses.set(None);
+            thread.queued.close();
             slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
@@ -225,6 +162,7 @@ thread_local! {
             role: Cell::new(Role::Outside),
             depth: Cell::new(0),
             ran: Ran::new(),
+            queued: Queued::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
@@ -248,15 +186,16 @@ thread_local! {
 impl Thread {
     #[inline]
     fn account(&self, now: Real) -> Option<&'static Account> {
-        if !self.asked.get() {
-            self.ask(now);
-        }
-        self.account.get()
+        self.account.get().or_else(|| self.ask(now))
     }
 
+    /// Opens an account, the first time.
     #[cold]
-    fn ask(&self, now: Real) {
-        self.asked.set(true);
+    #[inline(never)]
+    fn ask(&self, now: Real) -> Option<&'static Account> {
+        if self.asked.replace(true) {
+            return None;
+        }
         // A thread that is being torn down gets no account: nobody would close it.
         let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
         self.account.set(open());
@@ -266,6 +205,7 @@ impl Thread {
         } else {
             self.courses.set(slots::opened(self.tid.get()));
         }
+        self.account.get()
     }
 
     #[inline]
@@ -277,9 +217,28 @@ impl Thread {
         }
     }
 
-    /// Whether the thread owes nothing to speak of. Most often that is known without a clock.
+    /// L of the thread, if it owes nothing to speak of and nothing changes that. So it is most often, and known without a clock: what the hot paths
+    /// ask first. All else is out of their way.
+    #[inline]
+    fn level(&self) -> Option<Nanos> {
+        let account = self.account.get()?;
+        if share::aim() != 0 || self.shared.get() != 0 || self.depth.get() != 0 {
+            return None;
+        }
+        let (debt, taken) = LEDGER.at_rest(account)?;
+        (debt < LEAST_PAUSE).then_some(taken)
+    }
+
+    /// Whether the thread owes nothing to speak of.
     #[inline]
     fn owes_nothing(&self) -> bool {
+        self.level().is_some() || self.owes_nothing_yet()
+    }
+
+    /// The same where it may change.
+    #[cold]
+    #[inline(never)]
+    fn owes_nothing_yet(&self) -> bool {
         self.share();
         self.depth.get() > 0
             || self
@@ -301,6 +260,7 @@ impl Thread {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
         self.share_no_more();
+        self.take_what_it_queued_for(account, now);
         for _ in 0..ROUNDS {
             let debt = LEDGER.debt(account, now);
             if debt < LEAST_PAUSE {
@@ -311,6 +271,7 @@ impl Thread {
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
+        self.is_level_here();
         // What a pause spins is nobody's time.
         self.share_anew();
         now
@@ -319,17 +280,20 @@ impl Thread {
     /// The virtual time of whoever acts on this thread.
     #[inline]
     fn entity_at(&self, now: Real) -> Option<Virtual> {
-        match self.role.get() {
-            Role::Outside => None,
-            Role::Entity | Role::Completed => {
-                self.share();
-                self.account(now).map(|account| LEDGER.virtual_of(account, now))
-            }
+        if self.role.get() == Role::Outside {
+            return None;
         }
+        self.level().map(|taken| now.less(taken)).or_else(|| self.entity_while_growing(now))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn entity_while_growing(&self, now: Real) -> Option<Virtual> {
+        self.share();
+        self.account(now).map(|account| LEDGER.virtual_of(account, now))
     }
 
     /// The virtual time of the thread, which has just got its share, and an account if one was free; V when none was.
-    #[inline]
     fn virtual_at(&self, now: Real) -> Virtual {
         match self.account.get() {
             Some(account) => LEDGER.virtual_of(account, now),
@@ -395,16 +359,6 @@ pub fn entity_at(now: Real) -> Option<Virtual> {
     with(|thread| thread.entity_at(now))
 }
 
-/// The entity that runs on the calling thread has woken a task. If it was one that had just completed, that was its last act: whoever
-/// joined it. What comes next on this thread is not its doing.
-pub fn acted() {
-    with(|thread| {
-        if thread.role.get() == Role::Completed {
-            thread.set_role(Role::Outside);
-        }
-    });
-}
-
 /// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it waits there.
 #[inline]
 pub fn wait_begins(wait: &Target) {
@@ -423,195 +377,4 @@ pub fn wait_ends(wait: &Target) -> Option<Ended> {
         }
         thread.ended.get()
     })
-}
-
-/// Pauses for as long as the calling thread owes delay, unless it is inside the target or has no account.
-///
-/// While plain threads are sampled, the place of the call is also one that what they do next is known by.
-#[inline]
-#[track_caller]
-pub fn pay() {
-    let caller = Location::caller();
-    with(|thread| {
-        if !thread.owes_nothing() {
-            thread.pay_debt();
-        }
-        thread.acted_at(ptr::from_ref(caller).addr());
-    });
-}
-
-/// The calling thread has done one thing and goes on with the next, in the same poll: if it is an entity it pays what it owes.
-///
-/// What it does next may be seen by others without a wake: it puts a message into the channel of a task that is busy, or unlocks a lock that
-/// nobody waits for yet. Without this an actor found the questions of its clients in its channel before they were asked, and waited for
-/// others in their place: its speedup by 75 % would take 63 % off the median latency, said the prediction, where it takes 79 % (with this: 77 %).
-#[inline]
-pub fn goes_on() {
-    with(|thread| {
-        if thread.role.get() == Role::Entity && !thread.owes_nothing() {
-            thread.pay_debt();
-        }
-    });
-}
-
-/// Who is about to wake a task.
-#[derive(Clone, Copy, Debug)]
-pub struct Acts {
-    /// When.
-    pub at: Real,
-    /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world outside.
-    pub entity: Option<Virtual>,
-    /// This is its last act: [`acted`] is to be called after it.
-    pub last: bool,
-}
-
-/// The calling thread is about to wake a task. If it is an entity it first pays what it owes: what it does sets more going than a wake
-/// carries a virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its
-/// time.
-#[inline]
-pub fn act() -> Acts {
-    with(|thread| {
-        let role = thread.role.get();
-        if role == Role::Entity && !thread.owes_nothing() {
-            thread.pay_debt();
-        }
-        let at = clock::now();
-        Acts { at, entity: thread.entity_at(at), last: role == Role::Completed }
-    })
-}
-
-/// For the park hook of a worker: it is idle from now on. `watches` says whether it is the one that waits in the driver.
-pub fn parked(watches: bool) {
-    with(|thread| {
-        let now = clock::now();
-        thread.hooked.set(true);
-        thread.watches.set(watches);
-        thread.set_role(Role::Outside);
-        thread.busy_until.set(Some(now));
-        thread.parked.set(Some(now));
-    });
-    defer::worker_parked();
-}
-
-/// Since when the calling thread is idle, between the two hooks of a worker.
-pub fn parked_since() -> Option<Real> {
-    THREAD.with(|thread| thread.parked.get())
-}
-
-/// Whether the calling thread is a worker with something to do: what it wakes between two polls it has found in the driver, in passing, or the runtime
-/// has put off.
-pub fn is_busy_worker() -> bool {
-    THREAD.with(|thread| thread.hooked.get() && thread.parked.get().is_none())
-}
-
-/// For the unpark hook of a worker: it was idle until now.
-pub fn unparked() {
-    with(|thread| {
-        let now = clock::now();
-        if let Some(since) = thread.parked.take() {
-            if thread.watches.get() {
-                LOOKS.slept(since, now);
-            }
-            defer::worker_unparked(since, now);
-        }
-        if let Some(since) = thread.busy_until.take()
-            && let Some(account) = thread.account(now)
-        {
-            LEDGER.idle(account, now - since, now);
-        }
-    });
-}
-
-/// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
-/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while. While nothing is
-/// delayed it makes no difference, and is `now`.
-#[inline]
-pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
-    if LEDGER.speedup() == Speedup::ZERO { now } else { came_before(now, waits, typical) }
-}
-
-#[cold]
-#[inline(never)]
-fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
-    let came = with(|thread| {
-        if !thread.hooked.get() {
-            return Came { at: now, at_once: true };
-        }
-        LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical)
-    });
-    if let Some(waits) = waits.filter(|_| came.at_once) {
-        typical.count(now - waits);
-    }
-    came.at
-}
-
-/// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
-/// was idle: it owes nothing.
-pub fn in_pool() {
-    with(|thread| {
-        let now = clock::now();
-        if thread.hooked.replace(false)
-            && let Some(account) = thread.account(now)
-        {
-            LEDGER.idle(account, now - Real(0), now);
-        }
-    });
-}
-
-/// A worker was handed a task that must not run yet, and has given it back: it is idle until it has something else to run.
-pub fn handed_back() {
-    with(|thread| {
-        let now = clock::now();
-        if let Some(since) = thread.busy_until.replace(Some(now))
-            && let Some(account) = thread.account(now)
-        {
-            LEDGER.idle(account, now - since, now);
-        }
-    });
-    defer::release_due();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_busy_worker_finds_came_before_it_looked() {
-        std::thread::spawn(|| {
-            let (now, typical) = (clock::now(), Typical::default());
-            assert_eq!(came_before(now, None, &typical), now, "no worker");
-            parked(true);
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            unparked();
-            let waits = clock::now();
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            let now = clock::now();
-            let came = came_before(now, Some(waits), &typical);
-            assert!(waits <= came && came < now, "{waits:?} {came:?} {now:?}");
-        })
-        .join()
-        .unwrap();
-    }
-
-    #[test]
-    fn a_wait_is_counted_only_if_its_end_is_known() {
-        let most = |typical: &Typical, ms| typical.between(Nanos::ZERO, Nanos::from_millis(ms));
-        std::thread::spawn(move || {
-            let (now, typical) = (clock::now(), Typical::default());
-            let waits = Real(now.0 - Nanos::from_millis(7).0);
-            assert_eq!(came_before(now, Some(waits), &typical), now, "no worker");
-            assert_eq!(most(&typical, 100), Nanos::from_millis(7));
-
-            // A busy worker. All waits that are known are longer: it came no earlier than now, and that is a guess.
-            parked(true);
-            unparked();
-            let (now, typical) = (clock::now(), Typical::default());
-            typical.count(Nanos::from_millis(900));
-            let waits = Real(now.0 - Nanos::from_millis(7).0);
-            assert_eq!(came_before(now, Some(waits), &typical), now);
-            assert_eq!(most(&typical, 100), Nanos::from_millis(100), "only the first is known");
-        })
-        .join()
-        .unwrap();
-    }
 }

@@ -25,10 +25,14 @@ pub struct Yields {
 
 impl Yields {
     /// A task of this kind was woken by a busy worker between two polls, in nobody's name.
+    #[inline]
     pub fn may_have(&self) {
-        if self.asks() {
-            return;
+        if !self.asks() {
+            self.count_maybe();
         }
+    }
+
+    fn count_maybe(&self) {
         let maybe = self.maybe.load(Relaxed);
         self.maybe.store(maybe.wrapping_add(1), Relaxed);
         if maybe == 0 {

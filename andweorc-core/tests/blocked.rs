@@ -56,19 +56,24 @@ fn a_contended_lock_hides_no_delay() {
 #[test]
 fn who_is_blocked_is_not_inside_the_target() {
     let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let experimenter: &mut Experimenter = &mut one;
+    // One that is ended since the machine stopped the program says nothing.
+    let inside_again = (0..20).any(|_| grows_after_blocked(&mut one) > Nanos::from_millis(10));
+    assert!(inside_again, "it is inside again");
+}
+
+/// By how much D grows while a thread sleeps inside the target, after it was blocked there.
+fn grows_after_blocked(experimenter: &mut Experimenter) -> Nanos {
     let target = target(TargetKind::Span, "blocked inside", None, None);
-    let stop = experimenter.stopper();
     scope(|scope| {
-        scope.spawn(move || {
+        let held = scope.spawn(move || {
             let lengths = Lengths {
-                settle: Duration::from_secs(60),
+                settle: Duration::from_millis(500),
                 measure: Duration::from_millis(1),
                 recover: Duration::ZERO,
             };
             experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths);
         });
-        while LEDGER.speedup() == Speedup::ZERO {
+        while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
             sleep(Duration::from_millis(1));
         }
         let entered = thread::enter(target, clock::now());
@@ -81,8 +86,7 @@ fn who_is_blocked_is_not_inside_the_target() {
         sleep(Duration::from_millis(50));
         let grown_after = LEDGER.owed(clock::now()) - before;
         thread::exit(entered, clock::now());
-        stop.stop();
         assert_eq!(grown, Nanos::ZERO, "others owe nothing for it");
-        assert!(grown_after > Nanos::from_millis(10), "it is inside again: {grown_after}");
-    });
+        grown_after
+    })
 }

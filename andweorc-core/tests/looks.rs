@@ -21,10 +21,14 @@ fn a_worker_beside_the_driver_does_not_look() {
         clock::now()
     };
     let came = |noticed| thread::came(noticed, None, &Typical::default());
-    let looked = rests(true);
-    let beside = rests(false);
-    let guess = came(beside);
-    assert!(looked < guess && guess < beside - TEN_MS, "between the look and now: {guess:?}");
-    let looked = rests(true);
-    assert!(came(looked) > looked - TEN_MS, "after this look");
+    // A machine that stops the thread between a rest and the reading of the clock makes of that look an older one: not each time.
+    let guesses = || {
+        let looked = rests(true);
+        let beside = rests(false);
+        let guess = came(beside);
+        assert!(looked < guess && guess < beside - TEN_MS, "between the look and now: {guess:?}");
+        let looked = rests(true);
+        came(looked) > looked - TEN_MS
+    };
+    assert!((0..20).any(|_| guesses()), "after this look");
 }

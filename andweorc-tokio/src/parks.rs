@@ -29,7 +29,8 @@ impl Unnamed {
     }
 }
 
-/// Whether tokio's clock stands still here.
+/// Whether tokio's clock stands still here. Asked where something would be held.
+#[cold]
 pub(crate) fn clock_is_paused() -> bool {
     // Two looks at a clock that runs are never the same, and if they ever were, one wake would not be held.
     let look = tokio::time::Instant::now();
@@ -53,16 +54,16 @@ pub(crate) struct Listen {
 
 impl Listen {
     /// The poll begins.
+    #[inline]
     pub(crate) fn begin() -> Listen {
         Listen { before: SAID.replace(Unnamed::Outside) }
     }
 
     /// It ends, and said this.
-    pub(crate) fn end(self) -> Unnamed {
-        if !tokio::task::coop::has_budget_remaining() {
-            say(Unnamed::Runtime);
-        }
-        SAID.replace(self.before)
+    #[inline]
+    pub(crate) fn end(&self) -> Unnamed {
+        let said = SAID.with(|said| said.replace(self.before));
+        if tokio::task::coop::has_budget_remaining() { said } else { Unnamed::Runtime }
     }
 }
 

@@ -157,7 +157,7 @@ impl State {
         mut future: Pin<&mut Option<F>>,
         outer: &Waker,
     ) -> Poll<F::Output> {
-        let Some(begun) = self.begin(outer) else { return Poll::Pending };
+        let Some(mut begun) = self.begin(outer) else { return Poll::Pending };
         let waker = self.cell.waker();
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
@@ -165,7 +165,7 @@ impl State {
         if result.is_ready() {
             future.set(None);
         }
-        self.end(begun, result.is_ready());
+        self.end(&mut begun, result.is_ready());
         result
     }
 
@@ -182,7 +182,7 @@ impl State {
         let ready = cell.take_ready(*at);
         let woken = ready != Virtual::NEVER;
         if woken && is_early(ready, now) {
-            cell.defer(ready);
+            defer_until(cell, ready);
             return None;
         }
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
@@ -197,33 +197,31 @@ impl State {
         Some(Begun::new(cell, scope, woken))
     }
 
-    /// Ends it.
+    /// Ends it. Only borrowed, since it would be copied to be moved in here.
     #[inline(never)]
-    fn end(&mut self, begun: Begun, completed: bool) {
+    fn end(&mut self, begun: &mut Begun, completed: bool) {
         let State { at, parked, cell } = self;
-        let Begun { mut scope, listen, woken, before } = begun;
+        let Begun { scope, listen, woken, before } = begun;
         let mut unnamed = listen.end();
-        if !completed && before.left_a_waker() && cell.targets().yields.asks() {
-            let yielded = has_yielded(cell);
-            cell.targets().yields.answered(yielded);
-            if yielded {
-                unnamed = Unnamed::Runtime;
-            }
+        if !completed && before.left_a_waker() && cell.targets().yields.asks() && has_yielded(cell)
+        {
+            unnamed = Unnamed::Runtime;
         }
         let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
         let ended = scope.end(completed, now);
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
-        if woken {
+        if *woken {
             *at = ended.at;
-            *parked = before.waits_since(&scope, *at, now);
+            *parked = before.waits_since(scope, *at, now);
         }
         if !completed {
             cell.parks(*parked, at.delay_at(*parked), unnamed);
             if waits {
-                cell.begin_wait(now);
+                begin_wait(cell, now);
             }
         }
+        scope.pay();
     }
 }
 
@@ -272,13 +270,30 @@ impl Before {
     }
 }
 
-/// Whether the last thing that the poll of a task did was tokio's `yield_now`.
+/// Whether the last thing that the poll of a task did was tokio's `yield_now`. It is asked for the kinds that may.
 #[cold]
+#[inline(never)]
 fn has_yielded(cell: &Arc<WakeCell>) -> bool {
-    cell.is_put_off(|waker| {
+    let yielded = cell.is_put_off(|waker| {
         let asked = pin!(tokio::task::yield_now()).poll(&mut Context::from_waker(waker));
         debug_assert!(asked.is_pending());
-    })
+    });
+    cell.targets().yields.answered(yielded);
+    yielded
+}
+
+/// Out of the way of polls that nothing holds.
+#[cold]
+#[inline(never)]
+fn defer_until(cell: &Arc<WakeCell>, ready: Virtual) {
+    cell.defer(ready);
+}
+
+/// Out of the way of polls while no wait is the target.
+#[cold]
+#[inline(never)]
+fn begin_wait(cell: &WakeCell, now: Real) {
+    cell.begin_wait(now);
 }
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.

@@ -376,9 +376,10 @@ impl WakeCell {
     }
 
     /// Whether a task must be held that is polled at `now` and parked at `at`, where its wake can't be held: it comes again by itself, and
-    /// what comes until then it waits for as one that is held.
+    /// what comes until then it waits for as one that is held. `finds` says whether what came from outside, and was due then, would be found by now.
     #[cfg(tokio_unstable)]
-    pub(crate) fn holds(&self, at: Virtual, now: Real) -> bool {
+    pub(crate) fn holds(&self, at: Virtual, now: Real, finds: impl Fn(Virtual) -> bool) -> bool {
+        let waits = |ready| is_early(ready, now) || !finds(ready);
         let parked = Parked { at, taken: self.taken() };
         let by_entity = Virtual(self.by_entity.load(Ordering::Relaxed));
         let by_entity = (by_entity != Virtual::NEVER).then(|| parked.woken_by(by_entity));
@@ -386,12 +387,9 @@ impl WakeCell {
         let due = self.due.load(Ordering::Relaxed);
         let until = if due != NOTHING {
             let awaited = Virtual(due >> 1);
-            let all = || self.all_due().filter(|&all| !is_last(due) && is_early(all, now));
-            let until = if is_early(awaited, now) {
-                Some((awaited, due & 1))
-            } else {
-                all().map(|all| (all, 1))
-            };
+            let all = || self.all_due().filter(|&all| !is_last(due) && waits(all));
+            let until =
+                if waits(awaited) { Some((awaited, due & 1)) } else { all().map(|all| (all, 1)) };
             // Another task may have woken it meanwhile.
             until.filter(|_| by_entity.is_none_or(|ready| is_early(ready, now)))
         } else {
@@ -399,7 +397,9 @@ impl WakeCell {
             let outside =
                 (outside != Real::NEVER).then(|| parked.woken_outside(outside, LEDGER.floor()));
             let ready = by_entity.into_iter().chain(outside).min();
-            ready.filter(|&ready| is_early(ready, now)).map(|ready| (ready, 0))
+            let all_wait =
+                by_entity.is_none_or(|ready| is_early(ready, now)) && outside.is_none_or(waits);
+            ready.filter(|_| all_wait).map(|ready| (ready, 0))
         };
         let held = until.map_or(NOTHING, |(until, last)| (until.0 << 1) | last);
         self.due.store(held, Ordering::Relaxed);

@@ -54,6 +54,8 @@ fn answer_two() -> [Nanos; 2] {
         })
         .profiled("joined")
     );
+    // No poll is short that finds nothing in the processor's caches: others come just before it.
+    let mut before = pin!(std::future::pending::<()>().profiled("before"));
     let taken = LEDGER.owed(clock::now());
     assert!(task.as_mut().poll(&mut context).is_pending());
     delay();
@@ -62,6 +64,7 @@ fn answer_two() -> [Nanos; 2] {
         let came = clock::now();
         waker.wake();
         let woken = told.recv().expect("it is woken");
+        (0..8).for_each(|_| assert!(before.as_mut().poll(&mut context).is_pending()));
         assert!(task.as_mut().poll(&mut context).is_pending());
         LEDGER.early(came.less(taken), woken)
     })
@@ -72,7 +75,7 @@ fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     // The poll for the first answer must be short, and who releases in time, as they mostly are on a machine with nothing else to do.
-    let both_in_time = (0..3000).any(|_| answer_two().iter().all(|&early| early <= LEAST));
+    let both_in_time = (0..1000).any(|_| answer_two().iter().all(|&early| early <= LEAST));
     assert!(both_in_time, "one of them came too early each time");
     LEDGER.end(clock::now());
 }

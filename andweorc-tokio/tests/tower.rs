@@ -11,12 +11,13 @@ use std::future::{Ready, ready};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tests_support::wakes::Waits;
 use tokio::sync::mpsc;
 use tower_layer::Layer;
 use tower_service::Service;
 
 /// Answers with the length of the request, once a task has sent something.
-struct Length(mpsc::Receiver<()>);
+struct Length(mpsc::Receiver<()>, Waits);
 
 impl Service<String> for Length {
     type Response = usize;
@@ -29,8 +30,9 @@ impl Service<String> for Length {
 
     fn call(&mut self, request: String) -> Self::Future {
         let mut receiver = std::mem::replace(&mut self.0, mpsc::channel(1).1);
+        let waits = self.1.clone();
         Box::pin(async move {
-            receiver.recv().await.unwrap();
+            waits.told_by(receiver.recv()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
             Ok(request.len())
         })
@@ -66,10 +68,11 @@ fn what_a_request_waits_for_is_known_in_a_task_that_nobody_profiled() {
     let runtime = runtime.worker_threads(2).enable_all().andweorc().build().unwrap();
     let length = runtime.block_on(async {
         let (sender, receiver) = mpsc::channel(1);
-        let mut service = layer("tower: request").layer(Length(receiver));
+        let waits = Waits::default();
+        let mut service = layer("tower: request").layer(Length(receiver, waits.clone()));
         let connection = tokio::spawn(async move { service.call("four".to_owned()).await });
         andweorc_tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            waits.sleep().await;
             sender.send(()).await.unwrap();
         });
         connection.await.unwrap()

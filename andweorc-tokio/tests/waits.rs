@@ -49,14 +49,17 @@ fn waits_are_told_apart_by_what_ends_them() {
     runtime.block_on(async {
         let permits = Arc::new(Semaphore::new(0));
         let (permits_too, timer) = (permits.clone(), wait_of("waits: timer"));
+        let waits: [Waits; 5] = Default::default();
+        let told = waits.clone();
         spawn("waits: permit", async move {
-            for _ in 0..5 {
-                permits_too.acquire().await.unwrap().forget();
+            for waits in told {
+                waits.told_by(permits_too.acquire()).await.unwrap().forget();
             }
         });
         let timers = task::Builder::new().name("waits: timer").spawn(async move {
-            for _ in 0..5 {
-                tokio::time::sleep(TIMER).await;
+            for waits in waits {
+                // For as long as the other waits for it at least.
+                waits.sleep().await;
                 permits.add_permits(1);
             }
         });

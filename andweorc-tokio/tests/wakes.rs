@@ -125,16 +125,19 @@ fn one_completion_wakes_one_joiner_and_nobody_else() {
         let (sender, receiver) = oneshot::channel();
         let (second, second_receiver) = oneshot::channel();
         runtime.block_on(async {
+            let waits: [Waits; 2] = Default::default();
+            let [told, told_again] = waits.clone();
             let waiter = spawn(name, async {
-                receiver.await.unwrap();
-                second_receiver.await.unwrap();
+                told.told_by(receiver).await.unwrap();
+                told_again.told_by(second_receiver).await.unwrap();
             });
-            sleep(WHILE).await;
+            let [waits, waits_again] = waits;
+            waits.sleep().await;
             // Not a profiled poll around it: as between polls.
             let mut completes = Box::pin(async {}.profiled("completes"));
             futures_util::future::poll_fn(|cx| completes.as_mut().poll(cx)).await;
             sender.send(()).unwrap();
-            sleep(WHILE).await;
+            waits_again.sleep().await;
             second.send(()).unwrap();
             waiter.await.unwrap();
         });
@@ -149,10 +152,11 @@ fn block_in_place_wakes_in_the_name_of_its_task() {
     let [runtime, _] = runtimes();
     runtime.block_on(async {
         let (sender, receiver) = oneshot::channel();
-        let waiter = spawn(name, async { receiver.await.unwrap() });
+        let waits = Waits::default();
+        let waiter = spawn(name, waits.clone().told_by(async { receiver.await.unwrap() }));
         spawn("in place", async {
             tokio::task::block_in_place(|| {
-                std::thread::sleep(WHILE);
+                waits.sleep_blocking();
                 sender.send(()).unwrap();
             });
         });
@@ -200,16 +204,18 @@ fn a_socket_whose_ends_are_both_here() {
             let mut client =
                 tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             let (mut socket, _) = listener.accept().await.unwrap();
+            let [serves, asks] = [(); 2].map(|()| Waits::default());
+            let (told, asked) = (serves.clone(), asks.clone());
             let serve = async move {
-                socket.read_u8().await.unwrap();
-                sleep(WHILE).profiled("in process: timer").await;
+                told.told_by(socket.read_u8()).await.unwrap();
+                asked.sleep().profiled("in process: timer").await;
                 socket.write_u8(b'y').await.unwrap();
             };
             let server = spawn("in process: server", serve.in_process().profiled("in process"));
-            sleep(WHILE).await;
+            serves.sleep().await;
             let asks = async move {
                 client.write_u8(b'x').await.unwrap();
-                client.read_u8().in_process().await.unwrap();
+                asks.told_by(client.read_u8().in_process()).await.unwrap();
             };
             spawn("in process: client", asks).await.unwrap();
             server.await.unwrap();
@@ -229,12 +235,13 @@ fn a_thread_counts_as_part_of_the_program_once_it_registered() {
         runtime.block_on(async {
             for (name, registers) in [("plain thread", false), ("registered thread", true)] {
                 let (sender, receiver) = oneshot::channel();
-                let waiter = spawn(name, async { receiver.await.unwrap() });
+                let waits = Waits::default();
+                let waiter = spawn(name, waits.clone().told_by(async { receiver.await.unwrap() }));
                 std::thread::spawn(move || {
                     if registers {
                         thread::register();
                     }
-                    std::thread::sleep(WHILE);
+                    waits.sleep_blocking();
                     sender.send(()).unwrap();
                 });
                 waiter.await.unwrap();

@@ -1,12 +1,12 @@
 //! Which spans and events the layer wants.
 
-use crate::site::{Sites, is_named};
+use crate::site::{Sites, is_named, is_own};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, is_wrapped};
 use andweorc_core::enabled;
 use std::fmt;
 use std::sync::Arc;
-use tracing_core::{Interest, LevelFilter, Metadata};
+use tracing_core::{Interest, Level, LevelFilter, Metadata};
 use tracing_subscriber::layer::{Context, Filter};
 
 type Choice = Box<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
@@ -21,6 +21,15 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// Whether it is left out for its level. Where none was set, these are spans of dependencies at level `TRACE`: h2 has some forty for a request, which
+    /// took 40 us of it.
+    fn is_too_verbose(&self, metadata: &Metadata<'_>) -> bool {
+        match self.max_level {
+            Some(max) => *metadata.level() > max,
+            None => metadata.is_span() && *metadata.level() == Level::TRACE && !is_own(metadata),
+        }
+    }
+
     /// Whether the spans or events of this call site are wanted when andweorc is on.
     pub(crate) fn wants(&self, metadata: &Metadata<'_>) -> bool {
         self.sites.wanted(metadata, || {
@@ -28,7 +37,7 @@ impl Wanted {
             if let Some(part) = Part::of(metadata) {
                 return part.is_wanted();
             }
-            if self.max_level.is_some_and(|max| *metadata.level() > max) {
+            if self.is_too_verbose(metadata) {
                 false
             } else if metadata.is_span() {
                 self.spans.as_ref().is_none_or(|filter| filter(metadata))

@@ -35,8 +35,8 @@ pub fn layer<S>() -> Layer<S> {
 /// A [`tracing_subscriber::Layer`] for which every span call site is a latency point and a target, and every named event
 /// (`info!(name: "order_done", ..)`) a progress point.
 ///
-/// It asks for these whatever their level, and for no other events; and for nothing at all while andweorc is off. Other layers get what they
-/// get without it. Add it last: beneath a layer without a filter, tracing asks for each event anew whether somebody wants it.
+/// It asks for these whatever their level, but for spans that dependencies have at level `TRACE`; for no other events; and for nothing at all while
+/// andweorc is off. Other layers get what they get without it. Add it last: beneath a layer without a filter, tracing asks for each event anew whether somebody wants it.
 ///
 /// A global filter beside it, such as an `EnvFilter` added by `.with(..)`, hides spans from it too; give such a filter to the layer that
 /// it is meant for: `fmt::layer().with_filter(..)`.
@@ -69,7 +69,8 @@ impl<S> Layer<S> {
         self
     }
 
-    /// Leaves out spans and events that are more verbose than `level`. Without this the greatest level of the whole program is `TRACE`
+    /// Leaves out spans and events that are more verbose than `level`, and no others: with `Level::TRACE` those that dependencies have at that level
+    /// are there too. Without this the greatest level of the whole program is `TRACE`
     /// while andweorc is on, so that no span is missed, and each call site is looked at once.
     #[must_use]
     pub fn with_max_level(mut self, level: impl Into<LevelFilter>) -> Layer<S> {

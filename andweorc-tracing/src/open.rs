@@ -95,6 +95,13 @@ impl Place {
     }
 }
 
+/// Makes the places of a thread, unless another thread is faster.
+#[cold]
+#[inline(never)]
+fn make(places: &OnceLock<Box<[Place]>>) -> &[Place] {
+    places.get_or_init(|| (0..PLACES).map(|_| Place::empty()).collect())
+}
+
 impl Spans {
     /// The places of the thread that a span with this id was opened on.
     #[inline]
@@ -121,19 +128,27 @@ impl Spans {
     #[inline]
     pub(crate) fn insert(&self, id: &Id, site: &'static Span, begin: Virtual) {
         let key = id.into_u64();
-        let places = || (0..PLACES).map(|_| Place::empty()).collect();
-        let place = &self.places(key).get_or_init(places)[(key % PLACES) as usize];
+        let places = self.places(key);
+        let places = places.get().map_or_else(|| make(places), |made| &**made);
+        let place = &places[(key % PLACES) as usize];
         // Acquire, pairs with the Release in `remove`: its last span is read no more.
         let taken = place.id.compare_exchange(NONE, TAKING, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_err() {
-            self.displaced.fetch_add(1, Ordering::Relaxed);
-            return self.others.insert(id, Open { site, begin, left: Real::NEVER });
+            return self.displace(id, Open { site, begin, left: Real::NEVER });
         }
         place.site.store(ptr::from_ref(site).cast_mut(), Ordering::Relaxed);
         place.begin.store(begin.0, Ordering::Relaxed);
         place.left.store(Real::NEVER.0, Ordering::Relaxed);
         // Release, pairs with the Acquire in `find`.
         place.id.store(key, Ordering::Release);
+    }
+
+    /// A span goes to the table.
+    #[cold]
+    #[inline(never)]
+    fn displace(&self, id: &Id, open: Open) {
+        self.displaced.fetch_add(1, Ordering::Relaxed);
+        self.others.insert(id, open);
     }
 
     /// A span is entered. Returns its site, and since when it was left, if it was and is not entered elsewhere.

@@ -56,6 +56,7 @@ fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
 
 /// The same of one that is not the last: spans may be left out of order.
 #[cold]
+#[inline(never)]
 fn leave_below(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
     let Some(at) = entries.iter().rposition(|entry| entry.id == id) else { return false };
     let Entry { target, entered, .. } = entries.remove(at);
@@ -85,6 +86,25 @@ fn is_users<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> bool {
     }
 }
 
+/// Notes how deep a span of this point is. Most often that is at the root, or known: it is out of the way of those.
+#[cold]
+#[inline(never)]
+fn look_at_depth<S: Subscriber + for<'a> LookupSpan<'a>>(
+    point: &Point,
+    id: &Id,
+    context: &Context<'_, S>,
+) {
+    let Some(scope) = context.span_scope(id) else { return };
+    // A span that was filtered out is no parent, and a library's around the user's own is none either.
+    let parents = scope.skip(1).filter(|span| is_users(span) && counts(span, point));
+    // As deep as it was seen before is deep enough to know.
+    let known = point.depth();
+    let depth = parents.take(known as usize).count() as u32;
+    if depth < known {
+        point.seen_at_depth(depth);
+    }
+}
+
 /// Whether a span around one of `point` counts as its parent.
 fn counts<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>, point: &Point) -> bool {
     !point.is_own() || site::is_own(span.metadata())
@@ -101,18 +121,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         }
         let site = self.sites.get(attributes.metadata());
         let Site::Span(site) = site else { return };
-        let point = site.point;
-        if point.depth() > 0
-            && let Some(scope) = context.span_scope(id)
-        {
-            // A span that was filtered out is no parent, and a library's around the user's own is none either.
-            let parents = scope.skip(1).filter(|span| is_users(span) && counts(span, point));
-            // As deep as it was seen before is deep enough to know.
-            let known = point.depth();
-            let depth = parents.take(known as usize).count() as u32;
-            if depth < known {
-                point.seen_at_depth(depth);
-            }
+        if site.point.depth() > 0 {
+            look_at_depth(site.point, id, &context);
         }
         let begin = thread::virtual_at(clock::now());
         self.open.insert(id, site, begin);

@@ -75,6 +75,7 @@ static SEEN: [Seen; 1 << SEEN_BITS] = [const { OnceLock::new() }; 1 << SEEN_BITS
 const SEEN_BITS: u32 = 13;
 
 /// The place of this call site.
+#[inline]
 fn place(id: &callsite::Identifier) -> &'static Seen {
     &SEEN[(Hashes::default().hash_one(id) >> (64 - SEEN_BITS)) as usize]
 }
@@ -104,12 +105,20 @@ impl Sites {
     }
 
     /// The site of this call site, which is wanted. Its points and targets are registered the first time.
+    #[inline]
     pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Site {
         let id = metadata.callsite();
         let place = place(&id);
-        if let Some(seen) = place.get().filter(|seen| seen.0 == id) {
-            return seen.1;
+        match place.get() {
+            Some(seen) if seen.0 == id => seen.1,
+            _ => self.look_up(metadata, id, place),
         }
+    }
+
+    /// The same of a site that is not in its place.
+    #[cold]
+    #[inline(never)]
+    fn look_up(&self, metadata: &Metadata<'_>, id: callsite::Identifier, place: &Seen) -> Site {
         if let Some(Known::Seen(site)) = self.known(&id) {
             return site;
         }

@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use tracing::subscriber::with_default;
-use tracing::{Dispatch, Instrument, Span, info, info_span, warn};
+use tracing::{Dispatch, Instrument, Level, Span, info, info_span, trace_span, warn};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
@@ -175,6 +175,14 @@ fn spans_inside_filtered_out_ones_are_roots() {
     });
     assert_eq!(the_point("root_in_hidden").importance(), Importance::Root);
     assert_eq!(the_point("inner_in_hidden").importance(), Importance::Inner);
+}
+
+#[test]
+fn the_small_steps_of_a_library_are_left_out_unless_they_are_asked_for() {
+    under(layer(), || drop((library::step(), trace_span!("own_step"))));
+    assert!(find_point("library_step").is_none() && find_point("own_step").is_some());
+    under(layer().with_max_level(Level::TRACE), || drop(library::step()));
+    assert_eq!(the_point("library_step").count(), 1);
 }
 
 #[test]

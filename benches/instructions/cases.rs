@@ -3,6 +3,7 @@
 use crate::measured_loop;
 use andweorc::Profile;
 use andweorc_core::experiment::Experimenter;
+use andweorc_core::thread;
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::pin::pin;
@@ -26,6 +27,8 @@ pub(crate) struct Case {
 pub(crate) const CASES: &[Case] = &[
     Case { name: "poll_off", run: profiled_polls, without: Some("plain_polls") },
     Case { name: "poll_on", run: || on(profiled_polls), without: Some("plain_polls") },
+    // What a request does on a worker: the driver wakes its task, which is polled.
+    Case { name: "woken_on", run: || on(profiled_woken_polls), without: Some("plain_woken_polls") },
     Case { name: "wake_on", run: || on(profiled_wakes), without: Some("plain_wakes") },
     // Nobody else wants the span, so that there is none: all that it takes counts.
     Case { name: "span_off", run: layered_spans, without: None },
@@ -39,6 +42,7 @@ pub(crate) fn without(name: &str) -> Option<fn()> {
     match name {
         "plain_polls" => Some(plain_polls),
         "plain_wakes" => Some(plain_wakes),
+        "plain_woken_polls" => Some(plain_woken_polls),
         "plain_spans" => Some(plain_spans),
         _ => None,
     }
@@ -116,6 +120,42 @@ fn plain_wakes() {
 
 fn profiled_wakes() {
     wakes(keeps().profiled("target"), &kept);
+}
+
+/// Each wake, from outside, is followed by a poll.
+fn woken_polls(future: impl Future<Output = ()>) {
+    let mut future = pin!(future);
+    let runtime = Waker::from(Arc::new(Runtime));
+    let mut cx = Context::from_waker(&runtime);
+    assert!(future.as_mut().poll(&mut cx).is_pending());
+    let waker = kept();
+    measured_loop(&mut || {
+        black_box(&waker).wake_by_ref();
+        assert!(black_box(&mut future).as_mut().poll(&mut cx).is_pending());
+    });
+}
+
+/// Keeps the first waker that it is polled with.
+fn keeps_first() -> impl Future<Output = ()> {
+    let mut kept = false;
+    poll_fn(move |cx| {
+        if !black_box(kept) {
+            WAKER.set(Some(cx.waker().clone()));
+            kept = true;
+        }
+        Poll::Pending
+    })
+}
+
+fn plain_woken_polls() {
+    woken_polls(keeps_first());
+}
+
+fn profiled_woken_polls() {
+    // This is a worker whose hooks tell when it is idle.
+    thread::parked(true);
+    thread::unparked();
+    woken_polls(keeps_first().profiled("target"));
 }
 
 fn spans() {

@@ -121,6 +121,12 @@ fn watch(session: Session, returned: &Returned, signals: &Signals) {
     }
     drop(main);
     signals.uninstall();
+    // While the report was made and printed nobody looked.
+    if let Some(signal) = signals.received()
+        && signals.disposition(signal) == Disposition::Default
+    {
+        signals.end_program(signal);
+    }
 }
 
 /// Writes what the session does at the moment to the file of [`STATUS`], when that has changed.

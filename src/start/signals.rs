@@ -24,6 +24,8 @@ pub(crate) struct Signals(());
 /// Who handles a signal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
+    /// Nobody: it ends the program.
+    Default,
     /// Nobody but this module.
     OursAlone,
     /// The program itself.
@@ -54,7 +56,11 @@ impl Signals {
 
     /// Who handles `signal` now.
     pub(crate) fn disposition(&self, signal: Signal) -> Disposition {
-        if is_ours(signal) { Disposition::OursAlone } else { Disposition::Programs }
+        match current(signal) {
+            Some(libc::SIG_DFL) => Disposition::Default,
+            _ if is_ours(signal) => Disposition::OursAlone,
+            _ => Disposition::Programs,
+        }
     }
 
     /// Ends the program by `signal`, as if it had never been handled.

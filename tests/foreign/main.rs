@@ -16,7 +16,7 @@ use andweorc_core::time::{Nanos, Speedup};
 use std::future::Future;
 use std::sync::{Arc, LazyLock, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
-use tests_support::wakes::{Tasks, WHILE, only_for_outside, only_for_tasks};
+use tests_support::wakes::{Tasks, WHILE, Waits, only_for_outside, only_for_tasks};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
@@ -168,10 +168,11 @@ fn a_part_that_is_profiled_is_delayed_and_woken_once() {
     for runtime in runtimes() {
         runtime.block_on(async {
             let (sender, receiver) = oneshot::channel();
+            let waits = Waits::default();
             let part = async { receiver.await.unwrap() }.profiled("part of a task");
-            let whole = spawn("whole", part);
+            let whole = spawn("whole", waits.clone().told_by(part));
             let wakes = async {
-                sleep(WHILE).profiled("part: timer").await;
+                waits.sleep().profiled("part: timer").await;
                 sender.send(()).unwrap();
             };
             spawn("whole: wakes", wakes).await.unwrap();

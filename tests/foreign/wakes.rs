@@ -1,12 +1,11 @@
 //! By whom a task is woken that nobody wrapped.
 
-use super::{Foreign, WHILE, only_for_outside, only_for_tasks, runtimes, spawn};
+use super::{Foreign, only_for_outside, only_for_tasks, runtimes, spawn};
 use andweorc::Profile;
 use tests_support::wakes::{self, Waits, inside, primitives};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, block_in_place, spawn_blocking};
-use tokio::time::sleep;
 
 #[test]
 fn locks() {
@@ -62,9 +61,11 @@ fn who_blocks_wakes_in_the_name_of_its_task() {
     for (runtime, workers) in runtimes().into_iter().zip([true, false]) {
         runtime.block_on(async {
             let (sender, receiver) = oneshot::channel();
-            let waiter = spawn("for the pool", async { receiver.await.unwrap() });
+            let waits = Waits::default();
+            let told = waits.clone().told_by(async { receiver.await.unwrap() });
+            let waiter = spawn("for the pool", told);
             let sends = move || {
-                std::thread::sleep(WHILE);
+                waits.sleep_blocking();
                 sender.send(()).unwrap();
             };
             spawn_blocking(sends).await.unwrap();
@@ -72,10 +73,12 @@ fn who_blocks_wakes_in_the_name_of_its_task() {
             // Only a worker can block in place.
             if workers {
                 let (sender, receiver) = oneshot::channel();
-                let waiter = spawn("for one in place", async { receiver.await.unwrap() });
+                let waits = Waits::default();
+                let told = waits.clone().told_by(async { receiver.await.unwrap() });
+                let waiter = spawn("for one in place", told);
                 let blocks = async {
                     block_in_place(|| {
-                        std::thread::sleep(WHILE);
+                        waits.sleep_blocking();
                         sender.send(()).unwrap();
                     });
                 };
@@ -93,8 +96,10 @@ fn the_root_future_wakes_in_its_own_name() {
     for runtime in runtimes() {
         runtime.block_on(async {
             let (sender, receiver) = oneshot::channel();
-            let waiter = spawn("for the root", async { receiver.await.unwrap() });
-            sleep(WHILE).await;
+            let waits = Waits::default();
+            let told = waits.clone().told_by(async { receiver.await.unwrap() });
+            let waiter = spawn("for the root", told);
+            waits.sleep().await;
             sender.send(()).unwrap();
             waiter.await.unwrap();
         });
@@ -107,13 +112,15 @@ fn a_socket_whose_ends_are_both_here() {
     for runtime in runtimes() {
         runtime.block_on(async {
             let (mut client, mut socket) = tokio::net::UnixStream::pair().unwrap();
+            let waits = Waits::default();
+            let told = waits.clone();
             let serves = async move {
-                socket.read_u8().in_process().await.unwrap();
+                told.told_by(socket.read_u8().in_process()).await.unwrap();
                 socket.write_u8(b'y').await.unwrap();
             };
             let server = spawn("in process: server", serves);
             let asks = async move {
-                sleep(WHILE).await;
+                waits.sleep().await;
                 client.write_u8(b'x').await.unwrap();
                 client.read_u8().await.unwrap();
             };

@@ -2,9 +2,11 @@
 
 use andweorc::__private::rt::runtime::Builder;
 use andweorc::runner::{Runner, RunnerConfig};
+use andweorc_core::profile::Profile;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::hint::spin_loop;
 use std::io::{Error, Result};
+use std::path::Path;
 use std::process::exit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -16,14 +18,14 @@ pub(crate) const PROGRAM: &str = "MACHINE_TEST_PROGRAM";
 /// Exit code of a program that came to its end.
 pub(crate) const DONE: i32 = 7;
 
-/// How long programs work: longer than the longest run that the tests set.
-const WORK: Duration = Duration::from_secs(7);
+/// How often a program looks whether its profile has an end.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Is the program that the environment names, if it names one.
 pub(crate) fn main() {
     let Ok(program) = std::env::var(PROGRAM) else { return };
     match program.as_str() {
-        "works" => in_main(work_for(WORK)),
+        "works" => in_main(works()),
         "is sampled" => is_sampled(),
         "has a timer" => has_a_timer(),
         unknown => panic!("no program {unknown}"),
@@ -44,13 +46,16 @@ fn spin(time: Duration) {
     }
 }
 
-/// Tasks of kind `target` beside others, until the time is up. What they compute is printed.
-async fn work_for(time: Duration) {
-    let began = Instant::now();
+/// Tasks of kind `target` beside others, until the run has ended. What they compute is printed.
+async fn works() {
+    let mut looked = Instant::now();
     let mut sum = 0_u64;
     for i in 0_u64.. {
-        if began.elapsed() >= time {
-            break;
+        if looked.elapsed() >= LOOK {
+            if has_ended() {
+                break;
+            }
+            looked = Instant::now();
         }
         let target = andweorc::task::Builder::new().name("target").spawn(async move {
             for _ in 0..5 {
@@ -67,6 +72,12 @@ async fn work_for(time: Duration) {
         sum += target.await.unwrap().abs_diff(other.await.unwrap());
     }
     println!("sum={sum}");
+}
+
+/// Whether the profile of this program has its end.
+fn has_ended() -> bool {
+    let out = std::env::var_os("ANDWEORC_OUT").expect("it is profiled");
+    Profile::read(Path::new(&out)).is_ok_and(|it| it.runs.iter().any(|run| run.end.is_some()))
 }
 
 /// A thread works and is sampled, while lines are experimented on.
@@ -111,6 +122,6 @@ fn tick() -> Result<()> {
 
 fn has_a_timer() {
     tick().unwrap();
-    in_main(work_for(WORK));
+    in_main(works());
     println!("ticks={}", TICKS.load(Ordering::Relaxed));
 }

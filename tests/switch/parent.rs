@@ -15,6 +15,9 @@ use tempfile::TempDir;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// How often a program is run of which one run must do.
+const TRIES: usize = 5;
+
 /// A program to run in a directory of its own.
 pub(crate) struct Program {
     directory: TempDir,
@@ -101,6 +104,22 @@ impl Program {
 /// Why a run ended.
 pub(crate) fn reason(run: &Run) -> &str {
     &run.end.as_ref().unwrap_or_else(|| panic!("no end: {run:?}")).reason
+}
+
+/// For how many seconds the program did not run, if that is why an experiment is spoiled.
+pub(crate) fn stopped_for(spoiled: &str) -> Option<f64> {
+    spoiled.strip_prefix("the program did not run for ")?.strip_suffix(" s")?.parse().ok()
+}
+
+/// Asserts that `f` says yes once: what else the machine does may spoil one try, but not each.
+pub(crate) fn once(f: impl Fn() -> (bool, String)) {
+    let mut told = Vec::new();
+    let seen = (0..TRIES).any(|_| {
+        let (seen, what) = f();
+        told.push(what);
+        seen
+    });
+    assert!(seen, "{told:#?}");
 }
 
 /// A running program; killed when dropped.

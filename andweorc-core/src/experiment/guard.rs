@@ -3,7 +3,9 @@
 //! The thread that looks for lagging threads looks at the experiment too. It ends
 //!
 //! - one that **slows** the program by more than a stated factor F. Nobody pauses for longer than D grows, so that the program is slowed by
-//!   `real / (real - delay)` at most, and that stays below F while `delay / real <= 1 - 1/F`;
+//!   `real / (real - delay)` at most, and that stays below F while `delay / real <= 1 - 1/F`. What D rises by at once, beyond the time that
+//!   passes, is not the target's doing, but the credit of somebody whose pause ended late, on a machine that had no processor for it: of that
+//!   a lump is counted;
 //! - one in which **no point is hit** for much longer than ever in the baselines;
 //! - one, or a baseline, in which the program **did not run**: it was stopped (SIGSTOP, a debugger), or had no processor. Between two looks
 //!   D grows for [`STOPPED`] at most ([`Ledger::known_until`](crate::ledger::Ledger::known_until)), so that nobody ever pays for the stop.
@@ -20,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A program in which nobody has looked for this long did not run.
 const STOPPED: Nanos = Nanos::from_millis(100);
 
-/// Delay that any experiment may cost beyond its share: D grows in lumps.
+/// Delay that any experiment may cost beyond its share: D grows in lumps, of this size at most.
 const SLACK: Nanos = Nanos::from_millis(20);
 
 /// What pauses overshoot, as a share of the time.
@@ -82,8 +84,12 @@ struct State {
 struct Held {
     baseline: bool,
     begun: Real,
-    /// D when it began.
+    /// D at the last look.
     owed: Nanos,
+    /// By how much it grew, as far as in the time that passed it could.
+    delay: Nanos,
+    /// By how much more it could have grown.
+    spare: Nanos,
     looked: Real,
     counted: Real,
     hits: u64,
@@ -161,8 +167,20 @@ fn hits() -> u64 {
 
 impl Held {
     fn new(baseline: bool, now: Real, owed: Nanos, hits: u64) -> Held {
-        let longest = Nanos::ZERO;
-        Held { baseline, begun: now, owed, looked: now, counted: now, hits, hit: now, longest }
+        let zero = Nanos::ZERO;
+        let [looked, counted, hit] = [now; 3];
+        let [delay, spare, longest] = [zero; 3];
+        Held { baseline, begun: now, owed, delay, spare, looked, counted, hits, hit, longest }
+    }
+
+    /// By how much D has grown by itself since the experiment began.
+    fn delay(&mut self, now: Real, owed: Nanos) -> Nanos {
+        self.spare = self.spare.min(SLACK) + (now - self.looked);
+        let grown = (owed - self.owed).min(self.spare);
+        self.spare -= grown;
+        self.delay += grown;
+        self.owed = owed;
+        self.delay
     }
 
     /// Whether the program did not run since the last look.
@@ -181,11 +199,11 @@ impl Held {
         max_slowdown: f64,
         patience: Option<Nanos>,
     ) -> Option<Cut> {
+        let (real, delay) = (now - self.begun, self.delay(now, owed));
         let stopped = self.stopped(now);
         if stopped.is_some() {
             return stopped;
         }
-        let (real, delay) = (now - self.begun, owed - self.owed);
         let share = 1.0 - 1.0 / max_slowdown + OVERSHOOT;
         if delay.0 as f64 > share * real.0 as f64 + SLACK.0 as f64 {
             return Some(Cut::TooSlow(max_slowdown));
@@ -237,6 +255,25 @@ mod tests {
         let (after, cut) = look_for(&mut held(false), 20, 0.75, None, |ms| ms as u64).unwrap();
         assert_eq!(cut, Cut::TooSlow(2.0));
         assert!(after < 0.1, "{after} s");
+    }
+
+    #[test]
+    fn what_a_pause_took_too_long_is_not_the_experiments_doing() {
+        let late = |after: i64, every: i64| {
+            let mut held = held(false);
+            let looks = (1..=5000).map(|i| (Real(PERIOD.0 * i), i));
+            let mut owed = Nanos::ZERO;
+            looks.into_iter().find_map(|(now, i)| {
+                owed += Nanos(PERIOD.0 / 4);
+                if i >= after && (i - after) % every == 0 {
+                    owed += Nanos::from_millis(200);
+                }
+                held.look(now, owed, None, 2.0, None)
+            })
+        };
+        assert_eq!(late(10, 150), None, "each 300 ms");
+        // Where it goes on and on the program does hardly anything.
+        assert_eq!(late(10, 10), Some(Cut::TooSlow(2.0)));
     }
 
     #[test]

@@ -48,12 +48,7 @@ impl Default for Pending {
 pub(super) fn record(number: u32, key: Key) {
     let word = u64::from(number) << u16::BITS | u64::from(key.0);
     let (pending, owned) = PENDING.own();
-    if owned {
-        pending.write(word);
-    } else {
-        let _one_at_a_time = pending.writes.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.write(word);
-    }
+    if owned { pending.write(word) } else { pending.write_alone(word) }
 }
 
 /// Adds all that were recorded before to their histograms.
@@ -76,7 +71,16 @@ impl Pending {
         self.written.store(written + 1, Ordering::Release);
     }
 
+    /// The same of a list that threads share.
     #[cold]
+    #[inline(never)]
+    fn write_alone(&self, word: u64) {
+        let _one_at_a_time = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.write(word);
+    }
+
+    #[cold]
+    #[inline(never)]
     fn settle(&self) {
         // Acquire, pairs with the Release below: what was settled is in the histograms.
         if self.written.load(Ordering::Relaxed) == self.settled.load(Ordering::Acquire) {

@@ -42,8 +42,16 @@ pub(crate) fn learns() -> bool {
     ASKED.learns.load(Ordering::Relaxed)
 }
 
+/// Whether they ever were, so that a thread may be on a course.
+#[inline]
+pub(crate) fn has_learned() -> bool {
+    // Relaxed: as above.
+    ASKED.has_learned.load(Ordering::Relaxed)
+}
+
 /// Says so.
 pub(super) fn set_learns(learns: bool) {
+    ASKED.has_learned.fetch_or(learns, Ordering::SeqCst);
     ASKED.learns.store(learns, Ordering::SeqCst);
 }
 

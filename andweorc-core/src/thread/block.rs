@@ -44,7 +44,7 @@ impl Blocking {
         with(|thread| {
             thread.share_anew();
             if let Some(account) = thread.account(now) {
-                LEDGER.idle(account, now - self.since, now);
+                thread.idled(account, now - self.since, now);
             }
             thread.pay(now);
         });
@@ -75,7 +75,7 @@ impl Thread {
         let inside = self.depth.get() > 0;
         self.share_no_more();
         if inside && let Some(account) = self.account.get() {
-            LEDGER.exit(account, now, self.ran.end(now));
+            self.grew(LEDGER.exit(account, now, self.ran.end(now)));
         }
         inside
     }
@@ -140,7 +140,7 @@ impl Drop for Said {
                 && let Some(account) = thread.account(now)
             {
                 let absorbed = door::lock(&DOOR).comes_out(&LEDGER, account, since, now);
-                LEDGER.idle(account, absorbed, now);
+                thread.idled(account, absorbed, now);
             }
             if !inside && thread.role.get() == Role::Entity {
                 thread.pay(now);

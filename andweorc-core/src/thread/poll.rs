@@ -1,13 +1,13 @@
 //! A poll of a task, on the thread that polls it.
 
-use super::{Entered, LEAST_PAUSE, LEDGER, Role, Stay, THREAD, Thread, is_target, with};
+use super::{Entered, LEDGER, Role, Stay, THREAD, Thread, is_target, with};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Parked;
-use crate::sampler::share;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
+use std::mem;
 
 /// A poll of a task on the calling thread: while it lives the thread is an entity.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Poll {
     taken: Nanos,
     entered: Entered,
     target: &'static Target,
-    open: bool,
+    stage: Stage,
     /// When it ended.
     ended_at: Real,
     /// Of the poll around this one.
@@ -25,21 +25,31 @@ pub struct Poll {
     outer_waits: bool,
 }
 
+/// How far a poll has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Open,
+    Ended,
+    /// It has ended, and the thread owes nothing.
+    Level,
+    /// And has paid.
+    Over,
+}
+
 impl Thread {
     /// The virtual time of the thread, which begins a poll of a task that was ready at `ready`, if there is nothing to [join](Thread::join): most
     /// often nothing is delayed.
     #[inline]
     fn is_level(&self, ready: Virtual, now: Real) -> Option<Virtual> {
-        let account = self.account.get()?;
-        if share::aim() != 0
-            || self.shared.get() != 0
-            || self.depth.get() != 0
-            || self.busy_until.get().is_some()
-        {
-            return None;
-        }
-        let (debt, taken) = LEDGER.at_rest(account)?;
-        (debt < LEAST_PAUSE && taken <= ready.delay_at(now)).then(|| now.less(taken))
+        let taken = self.level()?;
+        (self.busy_until.get().is_none() && taken <= ready.delay_at(now)).then(|| now.less(taken))
+    }
+
+    /// The virtual time of whoever acts here, where it changes; V when nobody does.
+    #[cold]
+    #[inline(never)]
+    fn at_while_growing(&self, now: Real) -> Virtual {
+        self.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
     }
 
     /// The thread goes on with a task that was ready at `ready`, and pays what it owes. Returns when it has, and its virtual time then.
@@ -49,7 +59,7 @@ impl Thread {
         if let Some(account) = self.account(now) {
             // Without hooks nobody says what a worker did since its last poll; most often it was idle.
             if let Some(since) = self.busy_until.take() {
-                LEDGER.idle(account, now - since, now);
+                self.idled(account, now - since, now);
             }
             if self.depth.get() == 0 {
                 LEDGER.join(account, ready, now);
@@ -75,7 +85,7 @@ impl Poll {
                 taken: at.delay_at(began),
                 entered: thread.enter(target, began),
                 target,
-                open: true,
+                stage: Stage::Open,
                 ended_at: began,
                 outer_ended: thread.ended.replace(ended),
                 outer_waits: thread.waits.replace(false),
@@ -106,15 +116,17 @@ impl Poll {
         self.ended_at - self.entered.at()
     }
 
-    /// Ends the poll at `now`, before what is owed is paid (when this is dropped). Returns the task's clock as it parks.
+    /// Ends the poll at `now`, before what is owed is [paid](Poll::pay). Returns the task's clock as it parks.
     #[inline]
     pub fn end(&mut self, completed: bool, now: Real) -> Parked {
-        self.open = false;
         self.ended_at = now;
         with(|thread| {
             let Stay { busy, own } = thread.exit(self.entered, now);
             self.target.record(busy, own);
-            let at = thread.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now));
+            let taken = (thread.role.get() != Role::Outside).then(|| thread.level()).flatten();
+            let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));
+            let told = thread.hooked.get() || self.before == Role::Entity;
+            self.stage = if taken.is_some() && told { Stage::Level } else { Stage::Ended };
             thread.ended.set(self.outer_ended);
             // What waits in the poll inside waits in that around it too.
             thread.waits.set(self.outer_waits || thread.waits.get());
@@ -126,14 +138,28 @@ impl Poll {
             Parked { at, taken: at.delay_at(now) }
         })
     }
-}
 
-impl Drop for Poll {
-    /// Ends the poll if it was not (a panic), and pays what the thread owes by then.
+    /// Pays what the thread owes now that the poll has ended, unless that is done. Else it is when this is dropped.
     #[inline]
-    fn drop(&mut self) {
-        if self.open {
-            self.end(true, clock::now());
+    pub fn pay(&mut self) {
+        if self.stage == Stage::Level {
+            self.stage = Stage::Over;
+            defer::release_due();
+        } else {
+            self.pay_at_last();
+        }
+    }
+
+    #[inline(never)]
+    fn pay_at_last(&mut self) {
+        match mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Open => {
+                // A panic.
+                self.end(true, clock::now());
+                self.stage = Stage::Over;
+            }
+            Stage::Ended | Stage::Level => {}
+            Stage::Over => return,
         }
         let (paid, untold) = with(|thread| {
             let untold = !thread.hooked.get() && self.before != Role::Entity;
@@ -143,6 +169,16 @@ impl Drop for Poll {
         if untold {
             let now = if released { clock::now() } else { paid };
             THREAD.with(|thread| thread.busy_until.set(Some(now)));
+        }
+    }
+}
+
+impl Drop for Poll {
+    /// Ends the poll if it was not (a panic), and pays what the thread owes by then.
+    #[inline]
+    fn drop(&mut self) {
+        if self.stage != Stage::Over {
+            self.pay_at_last();
         }
     }
 }

@@ -32,7 +32,8 @@ impl Thread {
             (Credit::Share(share @ 1..), Some(account)) => {
                 let now = clock::now();
                 if goes_on {
-                    LEDGER.credit(account, Speedup::from_ppm(share).of(self.ran.end(now)));
+                    let inside = Speedup::from_ppm(share).of(self.ran.end(now));
+                    self.grew(LEDGER.credit(account, inside));
                 } else {
                     self.shared.set(aim);
                     self.ran.begin(now);
@@ -50,13 +51,12 @@ impl Thread {
         if before == 0 {
             self.ran.begin(now);
             stretch.credited = now;
-            self.is_on(stretch, account, aim, now);
         } else {
             let inside = stretch.inside(self.ran.end(now), now);
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
-            LEDGER.settle(account, inside, now);
-            self.is_on(stretch, account, aim, now);
+            self.grew(LEDGER.settle(account, inside, now));
         }
+        self.is_on(stretch, account, aim, now);
     }
 
     /// The thread is there on its course, and credited up to now: what is to come until the next sample is told to who reads D meanwhile.
@@ -83,19 +83,12 @@ impl Thread {
         let far = at - stretch.at;
         let credit = stretch.course.credit(far);
         if goes_on {
-            let ran = self.ran.end(now);
-            let interrupted = (now - at).min(ran);
-            let mut credited = stretch.inside(ran - interrupted, at);
-            if credit != Credit::Samples && inside() == Some(true) {
-                credited += interrupted;
-            }
-            LEDGER.settle(account, credited, now);
-        }
-        stretch.at = stretch.at + (now - at);
-        stretch.credited = now;
-        if goes_on {
+            let by_share = credit != Credit::Samples && inside() == Some(true);
+            let credited = stretch.sampled(self.ran.end(now), at, now, by_share);
+            self.grew(LEDGER.settle(account, credited, now));
             self.is_on(stretch, account, aim, now);
         } else {
+            stretch.interrupted(at, now);
             self.stretch.set(Some(stretch));
             self.share();
         }
@@ -174,7 +167,7 @@ pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u
             (credit, thread.account.get(), share::aim() != 0)
             && inside() == Some(true)
         {
-            LEDGER.credit(account, ran);
+            thread.grew(LEDGER.credit(account, ran));
         }
         thread.writing.set(false);
         Some(context)
@@ -186,7 +179,8 @@ mod tests {
     use super::*;
     use crate::profile::TargetKind;
     use crate::target::{Target, target};
-    use crate::thread::{enable, enter, exit, register};
+    use crate::thread::{EXPERIMENTS, enable, enter, exit, register};
+    use std::sync::PoisonError;
 
     /// Works in a context and in one inside of it, for so long, in visits of a few microseconds. Returns the CPU time that it took, and what the
     /// thread was credited with.
@@ -217,6 +211,7 @@ mod tests {
         let speedup = Speedup::from_ppm(100_000);
         std::thread::spawn(move || {
             enable();
+            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
             let shared = |share| contexts(share).map(|context| (context.id(), share));
             LEDGER.begin(speedup, clock::now());
             share::begin(shares.into_iter().flat_map(shared));

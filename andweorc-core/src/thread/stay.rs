@@ -18,7 +18,9 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
     with(|thread| {
         let context = thread.context.get();
         let stay = thread.exit(entered, now);
-        thread.left(context);
+        if entered.context == 0 {
+            thread.left(context);
+        }
         stay
     })
 }
@@ -107,7 +109,7 @@ impl Thread {
         if depth == 1
             && let Some(account) = self.account(now)
         {
-            LEDGER.exit(account, now, self.ran.end(now));
+            self.grew(LEDGER.exit(account, now, self.ran.end(now)));
         }
     }
 }

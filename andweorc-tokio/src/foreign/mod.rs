@@ -24,6 +24,7 @@
 
 mod poll;
 mod site;
+pub(crate) mod watch;
 
 use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
@@ -31,6 +32,7 @@ use andweorc_core::foreign::{How, Spawned, Task, Tasks};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::{clock, thread};
 use std::hash::{Hash, Hasher};
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::thread::ThreadId;
@@ -64,7 +66,13 @@ impl Tasks for Foreign {
             how: spawned.how,
             by: std::thread::current().id(),
             cell: WakeCell::new(waker, targets, born.delay_at(now), born),
-            state: Mutex::new(State { at: born, parked: Real::NEVER, handed_back: None }),
+            state: Mutex::new(State {
+                at: born,
+                parked: Real::NEVER,
+                handed_back: None,
+                found: false,
+                held: false,
+            }),
         }))
     }
 }
@@ -91,6 +99,10 @@ struct State {
     parked: Real,
     /// Who was to poll it too early and gave it back: the runtime has that thread look again.
     handed_back: Option<ThreadId>,
+    /// It was found in the driver by a worker that had nothing to do but what is held.
+    found: bool,
+    /// It is held.
+    held: bool,
 }
 
 impl ForeignTask {
@@ -100,6 +112,27 @@ impl ForeignTask {
 
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// It is held, and the calling thread gives it back.
+    fn hands_back(&self) {
+        self.change(|state| {
+            state.handed_back = Some(std::thread::current().id());
+            if !mem::replace(&mut state.held, true) {
+                watch::held();
+            }
+        });
+    }
+
+    /// The calling thread polls it, as `state` says.
+    fn goes_on(&self, state: State) {
+        if state.found || state.held {
+            self.change(|state| (state.found, state.held) = (false, false));
+        }
+        if state.held {
+            watch::let_go();
+        }
+        watch::busy(state.found);
     }
 
     /// Whether the runtime has the calling thread look again at what it gave back, so that this wake is nobody's. What the driver wakes in the
@@ -138,6 +171,9 @@ impl Task for ForeignTask {
 
     fn wake(&self) {
         if !self.looks_again() {
+            if watch::is_idle() && thread::entity_at(clock::now()).is_none() {
+                self.change(|state| state.found = true);
+            }
             self.cell.note();
         }
     }
@@ -145,6 +181,9 @@ impl Task for ForeignTask {
 
 impl Drop for ForeignTask {
     fn drop(&mut self) {
+        if self.state().held {
+            watch::let_go();
+        }
         self.cell.end_wait(clock::now());
     }
 }

@@ -1,6 +1,6 @@
 //! A poll of a task that nobody wrapped.
 
-use super::ForeignTask;
+use super::{ForeignTask, watch};
 use crate::profiled::{Begun, wait_ended};
 use andweorc_core::clock;
 use andweorc_core::foreign::How;
@@ -51,7 +51,10 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
         None | Some(Entry::Other) => {}
         Some(held @ Entry::Held { .. }) => {
             drop(held);
+            watch::idle();
             thread::handed_back();
+            // It will look again in a moment: whoever has something to do goes first.
+            std::thread::yield_now();
         }
         Some(Entry::Poll(begun)) => end(task, begun),
     }
@@ -61,9 +64,12 @@ fn begin(task: &ForeignTask) -> Entry {
     let now = clock::now();
     task.cell.end_wait(now);
     let state = task.state();
-    if task.how == How::Worker && task.cell.holds(state.at, now) {
-        task.change(|state| state.handed_back = Some(std::thread::current().id()));
-        return Entry::Held { _budget: use_up_budget() };
+    if task.how == How::Worker {
+        if task.cell.holds(state.at, now, |ready| !state.found || watch::finds(ready)) {
+            task.hands_back();
+            return Entry::Held { _budget: use_up_budget() };
+        }
+        task.goes_on(state);
     }
     let ready = task.cell.take_ready(state.at);
     let woken = ready != Virtual::NEVER;

@@ -19,7 +19,8 @@ fn main() {
     let serves = std::env::args().any(|argument| argument == "serve");
     let _listener = serves.then(|| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
     if serves {
-        std::thread::sleep(std::time::Duration::from_millis(600));
+        // The load is to be there before its end.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
     }
     std::fs::write(&out, all[usize::from(run)]).unwrap();
     println!("ran in {}", std::env::current_dir().unwrap().display());

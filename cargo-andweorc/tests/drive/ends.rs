@@ -55,13 +55,14 @@ fn signals_end_load_and_program_and_what_was_measured_is_reported() {
     for (signal, to_all) in [(Signal::SIGTERM, false), (Signal::SIGINT, true)] {
         let project = Project::new();
         let child = project
-            .command(&["--load", "echo $$ >load; sleep 60", "--", "serve"])
+            .command(&["--load", "echo $$ >load; sleep 60", "--", "serve", "open"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .unwrap();
-        while project.read("target/andweorc/shop.jsonl").lines().count() < 15 {
+        let is_under_load = || project.read("load").ends_with('\n');
+        while project.read("target/andweorc/shop.jsonl").lines().count() < 15 || !is_under_load() {
             std::thread::sleep(Duration::from_millis(20));
         }
         let pid = Pid::from_raw(child.id().cast_signed());

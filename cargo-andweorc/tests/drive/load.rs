@@ -7,7 +7,7 @@ use crate::common::{stderr, stdout};
 fn a_load_that_fails_ends_the_run_and_what_was_measured_is_named() {
     let project = Project::new();
     let output =
-        project.run(&["--load", "sleep 2; echo connection refused; exit 3", "--", "serve"]);
+        project.run(&["--load", "sleep 2; echo connection refused; exit 3", "--", "serve", "open"]);
     assert_eq!(output.status.code(), Some(2));
     let said = stderr(&output);
     assert!(said.contains("connection refused\n"), "{said}");

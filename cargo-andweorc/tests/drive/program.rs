@@ -50,6 +50,9 @@ fn main() {
     for (i, line) in profile.lines().enumerate() {
         let due = Duration::from_millis(120 * i as u64);
         thread::sleep(due.saturating_sub(begin.elapsed()));
+        if has("open") && line.contains(r#""record":"end""#) {
+            return wait();
+        }
         if has("crash") && line.contains(r#""record":"end""#) {
             process::abort();
         }

@@ -7,17 +7,21 @@ use std::fs::File;
 use std::io::Read;
 use std::process::Stdio;
 use std::thread;
+use std::time::Instant;
 
 #[test]
 fn elsewhere_plain_lines_show_how_the_intervals_narrow() {
     let project = Project::new();
+    let began = Instant::now();
     let output = project.run(&["--duration", "6s"]);
+    let took = began.elapsed().as_secs() as usize;
     let said = stderr(&output);
     let lines: Vec<&str> = said.lines().filter_map(|it| it.strip_prefix("andweorc: ")).collect();
     assert_eq!(lines.first(), Some(&"profiling shop for 6s"), "{said}");
     let shown: Vec<&&str> = lines.iter().filter(|line| line.contains(" experiments")).collect();
-    assert!((1..=3).contains(&shown.len()), "a line a second or so: {said}");
-    assert!(shown[0].starts_with("1 s of 6 s, 5 s left, "), "{said}");
+    assert!((1..=took).contains(&shown.len()), "a line a second or so: {said}");
+    let begins = |spent: u32| format!("{spent} s of 6 s, {} s left, ", 6 - spent);
+    assert!((1..6).any(|spent| shown[0].starts_with(&begins(spent))), "{said}");
     assert!(said.contains("now: stock 50 % faster"), "{said}");
     let last = shown.last().unwrap();
     assert!(last.contains("checkout throughput, if stock were 50 % faster +"), "{last}");

@@ -38,7 +38,8 @@ fn checks_the_machine(shop: &Shop) {
 }
 
 fn profiles_and_keeps_a_baseline(shop: &Shop) {
-    let output = shop.run("8s", "dev", &["--save-baseline", "main"], &[]);
+    let run = || shop.run("8s", "dev", &["--save-baseline", "main"], &[]);
+    let output = shop.run_usable(&["shop.jsonl"], run);
     let (out, err) = (stdout(&output), stderr(&output));
     assert!(out.contains("the shop is open\n"), "what the program prints is printed: {out}");
     assert!(out.contains("andweorc: shop on "), "{out}{err}");
@@ -104,7 +105,7 @@ fn serves_the_page(shop: &Shop) {
 }
 
 fn tells_what_changed(shop: &Shop) {
-    shop.run("4s", "dev", &[], &["slower"]);
+    shop.run_usable(&["shop.jsonl"], || shop.run("4s", "dev", &[], &["slower"]));
     let text = stdout(&shop.ok(&["diff", "--baseline", "main"]));
     assert!(text.contains("sold throughput"), "{text}");
     let json = stdout(&shop.ok(&["diff", "--baseline", "main", "--format", "json"]));
@@ -145,7 +146,8 @@ fn compares_revisions_under_load(shop: &Shop) {
         copy.arg("-a").arg(shop.profiles().join("build")).arg(&aside);
         assert!(copy.status().unwrap().success());
     }
-    let output = shop.run("4s", "dev", &["--compare", "HEAD", "--runs", "1"], &[]);
+    let run = || shop.run("4s", "dev", &["--compare", "HEAD", "--runs", "1"], &[]);
+    let output = shop.run_usable(&["compare/a/01.jsonl", "compare/b/01.jsonl"], run);
     let (out, err) = (stdout(&output), stderr(&output));
     assert_eq!(err.matches("; load: target/andweorc/build/debug/shop load ").count(), 2, "{err}");
     assert!(out.contains("A: HEAD (shop, 1 run), B: the checkout (shop, 1 run)"), "{out}");

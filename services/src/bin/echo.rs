@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use tokio::sync::Mutex;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
-use tracing::{Level, info_span, instrument};
+use tracing::{info_span, instrument};
 use tracing_subscriber::prelude::*;
 
 mod pb {
@@ -47,8 +47,7 @@ impl Echo for Log {
 
 #[andweorc::main] // (1) in the place of #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // (2) spans are points and targets; those of h2, which traces each frame, are left out
-    tracing_subscriber::registry().with(andweorc::layer().with_max_level(Level::INFO)).init();
+    tracing_subscriber::registry().with(andweorc::layer()).init(); // (2) spans are points and targets
     let port = std::env::args().nth(1).ok_or("usage: echo PORT")?.parse()?;
     let service = EchoServer::new(Log::default());
     Server::builder()

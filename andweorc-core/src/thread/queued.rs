@@ -1,0 +1,225 @@
+//! Threads that wait for a processor on which the target runs.
+//!
+//! With a target that were really faster they would have waited less: a wait of `x` behind it is one of `x - s x` in virtual time, so that what D grew by
+//! meanwhile has been taken and is not paid again. Behind anything else they would have waited as long, and do pay. (Two workers, a blocking pool and a
+//! load generator on two processors: a worker that had waited half a millisecond behind a thread of the pool, while the other processor was idle, paused for
+//! 0.75 of it on top, and a speedup of the pool's work by 75 % was predicted as +20 % where it is +44 %; with this as +26 %. What is left is not known.)
+//!
+//! Each processor has a count of what targets grew by that ran there. A thread remembers that of its own processor, at an instant when it ran and owed
+//! nothing for a wait; what it has risen by since, the thread has waited for, unless it slept meanwhile. So the kernel is asked for how long it
+//! has waited for a processor, and no more than that is taken.
+
+use super::{LEDGER, Thread};
+use crate::ledger::Account;
+use crate::time::{Nanos, Real, Speedup};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use nix::sys::uio::pread;
+use std::cell::Cell;
+use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// On processors beyond these everything is paid.
+const PROCESSORS: usize = 1024;
+
+/// Below this it is left: to ask the kernel takes more than a microsecond.
+const LEAST: Nanos = Nanos::from_micros(5);
+
+/// By how much L of threads inside the target grew that were on a processor, ns since the program began. Relaxed: who waited for a processor gets it from
+/// who ran there before, by way of the kernel.
+static GROWN: [AtomicI64; PROCESSORS] = [const { AtomicI64::new(0) }; PROCESSORS];
+
+/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+pub(super) struct Queued {
+    /// Where it ran last and owed nothing for a wait.
+    place: Cell<Option<Place>>,
+    /// How long it had waited for processors when the kernel was last asked.
+    waited: Cell<Nanos>,
+    /// Its schedstat, once that was opened; the error if it can't be.
+    schedstat: Cell<Option<Result<RawFd, ()>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    processor: usize,
+    /// What other threads grew there by then.
+    grown: i64,
+    experiment: u32,
+}
+
+impl Queued {
+    pub(super) const fn new() -> Queued {
+        Queued {
+            place: Cell::new(None),
+            waited: Cell::new(Nanos::ZERO),
+            schedstat: Cell::new(None),
+        }
+    }
+
+    /// For how long the thread has waited for processors since the kernel was last asked; `None` where it does not tell (it is built without
+    /// CONFIG_SCHED_INFO, or no file can be opened). Async-signal-safe.
+    fn waited(&self) -> Option<Nanos> {
+        let schedstat = self.schedstat.get().unwrap_or_else(|| {
+            let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+            let opened = open(c"/proc/thread-self/schedstat", flags, Mode::empty());
+            let opened = opened.map(IntoRawFd::into_raw_fd).map_err(drop);
+            self.schedstat.set(Some(opened));
+            opened
+        });
+        let mut text = [0; 64];
+        // SAFETY: the file is open until `close` puts it out of the cell.
+        let schedstat = unsafe { BorrowedFd::borrow_raw(schedstat.ok()?) };
+        let length = pread(schedstat, &mut text, 0).ok()?;
+        let waited = waited(&text[..length])?;
+        Some(waited - self.waited.replace(waited))
+    }
+
+    /// The thread ends.
+    pub(super) fn close(&self) {
+        if let Some(Ok(schedstat)) = self.schedstat.take() {
+            // SAFETY: it was taken out of the OwnedFd that opened it, and nobody else closes it: it has just been put out of the cell.
+            drop(unsafe { OwnedFd::from_raw_fd(schedstat) });
+        }
+    }
+}
+
+/// The second number of /proc/PID/schedstat: the time spent runnable and not running, ns.
+fn waited(schedstat: &[u8]) -> Option<Nanos> {
+    let number = schedstat.split(|byte| *byte == b' ').nth(1)?;
+    Some(Nanos(str::from_utf8(number).ok()?.parse().ok()?))
+}
+
+/// The processor that the calling thread runs on.
+fn processor() -> Option<usize> {
+    // SAFETY: takes nothing, and returns a plain number.
+    let processor = unsafe { libc::sched_getcpu() };
+    usize::try_from(processor).ok().filter(|it| *it < PROCESSORS)
+}
+
+impl Thread {
+    /// L of the thread grew by `grown` inside the target, where it runs.
+    pub(super) fn grew(&self, grown: Nanos) {
+        let Some(processor) = processor().filter(|_| grown > Nanos::ZERO) else { return };
+        GROWN[processor].fetch_add(grown.0, Relaxed);
+        // Nobody waits behind itself.
+        if let Some(place) = self.queued.place.get()
+            && place.processor == processor
+        {
+            self.queued.place.set(Some(Place { grown: place.grown + grown.0, ..place }));
+        }
+    }
+
+    /// The thread was idle or blocked until now, for `idle`: so it has taken what it owed, as far as that goes.
+    pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
+        LEDGER.idle(account, idle, now);
+        self.is_level_here();
+    }
+
+    /// The thread runs, and owes nothing for a wait.
+    pub(super) fn is_level_here(&self) {
+        // While nothing grows there is nothing to remember.
+        let processor = if LEDGER.speedup() == Speedup::ZERO { None } else { processor() };
+        self.queued.place.set(processor.map(|processor| Place {
+            processor,
+            grown: GROWN[processor].load(Relaxed),
+            experiment: LEDGER.experiment(),
+        }));
+    }
+
+    /// Takes what D grew by while the thread waited for its processor behind the target.
+    pub(super) fn take_what_it_queued_for(&self, account: &Account, now: Real) {
+        let before = self.queued.place.get();
+        let of_this = before.filter(|place| place.experiment == LEDGER.experiment());
+        let Some(place) = of_this else {
+            // What it has waited for before this experiment is nothing that it owes.
+            self.queued.waited();
+            return self.is_level_here();
+        };
+        let behind = Nanos(GROWN[place.processor].load(Relaxed) - place.grown);
+        if behind >= LEAST
+            && let Some(waited) = self.queued.waited()
+        {
+            self.idled(account, behind.min(LEDGER.slope().of(waited)), now);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::thread::{EXPERIMENTS, register, with};
+    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use nix::unistd::Pid;
+    use std::sync::{Barrier, PoisonError};
+    use std::thread;
+
+    #[test]
+    fn the_kernel_tells_how_long_a_thread_waited() {
+        assert_eq!(waited(b"1701273 3386539 2\n"), Some(Nanos(3_386_539)));
+        assert_eq!(waited(b""), None);
+        assert_eq!(waited(b"1 x 2"), None);
+    }
+
+    /// Puts the calling thread on one processor.
+    fn stay_on(processor: usize) {
+        let mut only = CpuSet::new();
+        only.set(processor).unwrap();
+        sched_setaffinity(Pid::from_raw(0), &only).unwrap();
+    }
+
+    /// Works until the calling thread has run for so long.
+    fn work(time: Nanos) {
+        let began = clock::thread_cpu();
+        while clock::thread_cpu() - began < time {}
+    }
+
+    /// What a thread still owes after it worked on processor `mine`, of what D grew by while another one was inside the target on `other`; both in ms.
+    fn owes(mine: usize, other: usize) -> (f64, f64) {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let both = Barrier::new(2);
+        let speedup = Speedup::new(0.5).unwrap();
+        let before = LEDGER.begin(speedup, clock::now());
+        let (owes, grown) = thread::scope(|scope| {
+            scope.spawn(|| {
+                stay_on(other);
+                let account = register().unwrap();
+                both.wait();
+                LEDGER.enter(account, clock::now());
+                let began = clock::thread_cpu();
+                work(Nanos::from_millis(60));
+                let ran = clock::thread_cpu() - began;
+                with(|thread| thread.grew(LEDGER.exit(account, clock::now(), ran)));
+                both.wait();
+            });
+            let waits = scope.spawn(|| {
+                stay_on(mine);
+                let account = register().unwrap();
+                with(|thread| thread.take_what_it_queued_for(account, clock::now()));
+                both.wait();
+                work(Nanos::from_millis(60));
+                both.wait();
+                let now = clock::now();
+                with(|thread| thread.take_what_it_queued_for(account, now));
+                (LEDGER.debt(account, now), LEDGER.owed(now) - before)
+            });
+            waits.join().unwrap()
+        });
+        LEDGER.end(clock::now());
+        drop(alone);
+        (owes.as_secs_f64() * 1e3, grown.as_secs_f64() * 1e3)
+    }
+
+    #[test]
+    fn who_waited_behind_the_target_does_not_pay_for_it_again() {
+        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let mut processors = (0..CpuSet::count()).filter(|it| allowed.is_set(*it).unwrap());
+        let first = processors.next().unwrap();
+        let (owed, grown) = owes(first, first);
+        assert!((25.0..40.0).contains(&grown), "{grown} ms");
+        assert!(owed < grown / 2.0, "{owed} of {grown} ms on one processor");
+        let Some(second) = processors.next() else { return println!("skipped: one processor") };
+        let (owed, grown) = owes(first, second);
+        assert!(owed > grown * 0.9, "{owed} of {grown} ms beside the target");
+    }
+}

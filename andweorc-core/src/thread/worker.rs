@@ -1,0 +1,149 @@
+//! When a worker is idle, as its hooks tell, and what it notices when it looks for events.
+
+use super::{LEDGER, Role, THREAD, with};
+use crate::arrival::{Came, LOOKS, Typical};
+use crate::clock;
+use crate::defer;
+use crate::time::{Real, Speedup};
+
+/// For the park hook of a worker: it is idle from now on. `watches` says whether it is the one that waits in the driver.
+pub fn parked(watches: bool) {
+    with(|thread| {
+        let now = clock::now();
+        thread.hooked.set(true);
+        thread.watches.set(watches);
+        thread.set_role(Role::Outside);
+        thread.busy_until.set(Some(now));
+        thread.parked.set(Some(now));
+    });
+    defer::worker_parked();
+}
+
+/// Since when the calling thread is idle, between the two hooks of a worker.
+pub fn parked_since() -> Option<Real> {
+    THREAD.with(|thread| thread.parked.get())
+}
+
+/// Whether the calling thread is a worker with something to do: what it wakes between two polls it has found in the driver, in passing, or the runtime
+/// has put off.
+#[inline]
+pub fn is_busy_worker() -> bool {
+    THREAD.with(|thread| thread.hooked.get() && thread.parked.get().is_none())
+}
+
+/// For the unpark hook of a worker: it was idle until now.
+pub fn unparked() {
+    with(|thread| {
+        let now = clock::now();
+        if let Some(since) = thread.parked.take() {
+            if thread.watches.get() {
+                LOOKS.slept(since, now);
+            }
+            defer::worker_unparked(since, now);
+        }
+        if let Some(since) = thread.busy_until.take()
+            && let Some(account) = thread.account(now)
+        {
+            thread.idled(account, now - since, now);
+        }
+    });
+}
+
+/// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
+/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while. While nothing is
+/// delayed it makes no difference, and is `now`.
+#[inline]
+pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
+    if LEDGER.speedup() == Speedup::ZERO { now } else { came_before(now, waits, typical) }
+}
+
+#[cold]
+#[inline(never)]
+fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
+    let came = with(|thread| {
+        if !thread.hooked.get() {
+            return Came { at: now, at_once: true };
+        }
+        LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical)
+    });
+    if let Some(waits) = waits.filter(|_| came.at_once) {
+        typical.count(now - waits);
+    }
+    came.at
+}
+
+/// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
+/// was idle: it owes nothing.
+pub fn in_pool() {
+    with(|thread| {
+        let now = clock::now();
+        if thread.hooked.replace(false)
+            && let Some(account) = thread.account(now)
+        {
+            thread.idled(account, now - Real(0), now);
+        }
+    });
+}
+
+/// A worker was handed a task that must not run yet, and has given it back: it is idle until it has something else to run.
+pub fn handed_back() {
+    with(|thread| {
+        let now = clock::now();
+        if let Some(since) = thread.busy_until.replace(Some(now)) {
+            // It has looked into the driver since, or another one is there.
+            if thread.hooked.get() {
+                LOOKS.slept(since, now);
+            }
+            if let Some(account) = thread.account(now) {
+                thread.idled(account, now - since, now);
+            }
+        }
+    });
+    defer::release_due();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Nanos;
+
+    #[test]
+    fn what_a_busy_worker_finds_came_before_it_looked() {
+        std::thread::spawn(|| {
+            let (now, typical) = (clock::now(), Typical::default());
+            assert_eq!(came_before(now, None, &typical), now, "no worker");
+            parked(true);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            unparked();
+            let waits = clock::now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let now = clock::now();
+            let came = came_before(now, Some(waits), &typical);
+            assert!(waits <= came && came < now, "{waits:?} {came:?} {now:?}");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_wait_is_counted_only_if_its_end_is_known() {
+        let most = |typical: &Typical, ms| typical.between(Nanos::ZERO, Nanos::from_millis(ms));
+        std::thread::spawn(move || {
+            let (now, typical) = (clock::now(), Typical::default());
+            let waits = Real(now.0 - Nanos::from_millis(7).0);
+            assert_eq!(came_before(now, Some(waits), &typical), now, "no worker");
+            assert_eq!(most(&typical, 100), Nanos::from_millis(7));
+
+            // A busy worker. All waits that are known are longer: it came no earlier than now, and that is a guess.
+            parked(true);
+            unparked();
+            let (now, typical) = (clock::now(), Typical::default());
+            typical.count(Nanos::from_millis(900));
+            let waits = Real(now.0 - Nanos::from_millis(7).0);
+            assert_eq!(came_before(now, Some(waits), &typical), now);
+            assert_eq!(most(&typical, 100), Nanos::from_millis(100), "only the first is known");
+        })
+        .join()
+        .unwrap();
+    }
+}
