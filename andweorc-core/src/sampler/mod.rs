@@ -12,6 +12,7 @@
 //! | `walk`, `addresses` | the call chain, and what is known of its addresses |
 //! | `share` | by samples, or by an expected share |
 //! | `course` | the contexts of a plain thread outside of spans |
+//! | `late` | how late the handler comes |
 //! | `found` | what the samples tell |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
@@ -19,6 +20,7 @@
 mod addresses;
 pub(crate) mod course;
 mod found;
+pub(crate) mod late;
 mod perf;
 mod queue;
 mod ring;
@@ -140,6 +142,7 @@ impl Sampling {
         let stop = Arc::new(AtomicBool::new(false));
         let (finds, stopped) = (Arc::clone(&finder), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("andweorc-sample".into()).spawn(move || {
+            late::measure(kind);
             while !stopped.load(Ordering::SeqCst) {
                 std::thread::sleep(DRAIN);
                 lock(&finds).drain();
@@ -232,8 +235,10 @@ fn installed() -> Result<(), PerfError> {
 /// takes no lock, and leaves errno as it was.
 extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     let errno = Errno::last_raw();
-    // SAFETY: the handler is installed with SA_SIGINFO, and this is its third argument.
-    slots::sample(unsafe { Registers::of(context) });
+    if !late::noted() {
+        // SAFETY: the handler is installed with SA_SIGINFO, and this is its third argument.
+        slots::sample(unsafe { Registers::of(context) });
+    }
     Errno::set_raw(errno);
 }
 

@@ -4,9 +4,9 @@ use super::stretch::Stretch;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
 use crate::ledger::Account;
-use crate::sampler::FINE;
 use crate::sampler::share::{self, Credit};
-use crate::time::{Nanos, Speedup};
+use crate::sampler::{FINE, late};
+use crate::time::{Nanos, Real, Speedup};
 
 impl Thread {
     /// Credits the thread with the share that its context has of a sampled target, of its time since the last call.
@@ -44,22 +44,55 @@ impl Thread {
         }
     }
 
-    /// As [`share`](Thread::share), of a thread on its course: what is to come until the next sample is told to who reads D meanwhile.
+    /// As [`share`](Thread::share), of a thread on its course.
     fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) {
         let now = clock::now();
         let before = self.shared.replace(aim);
-        if before != 0 {
+        if before == 0 {
+            self.ran.begin(now);
+            stretch.credited = now;
+        } else {
             let inside = stretch.inside(self.ran.end(now), now);
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
             self.grew(LEDGER.settle(account, inside, now));
-        } else {
-            self.ran.begin(now);
-            stretch.credited = now;
         }
+        self.is_on(stretch, account, aim, now);
+    }
+
+    /// The thread is there on its course, and credited up to now: what is to come until the next sample is told to who reads D meanwhile.
+    fn is_on(&self, stretch: Stretch, account: &Account, aim: u32, now: Real) {
         if aim != 0 {
             LEDGER.expect(account, stretch.expected(), now, now + FINE);
         }
         self.stretch.set(Some(stretch));
+    }
+
+    /// A sample interrupted the thread on its course. Returns how it is credited there, and its context. What the interrupt took is time of
+    /// what it interrupted, and no way that the thread came.
+    fn sampled_on_course(
+        &self,
+        mut stretch: Stretch,
+        account: &Account,
+        inside: impl FnOnce() -> Option<bool>,
+    ) -> (Credit, u32) {
+        let aim = share::aim();
+        let goes_on = aim != 0 && self.shared.get() == aim;
+        let now = clock::now();
+        let least = if goes_on { stretch.credited } else { stretch.at };
+        let at = Real((now.0 - late::late().0).max(least.0).min(now.0));
+        let far = at - stretch.at;
+        let credit = stretch.course.credit(far);
+        if goes_on {
+            let by_share = credit != Credit::Samples && inside() == Some(true);
+            let credited = stretch.sampled(self.ran.end(now), at, now, by_share);
+            self.grew(LEDGER.settle(account, credited, now));
+            self.is_on(stretch, account, aim, now);
+        } else {
+            stretch.interrupted(at, now);
+            self.stretch.set(Some(stretch));
+            self.share();
+        }
+        (credit, stretch.course.context(far))
     }
 
     /// The thread is credited up to now. What follows is not of its context, until its share begins [anew](Thread::share_anew).
@@ -76,16 +109,6 @@ impl Thread {
         if let (Some(_), Some(account)) = (self.stretch(), self.account.get()) {
             LEDGER.settle(account, Nanos::ZERO, clock::now());
         }
-    }
-
-    /// How the thread is credited at the moment, and its context.
-    fn credit(&self) -> (Credit, u32) {
-        let Some(stretch) = self.stretch() else {
-            let context = self.context.get();
-            return (share::credit(context), context);
-        };
-        let far = clock::now() - stretch.at;
-        (stretch.course.credit(far), stretch.course.context(far))
     }
 
     /// The time that it has taken up to now is not of its context.
@@ -126,15 +149,19 @@ impl Thread {
 /// sample stands for.
 ///
 /// Async-signal-safe: as [`pay_in_signal_handler`](super::pay_in_signal_handler).
-pub(crate) fn sampled(ran: Nanos, inside: impl FnOnce() -> Option<bool>) -> Option<u32> {
+pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u32> {
     THREAD.with(|thread| {
         if thread.writing.replace(true) {
             return None;
         }
-        let (mut credit, mut context) = (Credit::Samples, 0);
+        let (mut credit, mut context) = (Credit::Samples, thread.context.get());
         clock::in_signal_handler(|| {
-            (credit, context) = thread.credit();
-            thread.share();
+            if let (Some(stretch), Some(account)) = (thread.stretch(), thread.account.get()) {
+                (credit, context) = thread.sampled_on_course(stretch, account, &inside);
+            } else {
+                credit = share::credit(context);
+                thread.share();
+            }
         });
         if let (Credit::Samples, Some(account), true) =
             (credit, thread.account.get(), share::aim() != 0)

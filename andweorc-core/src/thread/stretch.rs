@@ -30,6 +30,20 @@ impl Stretch {
         Nanos((i128::from(inside.0) * i128::from(ran.0) / i128::from((to - from).0)) as i64)
     }
 
+    /// The same as a sample is noticed, which interrupted the thread `at`. The interrupt is `inside` if the sample found it there.
+    pub(super) fn sampled(&mut self, ran: Nanos, at: Real, now: Real, inside: bool) -> Nanos {
+        let interrupted = (now - at).min(ran);
+        let came = self.inside(ran - interrupted, at);
+        self.interrupted(at, now);
+        came + if inside { interrupted } else { Nanos::ZERO }
+    }
+
+    /// The thread came no farther from `at` until `now`.
+    pub(super) fn interrupted(&mut self, at: Real, now: Real) {
+        self.at = self.at + (now - at);
+        self.credited = now;
+    }
+
     /// What of the time until the next sample is expected to be inside the target.
     pub(super) fn expected(&self) -> Nanos {
         let far = self.credited - self.at;
@@ -124,6 +138,23 @@ mod tests {
         stretch.at = stretch.at + us(1000);
         stretch.credited = begun + us(1000);
         assert_eq!(stretch.inside(us(228), begun + us(1228)), us(100), "paused");
+    }
+
+    #[test]
+    fn what_a_sample_takes_is_time_of_what_it_found_and_no_way() {
+        let us = Nanos::from_micros;
+        let begun = Real(1_000_000);
+        let mut stretch = Stretch { course: course(), at: begun, credited: begun };
+        let (at, now) = (begun + us(100), begun + us(130));
+        assert_eq!(stretch.sampled(us(130), at, now, false), Nanos::ZERO);
+        assert_eq!(
+            stretch.inside(us(50), now + us(50)),
+            us(22),
+            "28 us were left of the steps outside"
+        );
+        let (at, now) = (begun + us(280), begun + us(310));
+        assert_eq!(stretch.sampled(us(130), at, now, true), us(100 + 30));
+        assert_eq!(stretch.expected(), us(250));
     }
 
     #[test]
