@@ -212,6 +212,9 @@ mod tests {
 
     #[test]
     fn who_waited_behind_the_target_does_not_pay_for_it_again() {
+        if let Err(error) = std::fs::read("/proc/thread-self/schedstat") {
+            return println!("skipped: this kernel tells no waits for processors: {error}");
+        }
         let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
         let mut processors = (0..CpuSet::count()).filter(|it| allowed.is_set(*it).unwrap());
         let first = processors.next().unwrap();
