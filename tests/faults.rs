@@ -104,6 +104,16 @@ fn without_file_descriptors_lines_are_lost_and_nothing_else() {
 }
 
 #[test]
+fn where_the_kernel_tells_no_waits_the_report_says_what_they_cost() {
+    let program = Program::new("waits untold").enabled().var("ANDWEORC_DURATION", "30s");
+    let ended = program.run();
+    assert_done(&ended);
+    let told = |text: &str| text.contains("no /proc/thread-self/schedstat");
+    assert!(told(&ended.stderr), "{ended:?}");
+    assert!(program.profile().notes.iter().any(|note| told(&note.text)), "{ended:?}");
+}
+
+#[test]
 fn a_stop_for_seconds_spoils_the_experiment_and_is_not_paid_for() {
     // A machine that stops the program itself ends the experiment before, or takes time after it.
     once(|| {

@@ -172,6 +172,15 @@ fn a_program_whose_time_is_up_still_ends_by_the_signal() {
 }
 
 #[test]
+fn a_signal_that_comes_while_the_report_is_printed_ends_the_program() {
+    let program = Program::new("is told to end while it prints").enabled();
+    let program = program.var("ANDWEORC_DURATION", LONGER);
+    let ended = program.run();
+    assert_eq!(ended.status.signal(), Some(Signal::SIGTERM as i32), "{ended:?}");
+    assert_eq!(reason(&program.profile()), "main returned");
+}
+
+#[test]
 fn a_killed_program_leaves_what_was_written() {
     let program = Program::new("endless").enabled().var("ANDWEORC_DURATION", LONGER);
     let mut process = program.start();

@@ -4,8 +4,8 @@ use crate::counter::Counters;
 use crate::latency::Latencies;
 use crate::profile::{PointKind, PointRecord};
 use crate::symbols::is_own_file;
+use crate::thread;
 use crate::time::Virtual;
-use crate::{clock, thread};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem;
@@ -142,7 +142,7 @@ static UNMATCHED: AtomicU64 = AtomicU64::new(0);
 impl Point {
     /// Begins an interval of this latency point on the calling thread.
     pub fn begin(&self) {
-        let now = thread::virtual_at(clock::now());
+        let now = thread::virtual_now();
         // In a thread's last destructors there is no place to keep it; its end will be unmatched.
         BEGUN.try_with(|begun| begun.borrow_mut().push((self.id, now))).unwrap_or_default();
     }
@@ -156,7 +156,7 @@ impl Point {
             Some(begun.remove(last).1)
         });
         match begin.ok().flatten() {
-            Some(begin) => self.hit_interval(begin, thread::virtual_at(clock::now())),
+            Some(begin) => self.hit_interval(begin, thread::virtual_now()),
             None => {
                 // Relaxed: a count that publishes nothing else.
                 UNMATCHED.fetch_add(1, Ordering::Relaxed);

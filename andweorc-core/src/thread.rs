@@ -6,7 +6,9 @@
 
 mod acts;
 mod block;
+mod own;
 mod poll;
+mod processor;
 mod queued;
 mod ran;
 mod sampled;
@@ -17,9 +19,11 @@ mod worker;
 
 pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
-pub use poll::Poll;
+pub(crate) use own::Takes;
+pub use poll::{Level, Poll};
+pub(crate) use queued::paid_waits_again;
 pub(crate) use sampled::sampled;
-pub use stay::{Entered, Stay, enter, exit, exit_under};
+pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
 pub(crate) use switch::{ASKED, abandon, set_target};
 pub use switch::{enable, enabled, is_target, when_enabled};
 pub use worker::{came, handed_back, in_pool, is_busy_worker, parked, parked_since, unparked};
@@ -218,8 +222,8 @@ impl Thread {
     }
 
     /// L of the thread, if it owes nothing to speak of and nothing changes that. So it is most often, and known without a clock: what the hot paths
-    /// ask first. All else is out of their way.
-    #[inline]
+    /// ask first. All else is out of their way. Not inlined, as it is asked in so many places, each of which would have two cache lines of code for it.
+    #[inline(never)]
     fn level(&self) -> Option<Nanos> {
         let account = self.account.get()?;
         if share::aim() != 0 || self.shared.get() != 0 || self.depth.get() != 0 {
@@ -352,6 +356,12 @@ pub fn virtual_at(now: Real) -> Virtual {
     entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
 }
 
+/// The same of this moment. Not inlined, so that its code is there once for all intervals.
+#[inline(never)]
+pub fn virtual_now() -> Virtual {
+    virtual_at(clock::now())
+}
+
 /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world
 /// outside: a timer or a socket.
 #[inline]
@@ -367,14 +377,18 @@ pub fn wait_begins(wait: &Target) {
     }
 }
 
-/// The task is back in what `wait` is the wait of, or has closed it. Returns how the task's wait ended with this poll, where that
-/// is known.
+/// The task is back in what `wait` is the wait of, or has closed it.
 #[inline]
-pub fn wait_ends(wait: &Target) -> Option<Ended> {
-    with(|thread| {
-        if is_target(wait) {
-            thread.waits.set(false);
-        }
-        thread.ended.get()
-    })
+pub fn wait_ends(wait: &Target) {
+    if is_target(wait) {
+        with(|thread| thread.waits.set(false));
+    }
+}
+
+/// Counts a wait of `wait` from `since` to `until`, by how the wait of the task that the calling thread polls ended with this poll, where that is known.
+/// Not inlined: few visits of a span end a wait.
+#[inline(never)]
+pub fn record_wait(wait: &Target, since: Real, until: Real) {
+    let ended = THREAD.with(|thread| thread.ended.get());
+    wait.record_wait(since, ended, until);
 }

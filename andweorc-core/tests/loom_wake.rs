@@ -6,7 +6,7 @@
 
 /// As in `andweorc-tokio`, without tokio.
 mod parks {
-    #[derive(Clone, Copy)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     #[allow(dead_code, reason = "these wakes are all from outside, or in a name")]
     pub(crate) enum Unnamed {
         Outside,

@@ -205,7 +205,7 @@ impl Alarm {
     }
 
     /// Sets the timer again, if another thread has set it than the one that it will wake. A timer goes off on the processor from which it was set, and
-    /// where processors share no cache the kernel likes to let who is woken run there too: in turns with the worker that is busy there, with another
+    /// a kernel that keeps threads on few processors lets who is woken run there too: in turns with the worker that is busy there, with another
     /// processor idle for a millisecond or more. An event of a socket hardly does that to a worker.
     fn move_here(&self) {
         let mut holds = self.holds();

@@ -122,7 +122,7 @@ struct State {
 
 impl<F> Profiled<F> {
     pub(crate) fn new(future: F, kind: Kind) -> Profiled<F> {
-        let born = if enabled() { thread::virtual_at(clock::now()) } else { Virtual::NEVER };
+        let born = if enabled() { thread::virtual_now() } else { Virtual::NEVER };
         Profiled { future: Some(future), stage: Stage::New { kind, born } }
     }
 }
@@ -157,7 +157,9 @@ impl State {
         mut future: Pin<&mut Option<F>>,
         outer: &Waker,
     ) -> Poll<F::Output> {
-        let Some(mut begun) = self.begin(outer) else { return Poll::Pending };
+        // In its place, since it would be copied to be taken out.
+        let mut begun = self.begin(outer);
+        let Some(begun) = &mut begun else { return Poll::Pending };
         let waker = self.cell.waker();
         let inner =
             future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
@@ -165,7 +167,7 @@ impl State {
         if result.is_ready() {
             future.set(None);
         }
-        self.end(&mut begun, result.is_ready());
+        self.end(begun, result.is_ready());
         result
     }
 
@@ -181,19 +183,19 @@ impl State {
         cell.end_wait(now);
         let ready = cell.take_ready(*at);
         let woken = ready != Virtual::NEVER;
-        if woken && is_early(ready, now) {
-            defer_until(cell, ready);
-            return None;
-        }
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
         let from = if woken { ready } else { *at };
+        let level = PollScope::level(from, now);
+        if level.is_none() && woken && defers(cell, ready, now) {
+            return None;
+        }
 
         let targets = cell.targets();
         let ended = match *parked {
             Real::NEVER => None,
             parked => wait_ended(targets.wait, parked, cell, now),
         };
-        let scope = PollScope::begin(targets.task, from, ended, now);
+        let scope = PollScope::begin_on(level, targets.task, from, ended, now);
         Some(Begun::new(cell, scope, woken))
     }
 
@@ -282,11 +284,15 @@ fn has_yielded(cell: &Arc<WakeCell>) -> bool {
     yielded
 }
 
-/// Out of the way of polls that nothing holds.
+/// Defers a poll that comes too early, and says whether it does. Out of the way of polls that nothing holds.
 #[cold]
 #[inline(never)]
-fn defer_until(cell: &Arc<WakeCell>, ready: Virtual) {
-    cell.defer(ready);
+fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
+    let early = is_early(ready, now);
+    if early {
+        cell.defer(ready);
+    }
+    early
 }
 
 /// Out of the way of polls while no wait is the target.
@@ -423,6 +429,8 @@ mod tests {
             [before, cells.each_ref().map(has_yielded)]
         });
         assert_eq!(runtime.block_on(asked).unwrap(), [[false, false], [true, false]]);
+        // The worker wakes who yielded when it has nothing else to do, all at once. One that ends before does not.
+        runtime.block_on(runtime.spawn(tokio::task::yield_now())).unwrap();
         drop(runtime);
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1, "only who yielded is woken, and once");
     }

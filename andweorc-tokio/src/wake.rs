@@ -14,6 +14,14 @@
 //! the future around it, which is ready when its part is. So what has been held for the part is not held again for the whole
 //! (`PASSING`).
 
+// Models have neither; they include this file by its path.
+#[cfg(all(tokio_unstable, not(loom)))]
+#[path = "wake/foreign.rs"]
+mod foreign;
+#[cfg(all(test, not(loom)))]
+#[path = "wake/tests.rs"]
+mod tests;
+
 #[cfg(not(loom))]
 use crate::alarm;
 use crate::parks::{Unnamed, clock_is_paused};
@@ -144,9 +152,22 @@ fn take(written: &AtomicI64) -> i64 {
 /// Writes `time` unless an earlier one is there.
 #[inline]
 fn lower(written: &AtomicI64, time: i64) {
-    if time < written.load(Ordering::Relaxed) {
-        written.fetch_min(time, Ordering::Relaxed);
+    if seldom(time >= written.load(Ordering::Relaxed)) {
+        return;
     }
+    written.fetch_min(time, Ordering::Relaxed);
+}
+
+/// Returns `is`, which seldom is so: the compiler puts what follows from it out of the way.
+#[inline]
+fn seldom(is: bool) -> bool {
+    #[cold]
+    #[inline]
+    fn seldom() {}
+    if is {
+        seldom();
+    }
+    is
 }
 
 /// What wakes write and polls take. One for each live task: every byte counts.
@@ -263,10 +284,11 @@ impl WakeCell {
     fn set_woken(&self, now: Real, by: Cause) {
         let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
         let before = self.woken.load(Ordering::Relaxed);
-        if before < 0 || before == NOTHING {
-            // Of two that come at the same moment either is the first.
-            self.woken.store(woken, Ordering::Relaxed);
+        if seldom((0..NOTHING).contains(&before)) {
+            return;
         }
+        // Of two that come at the same moment either is the first.
+        self.woken.store(woken, Ordering::Relaxed);
     }
 
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
@@ -337,11 +359,11 @@ impl WakeCell {
     /// kept from seeing both once it is polled, so that it is polled when both are due.
     fn set_by_outside(&self, came: Real) {
         let due = self.due.load(Ordering::Relaxed);
-        if due == NOTHING || is_last(due) {
-            lower(&self.by_outside, came.0);
-        } else {
+        if seldom(due != NOTHING && !is_last(due)) {
             let latest = |at: i64| Some(if at == NOTHING { came.0 } else { at.max(came.0) });
             self.by_outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, latest).ok();
+        } else {
+            lower(&self.by_outside, came.0);
         }
     }
 
@@ -375,87 +397,32 @@ impl WakeCell {
         PASSING.with(|passing| passing.set(before));
     }
 
-    /// Whether a task must be held that is polled at `now` and parked at `at`, where its wake can't be held: it comes again by itself, and
-    /// what comes until then it waits for as one that is held. `finds` says whether what came from outside, and was due then, would be found by now.
-    #[cfg(tokio_unstable)]
-    pub(crate) fn holds(&self, at: Virtual, now: Real, finds: impl Fn(Virtual) -> bool) -> bool {
-        let waits = |ready| is_early(ready, now) || !finds(ready);
-        let parked = Parked { at, taken: self.taken() };
-        let by_entity = Virtual(self.by_entity.load(Ordering::Relaxed));
-        let by_entity = (by_entity != Virtual::NEVER).then(|| parked.woken_by(by_entity));
-        // Only polls write it, and there is one at a time. A wake that comes at this moment takes it as it was or as it will be.
-        let due = self.due.load(Ordering::Relaxed);
-        let until = if due != NOTHING {
-            let awaited = Virtual(due >> 1);
-            let all = || self.all_due().filter(|&all| !is_last(due) && waits(all));
-            let until =
-                if waits(awaited) { Some((awaited, due & 1)) } else { all().map(|all| (all, 1)) };
-            // Another task may have woken it meanwhile.
-            until.filter(|_| by_entity.is_none_or(|ready| is_early(ready, now)))
-        } else {
-            let outside = Real(self.by_outside.load(Ordering::Relaxed));
-            let outside =
-                (outside != Real::NEVER).then(|| parked.woken_outside(outside, LEDGER.floor()));
-            let ready = by_entity.into_iter().chain(outside).min();
-            let all_wait =
-                by_entity.is_none_or(|ready| is_early(ready, now)) && outside.is_none_or(waits);
-            ready.filter(|_| all_wait).map(|ready| (ready, 0))
-        };
-        let held = until.map_or(NOTHING, |(until, last)| (until.0 << 1) | last);
-        self.due.store(held, Ordering::Relaxed);
-        until.is_some()
-    }
-
-    /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.
-    #[cfg(tokio_unstable)]
-    pub(crate) fn note(&self) {
-        let Acts { at: now, entity, last } = thread::act();
-        let (ready, by) = if let Some(passing) = PASSING.with(Cell::get) {
-            // A part of it that is profiled looks again too, as soon as others had their turn.
-            if passing.0 == Virtual(i64::MIN) && self.due.load(Ordering::Relaxed) != NOTHING {
-                return;
-            }
-            passing
-        } else if let Some(waker) = entity {
-            if last {
-                thread::acted();
-            }
-            (waker, Cause::Task)
-        } else {
-            match Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8) {
-                Unnamed::Outside => {
-                    self.woken_outside(now);
-                    return;
-                }
-                Unnamed::Program => (LEDGER.virtual_now(now), Cause::Task),
-                Unnamed::Runtime => (Virtual(i64::MIN), Cause::Task),
-            }
-        };
-        self.end_wait(now);
-        self.set_woken(now, by);
-        lower(&self.by_entity, ready.0);
-    }
-
     /// A wake with no entity on the waking thread.
     fn wake_unnamed(self: &Arc<Self>, now: Real) {
         let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
-        let ready = match unnamed {
-            Unnamed::Outside => {
-                if thread::is_busy_worker() {
-                    self.targets.yields.may_have();
-                }
-                let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
-                if is_early(due, now) {
-                    self.hold(due, false, alarm::until);
-                } else {
-                    self.pass_on(due, Cause::Outside);
-                }
-                return;
-            }
-            // Whoever wrote into the socket had paid what it owed when it began to run: its virtual time is about V.
-            Unnamed::Program => LEDGER.virtual_now(now),
+        if seldom(unnamed != Unnamed::Outside) {
+            return self.wake_from_inside(unnamed, now);
+        }
+        if thread::is_busy_worker() {
+            self.targets.yields.may_have();
+        }
+        let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
+        if seldom(is_early(due, now)) {
+            self.hold(due, false, alarm::until);
+        } else {
+            self.pass_on(due, Cause::Outside);
+        }
+    }
+
+    /// A wake by somebody in this program, with no entity on the waking thread.
+    #[inline(never)]
+    fn wake_from_inside(&self, unnamed: Unnamed, now: Real) {
+        let ready = if unnamed == Unnamed::Runtime {
             // Ready since it parked.
-            Unnamed::Runtime => Virtual(i64::MIN),
+            Virtual(i64::MIN)
+        } else {
+            // Whoever wrote into the socket had paid what it owed when it began to run: its virtual time is about V.
+            LEDGER.virtual_now(now)
         };
         self.end_wait(now);
         self.set_woken(now, Cause::Task);
@@ -509,151 +476,19 @@ impl Wake for WakeCell {
         self.wake_by_ref();
     }
 
+    // Not inlined: a task is woken both ways, by the same code.
+    #[inline(never)]
     fn wake_by_ref(self: &Arc<Self>) {
         let Acts { at: now, entity, last } = thread::act();
-        if let Some((ready, by)) = PASSING.with(Cell::get) {
-            self.end_wait(now);
-            self.set_woken(now, by);
-            lower(&self.by_entity, ready.0);
-            self.outer.wake_by_ref();
-        } else if let Some(waker) = entity {
-            self.end_wait(now);
-            self.set_woken(now, Cause::Task);
-            lower(&self.by_entity, waker.0);
-            self.outer.wake_by_ref();
-            if last {
-                thread::acted();
-            }
-        } else {
-            self.wake_unnamed(now);
+        let passing = PASSING.with(Cell::get);
+        let named = passing.or_else(|| entity.map(|waker| (waker, Cause::Task)));
+        let Some((ready, by)) = named else { return self.wake_unnamed(now) };
+        self.end_wait(now);
+        self.set_woken(now, by);
+        lower(&self.by_entity, ready.0);
+        self.outer.wake_by_ref();
+        if last && passing.is_none() {
+            thread::acted();
         }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::profiled::{Kind, wait_ended};
-    use std::sync::{Mutex, PoisonError};
-    use std::thread::sleep;
-    use std::time::Duration;
-
-    const MS: Duration = Duration::from_millis(1);
-
-    /// The ledger and the looks are those of the process.
-    static ALONE: Mutex<()> = Mutex::new(());
-
-    /// What `f` comes to on a thread of its own: a worker by its hooks, which has just been idle and is busy now.
-    fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let worker = std::thread::spawn(|| {
-            thread::parked(true);
-            sleep(MS);
-            thread::unparked();
-            f()
-        });
-        worker.join().unwrap()
-    }
-
-    fn cell(kind: &'static str) -> (Arc<WakeCell>, Nanos) {
-        let targets = Kind::Name(kind.into()).targets();
-        let taken = LEDGER.owed(clock::now());
-        (WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER), taken)
-    }
-
-    #[test]
-    fn what_a_busy_worker_notices_makes_a_task_ready_earlier() {
-        as_busy_worker(|| {
-            LEDGER.begin(Speedup::from_ppm(500_000), clock::now());
-            let (cell, taken) = cell("wake: noticed late");
-            let parks = clock::now();
-            cell.waits_from(parks);
-            sleep(MS);
-            let before = clock::now();
-            Arc::clone(&cell).wake();
-            let ready = cell.take_ready(Virtual(i64::MIN));
-            assert!(parks.less(taken) <= ready && ready < before.less(taken), "{ready:?}");
-            // How it was noticed is told as it was.
-            assert!(cell.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside));
-            LEDGER.end(clock::now());
-        });
-    }
-
-    #[test]
-    fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
-        as_busy_worker(|| {
-            let half = Speedup::from_ppm(500_000);
-            LEDGER.begin(half, clock::now());
-            // Of a test beside this one a worker may look at this very moment: then nothing came before.
-            let ends = (0..20).map(|_| {
-                let (cell, _) = cell("wake: a target noticed late");
-                let taken = cell.taken();
-                let parks = clock::now();
-                cell.parks(parks, taken, Unnamed::Outside);
-                cell.begin_wait(parks);
-                sleep(MS);
-                let noticed = clock::now();
-                let came = cell.woken_outside(noticed);
-                assert_eq!(cell.taken() - taken, half.of(came - parks), "until {noticed:?}");
-                (came, noticed)
-            });
-            let late = ends.filter(|(came, noticed)| came < noticed).count();
-            LEDGER.end(clock::now());
-            assert!(late > 0);
-        });
-    }
-
-    #[test]
-    fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
-        let targets = Kind::Name("wake: polled on a clock that is behind".into()).targets();
-        let now = clock::now();
-        let cell = WakeCell::new(Waker::noop().clone(), targets, LEDGER.owed(now), Virtual::NEVER);
-        cell.set_woken(now, Cause::Task);
-        let parked = now + Nanos(50);
-        let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
-        assert_eq!((ended.parked, ended.woken), (parked, parked));
-    }
-
-    /// Tells when it is woken.
-    struct Woken(std::sync::mpsc::Sender<Real>);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.send(clock::now()).expect("the test listens");
-        }
-    }
-
-    /// Lets D grow, by half of the time that this takes.
-    fn delay(time: Duration) {
-        std::thread::spawn(move || {
-            let account = LEDGER.open(clock::now()).expect("accounts are free");
-            LEDGER.enter(account, clock::now());
-            sleep(time);
-            LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
-            LEDGER.close(account, clock::now());
-        })
-        .join()
-        .unwrap();
-    }
-
-    #[test]
-    fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        thread::enable();
-        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-        let (tell, told) = std::sync::mpsc::channel();
-        let targets = Kind::Name("wake: waits for two".into()).targets();
-        let taken = LEDGER.owed(clock::now());
-        let outer = Waker::from(Arc::new(Woken(tell)));
-        let cell = WakeCell::new(outer, targets, taken, Virtual::NEVER);
-        delay(100 * MS);
-        Arc::clone(&cell).wake();
-        sleep(10 * MS);
-        let second = clock::now();
-        Arc::clone(&cell).wake();
-        let woken = told.recv().unwrap();
-        assert!(LEDGER.early(second.less(taken), woken) <= defer::LEAST, "{woken:?} {second:?}");
-        assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken), "as of the second");
-        LEDGER.end(clock::now());
     }
 }

@@ -48,9 +48,8 @@ fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
     let Some(Entry { target, entered, .. }) = entries.pop_if(|last| last.id == id) else {
         return leave_below(entries, id, now);
     };
-    let Stay { busy, own } = thread::exit(entered, now);
     let again = entries.iter().any(|entry| entry.target.id() == target.id());
-    target.record(if again { Nanos::ZERO } else { busy }, own);
+    thread::leave(target, &entered, !again, now);
     true
 }
 
@@ -124,8 +123,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         if site.point.depth() > 0 {
             look_at_depth(site.point, id, &context);
         }
-        let begin = thread::virtual_at(clock::now());
-        self.open.insert(id, site, begin);
+        self.open.insert(id, site, thread::virtual_now());
     }
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
@@ -138,9 +136,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             return;
         };
         let now = clock::now();
-        let ended = thread::wait_ends(site.wait);
+        thread::wait_ends(site.wait);
         if let Some(left) = left {
-            site.wait.record_wait(left, ended, now);
+            thread::record_wait(site.wait, left, now);
         }
         with_entries(|entries| {
             let entered = thread::enter(site.target, now);
@@ -169,7 +167,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         }
         if let Some((site, begin)) = self.open.remove(&id) {
             thread::wait_ends(site.wait);
-            site.point.hit_interval(begin, thread::virtual_at(clock::now()));
+            site.point.hit_interval(begin, thread::virtual_now());
         }
         #[cfg(tokio_unstable)]
         self.tasks.on_close(&id);

@@ -15,10 +15,11 @@ use andweorc_core::target::target;
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Nanos;
 use andweorc_core::{clock, enabled, sampler};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, Pid, fork};
 use std::os::unix::process::CommandExt;
 use std::panic;
 use std::path::Path;
@@ -29,6 +30,7 @@ use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 use work::{
     PROFILE, experiments_began, profile, spin, work_for, work_until, work_until_experiments,
+    work_until_held,
 };
 
 /// Names the program to be.
@@ -62,6 +64,7 @@ pub(crate) fn main() {
         "works" => in_main(work_for(LONG)),
         "small disk" => small_disk(),
         "no descriptors" => no_descriptors(),
+        "waits untold" => waits_untold(),
         "is stopped" => is_stopped(),
         "gets stuck" => gets_stuck(),
         "saturates" => in_main(saturates()),
@@ -231,6 +234,21 @@ fn no_descriptors() {
     let held = experiment(Duration::from_millis(100));
     let spoiled = held.join().unwrap().unwrap().spoiled;
     assert!(spoiled.as_deref().is_none_or(was_stopped), "{spoiled:?}");
+}
+
+/// All on one processor, where no file can be opened that tells who waited for it.
+fn waits_untold() {
+    let this = Pid::from_raw(0);
+    let allowed = sched_getaffinity(this).unwrap();
+    let first = (0..CpuSet::count()).find(|it| allowed.is_set(*it).unwrap()).unwrap();
+    let mut only = CpuSet::new();
+    only.set(first).unwrap();
+    sched_setaffinity(this, &only).unwrap();
+    in_main(async {
+        let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        setrlimit(Resource::RLIMIT_NOFILE, 3, most).unwrap();
+        work_until_held(3, 10 * LONG).await;
+    });
 }
 
 fn is_stopped() {

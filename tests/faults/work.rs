@@ -1,6 +1,8 @@
 //! What the programs do until something befalls them.
 
+use andweorc::Speedup;
 use andweorc_core::profile::{Profile, Run};
+use andweorc_core::thread::LEDGER;
 use std::hint::spin_loop;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -32,6 +34,17 @@ pub(crate) async fn work_until(is: impl Fn(&Run) -> bool) {
         let goes_on = !profile().is_some_and(|run| is(&run));
         looked = Instant::now();
         goes_on
+    })
+    .await;
+}
+
+/// The same, until so many experiments have been held, baselines aside, or `most` of time has passed: for a program that can't read its profile.
+pub(crate) async fn work_until_held(experiments: usize, most: Duration) {
+    let (began, mut held, mut delays) = (Instant::now(), 0, false);
+    work_while(|| {
+        let before = std::mem::replace(&mut delays, LEDGER.speedup() > Speedup::ZERO);
+        held += usize::from(before && !delays);
+        held < experiments && began.elapsed() < most
     })
     .await;
 }

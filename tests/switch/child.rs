@@ -1,8 +1,15 @@
 //! The programs that the tests run. Each prints the same at every run.
 
 use andweorc::__private::rt::runtime::Builder;
+use andweorc_core::profile::Profile;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::signal::{Signal, raise};
+use nix::unistd::dup2_stderr;
 use std::env;
+use std::io::{self, Write};
+use std::path::Path;
 use std::process::exit;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -38,12 +45,34 @@ pub(crate) fn main() {
                 println!("handled");
                 return HANDLED;
             }
+            "is told to end while it prints" => {
+                pipeline(true).await;
+                is_told_to_end_while_it_prints();
+            }
             unknown => panic!("no program {unknown}"),
         }
         DONE
     });
     // The test harness has nothing more to say.
     exit(code);
+}
+
+/// Makes stderr a pipe that is full, so that no report can be printed, until the run has ended and the program got a SIGTERM.
+fn is_told_to_end_while_it_prints() {
+    let (mut reader, mut stderr) = io::pipe().unwrap();
+    let room = fcntl(&stderr, FcntlArg::F_GETPIPE_SZ).unwrap();
+    stderr.write_all(&vec![b'.'; usize::try_from(room).unwrap()]).unwrap();
+    dup2_stderr(stderr).unwrap();
+    thread::spawn(move || {
+        let out = env::var_os("ANDWEORC_OUT").unwrap();
+        let has_ended = |profile: Profile| profile.runs.iter().any(|run| run.end.is_some());
+        while !Profile::read(Path::new(&out)).is_ok_and(has_ended) {
+            sleep(Duration::from_millis(10));
+        }
+        // To this very thread: it is handled when the call returns.
+        raise(Signal::SIGTERM).unwrap();
+        io::copy(&mut reader, &mut io::sink()).unwrap();
+    });
 }
 
 /// The result of the pipeline, run again and again for `time`.

@@ -387,6 +387,14 @@ impl Runner {
                  where they work beside the target"
             ));
         }
+        if thread::paid_waits_again() {
+            self.note(
+                "the kernel does not tell how long threads wait for a processor (no /proc/thread-self/schedstat: it is built without \
+                 CONFIG_SCHED_INFO, or no file descriptor was left): what they waited behind the target they were delayed by again, so that \
+                 predictions are too low where there are more threads to run than processors"
+                    .to_owned(),
+            );
+        }
         let unmatched = crate::point::unmatched();
         if unmatched > 0 {
             self.note(format!(

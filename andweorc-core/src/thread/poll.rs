@@ -1,6 +1,6 @@
 //! A poll of a task, on the thread that polls it.
 
-use super::{Entered, LEDGER, Role, Stay, THREAD, Thread, is_target, with};
+use super::{Entered, LEDGER, Role, THREAD, Thread, is_target, with};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Parked;
@@ -70,14 +70,35 @@ impl Thread {
     }
 }
 
+/// That nothing keeps a poll from beginning: see [`Poll::level`].
+#[derive(Clone, Copy, Debug)]
+pub struct Level(Virtual);
+
 impl Poll {
+    /// Whether nothing keeps the calling thread, which owes nothing, from polling a task that was ready at `ready`: it is not [early](crate::ledger::Ledger::early)
+    /// either, by more than what is too short for a pause.
+    #[inline]
+    pub fn level(ready: Virtual, now: Real) -> Option<Level> {
+        with(|thread| thread.is_level(ready, now)).map(Level)
+    }
+
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
     /// wait ended as `ended` says. `now` is a moment ago.
-    #[inline]
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
+        Poll::begin_on(Poll::level(ready, now), target, ready, ended, now)
+    }
+
+    /// The same where the caller has asked for the `level` just now.
+    #[inline]
+    pub fn begin_on(
+        level: Option<Level>,
+        target: &'static Target,
+        ready: Virtual,
+        ended: Option<Ended>,
+        now: Real,
+    ) -> Poll {
         with(|thread| {
-            let level = thread.is_level(ready, now);
-            let (began, at) = level.map_or_else(|| thread.join(ready, now), |at| (now, at));
+            let (began, at) = level.map_or_else(|| thread.join(ready, now), |Level(at)| (now, at));
             let before = thread.role.get();
             thread.set_role(Role::Entity);
             Poll {
@@ -121,8 +142,7 @@ impl Poll {
     pub fn end(&mut self, completed: bool, now: Real) -> Parked {
         self.ended_at = now;
         with(|thread| {
-            let Stay { busy, own } = thread.exit(self.entered, now);
-            self.target.record(busy, own);
+            thread.leave(self.target, &self.entered, true, now);
             let taken = (thread.role.get() != Role::Outside).then(|| thread.level()).flatten();
             let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));
             let told = thread.hooked.get() || self.before == Role::Entity;
@@ -188,7 +208,12 @@ mod tests {
     use super::*;
     use crate::profile::TargetKind;
     use crate::target::target;
-    use crate::thread::{entity_at, parked, register, wait_begins, wait_ends};
+    use crate::thread::{entity_at, parked, register, wait_begins};
+
+    /// How the wait ended of the task that is polled.
+    fn ended_here() -> Option<Ended> {
+        THREAD.with(|thread| thread.ended.get())
+    }
 
     #[test]
     fn a_wait_of_the_task_that_is_polled_is_told_to_its_spans() {
@@ -196,16 +221,16 @@ mod tests {
             .map(|name| target(TargetKind::Wait, name, None, None));
         let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
         let mut outer = Poll::begin(task, Virtual(0), ended, clock::now());
-        assert_eq!(wait_ends(span), ended);
+        assert_eq!(ended_here(), ended);
         let mut inner = Poll::begin(task, Virtual(0), None, clock::now());
-        assert_eq!(wait_ends(span), None);
+        assert_eq!(ended_here(), None);
         wait_begins(span);
         // Neither is the target of an experiment.
         assert!(!inner.waits(span) && !outer.waits(task));
         inner.end(false, clock::now());
-        assert_eq!(wait_ends(span), ended);
+        assert_eq!(ended_here(), ended);
         outer.end(false, clock::now());
-        assert_eq!(wait_ends(span), None);
+        assert_eq!(ended_here(), None);
     }
 
     #[test]

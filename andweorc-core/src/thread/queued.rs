@@ -8,7 +8,11 @@
 //! Each processor has a count of what targets grew by that ran there. A thread remembers that of its own processor, at an instant when it ran and owed
 //! nothing for a wait; what it has risen by since, the thread has waited for, unless it slept meanwhile. So the kernel is asked for how long it
 //! has waited for a processor, and no more than that is taken.
+//!
+//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. What it waited is in the task's wait for the world outside,
+//! which is not sped up; so that came [earlier](Thread::came_late), by what D grew by meanwhile.
 
+use super::processor::{Lately, Processor, Times};
 use super::{LEDGER, Thread};
 use crate::ledger::Account;
 use crate::time::{Nanos, Real, Speedup};
@@ -17,17 +21,24 @@ use nix::sys::stat::Mode;
 use nix::sys::uio::pread;
 use std::cell::Cell;
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-
-/// On processors beyond these everything is paid.
-const PROCESSORS: usize = 1024;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Below this it is left: to ask the kernel takes more than a microsecond.
 const LEAST: Nanos = Nanos::from_micros(5);
 
-/// By how much L of threads inside the target grew that were on a processor, ns since the program began. Relaxed: who waited for a processor gets it from
-/// who ran there before, by way of the kernel.
-static GROWN: [AtomicI64; PROCESSORS] = [const { AtomicI64::new(0) }; PROCESSORS];
+/// By how much L of threads inside the target grew that were on a processor.
+static GROWN: Times = Times::new();
+
+/// The same, and when: of the last time in which they did.
+static LATELY: Lately = Lately::new();
+
+/// The kernel did not tell how long a thread had waited behind the target. Relaxed: it publishes nothing.
+static UNTOLD: AtomicBool = AtomicBool::new(false);
+
+/// Whether threads may have paid what they had waited for behind the target, since the kernel did not tell how long that was.
+pub(crate) fn paid_waits_again() -> bool {
+    UNTOLD.load(Relaxed)
+}
 
 /// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
 pub(super) struct Queued {
@@ -35,15 +46,17 @@ pub(super) struct Queued {
     place: Cell<Option<Place>>,
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
+    /// What D grew by as it [came late](Thread::came_late) from the sleep that began then.
+    late: Cell<(Real, Nanos)>,
     /// Its schedstat, once that was opened; the error if it can't be.
     schedstat: Cell<Option<Result<RawFd, ()>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    processor: usize,
+    processor: Processor,
     /// What other threads grew there by then.
-    grown: i64,
+    grown: Nanos,
     experiment: u32,
 }
 
@@ -52,12 +65,13 @@ impl Queued {
         Queued {
             place: Cell::new(None),
             waited: Cell::new(Nanos::ZERO),
+            late: Cell::new((Real(0), Nanos::ZERO)),
             schedstat: Cell::new(None),
         }
     }
 
     /// For how long the thread has waited for processors since the kernel was last asked; `None` where it does not tell (it is built without
-    /// CONFIG_SCHED_INFO, or no file can be opened). Async-signal-safe.
+    /// CONFIG_SCHED_INFO or told not to count, or no file can be opened). Async-signal-safe.
     fn waited(&self) -> Option<Nanos> {
         let schedstat = self.schedstat.get().unwrap_or_else(|| {
             let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
@@ -74,6 +88,15 @@ impl Queued {
         Some(waited - self.waited.replace(waited))
     }
 
+    /// The same, where the target ran before the thread: if the kernel does not tell, that is noted.
+    fn waited_behind_the_target(&self) -> Option<Nanos> {
+        let waited = self.waited();
+        if waited.is_none() {
+            UNTOLD.store(true, Relaxed);
+        }
+        waited
+    }
+
     /// The thread ends.
     pub(super) fn close(&self) {
         if let Some(Ok(schedstat)) = self.schedstat.take() {
@@ -83,29 +106,26 @@ impl Queued {
     }
 }
 
-/// The second number of /proc/PID/schedstat: the time spent runnable and not running, ns.
+/// The second number of /proc/PID/schedstat: the time spent runnable and not running, ns. The third is how often it got a processor: none where the
+/// kernel does not count.
 fn waited(schedstat: &[u8]) -> Option<Nanos> {
-    let number = schedstat.split(|byte| *byte == b' ').nth(1)?;
-    Some(Nanos(str::from_utf8(number).ok()?.parse().ok()?))
-}
-
-/// The processor that the calling thread runs on.
-fn processor() -> Option<usize> {
-    // SAFETY: takes nothing, and returns a plain number.
-    let processor = unsafe { libc::sched_getcpu() };
-    usize::try_from(processor).ok().filter(|it| *it < PROCESSORS)
+    let mut numbers = str::from_utf8(schedstat).ok()?.split_ascii_whitespace().skip(1);
+    let waited = numbers.next()?.parse().ok()?;
+    (numbers.next()? != "0").then_some(Nanos(waited))
 }
 
 impl Thread {
-    /// L of the thread grew by `grown` inside the target, where it runs.
-    pub(super) fn grew(&self, grown: Nanos) {
-        let Some(processor) = processor().filter(|_| grown > Nanos::ZERO) else { return };
-        GROWN[processor].fetch_add(grown.0, Relaxed);
+    /// L of the thread has grown by `grown` inside the target, where it runs; it is `now`.
+    pub(super) fn grew(&self, grown: Nanos, now: Real) {
+        let Some(processor) = Processor::current().filter(|_| grown > Nanos::ZERO) else { return };
+        GROWN.add(processor, grown);
+        let ran = grown.0 * 1_000_000 / i64::from(LEDGER.slope().ppm().max(1));
+        LATELY.add(processor, grown, now - Nanos(ran), now);
         // Nobody waits behind itself.
         if let Some(place) = self.queued.place.get()
             && place.processor == processor
         {
-            self.queued.place.set(Some(Place { grown: place.grown + grown.0, ..place }));
+            self.queued.place.set(Some(Place { grown: place.grown + grown, ..place }));
         }
     }
 
@@ -118,12 +138,40 @@ impl Thread {
     /// The thread runs, and owes nothing for a wait.
     pub(super) fn is_level_here(&self) {
         // While nothing grows there is nothing to remember.
-        let processor = if LEDGER.speedup() == Speedup::ZERO { None } else { processor() };
+        let grows = LEDGER.speedup() != Speedup::ZERO;
+        let processor = grows.then(Processor::current).flatten();
         self.queued.place.set(processor.map(|processor| Place {
             processor,
-            grown: GROWN[processor].load(Relaxed),
+            grown: GROWN.of(processor),
             experiment: LEDGER.experiment(),
         }));
+    }
+
+    /// The thread is about to sleep until the world outside has something for it.
+    pub(super) fn goes_to_sleep(&self) {
+        if LEDGER.speedup() != Speedup::ZERO {
+            self.queued.waited();
+        }
+    }
+
+    /// It has slept since `since`, and was woken; it is `now`. What D has grown by while it waited for its processor then, behind the target: were that
+    /// faster, it would have come earlier by as much.
+    pub(super) fn came_late(&self, since: Real, now: Real) -> Nanos {
+        let (known, late) = self.queued.late.get();
+        if known == since {
+            return late;
+        }
+        let grown = |processor, since| LATELY.between(processor, since, now);
+        let late = Processor::current()
+            .filter(|&processor| grown(processor, since) >= LEAST)
+            .and_then(|processor| {
+                let waited = self.queued.waited_behind_the_target()?;
+                let woken = since.max(now - waited);
+                Some(grown(processor, woken).min(LEDGER.slope().of(waited)))
+            })
+            .unwrap_or(Nanos::ZERO);
+        self.queued.late.set((since, late));
+        late
     }
 
     /// Takes what D grew by while the thread waited for its processor behind the target.
@@ -135,9 +183,9 @@ impl Thread {
             self.queued.waited();
             return self.is_level_here();
         };
-        let behind = Nanos(GROWN[place.processor].load(Relaxed) - place.grown);
+        let behind = GROWN.of(place.processor) - place.grown;
         if behind >= LEAST
-            && let Some(waited) = self.queued.waited()
+            && let Some(waited) = self.queued.waited_behind_the_target()
         {
             self.idled(account, behind.min(LEDGER.slope().of(waited)), now);
         }
@@ -153,12 +201,14 @@ mod tests {
     use nix::unistd::Pid;
     use std::sync::{Barrier, PoisonError};
     use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn the_kernel_tells_how_long_a_thread_waited() {
         assert_eq!(waited(b"1701273 3386539 2\n"), Some(Nanos(3_386_539)));
         assert_eq!(waited(b""), None);
         assert_eq!(waited(b"1 x 2"), None);
+        assert_eq!(waited(b"0 0 0\n"), None);
     }
 
     /// Puts the calling thread on one processor.
@@ -189,7 +239,8 @@ mod tests {
                 let began = clock::thread_cpu();
                 work(Nanos::from_millis(60));
                 let ran = clock::thread_cpu() - began;
-                with(|thread| thread.grew(LEDGER.exit(account, clock::now(), ran)));
+                let now = clock::now();
+                with(|thread| thread.grew(LEDGER.exit(account, now, ran), now));
                 both.wait();
             });
             let waits = scope.spawn(|| {
@@ -210,10 +261,86 @@ mod tests {
         (owes.as_secs_f64() * 1e3, grown.as_secs_f64() * 1e3)
     }
 
+    /// Says so if it doesn't.
+    fn kernel_tells_waits() -> bool {
+        let read = std::fs::read("/proc/thread-self/schedstat");
+        read.inspect_err(|error| {
+            println!("skipped: this kernel tells no waits for processors: {error}")
+        })
+        .is_ok()
+    }
+
+    /// Lets the calling thread run only where nobody else wants to.
+    fn stand_back() {
+        // SAFETY: all zeros are a valid value, and the kernel reads no more than it.
+        let code = unsafe {
+            let param: libc::sched_param = std::mem::zeroed();
+            libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const param)
+        };
+        assert_eq!(code, 0);
+    }
+
+    #[test]
+    fn who_is_woken_behind_the_target_came_late() {
+        if !kernel_tells_waits() {
+            return;
+        }
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let processor = (0..CpuSet::count()).find(|it| allowed.is_set(*it).unwrap()).unwrap();
+        let both = Barrier::new(2);
+        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+        let rounds = 0..200;
+        let late = thread::scope(|scope| {
+            scope.spawn(|| {
+                stay_on(processor);
+                let account = register().unwrap();
+                for _ in rounds.clone() {
+                    both.wait();
+                    // Only now does the other one get the processor, and goes to sleep.
+                    thread::sleep(Duration::from_micros(200));
+                    LEDGER.enter(account, clock::now());
+                    let began = clock::thread_cpu();
+                    work(Nanos::from_millis(1));
+                    let (now, ran) = (clock::now(), clock::thread_cpu() - began);
+                    with(|thread| thread.grew(LEDGER.exit(account, now, ran), now));
+                    both.wait();
+                }
+            });
+            let sleeps = scope.spawn(|| {
+                stay_on(processor);
+                stand_back();
+                let round = |_| {
+                    with(Thread::goes_to_sleep);
+                    both.wait();
+                    let since = clock::now();
+                    thread::sleep(Duration::from_micros(600));
+                    let now = clock::now();
+                    let [late, again] =
+                        [now, clock::now()].map(|now| with(|thread| thread.came_late(since, now)));
+                    both.wait();
+                    (now - since, late, again)
+                };
+                rounds.clone().map(round).collect::<Vec<_>>()
+            });
+            sleeps.join().unwrap()
+        });
+        LEDGER.end(clock::now());
+        drop(alone);
+        for &(slept, late, again) in &late {
+            assert!(
+                late <= LEDGER.slope().of(slept) && late == again,
+                "{late}, {again} of {slept}"
+            );
+        }
+        // If it is let in before the target is left, nothing is known yet: so it is now and then, and often where this program is not a nice one.
+        assert!(late.iter().any(|it| it.1 > Nanos::ZERO), "never late");
+    }
+
     #[test]
     fn who_waited_behind_the_target_does_not_pay_for_it_again() {
-        if let Err(error) = std::fs::read("/proc/thread-self/schedstat") {
-            return println!("skipped: this kernel tells no waits for processors: {error}");
+        if !kernel_tells_waits() {
+            return;
         }
         let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
         let mut processors = (0..CpuSet::count()).filter(|it| allowed.is_set(*it).unwrap());

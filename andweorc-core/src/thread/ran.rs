@@ -7,7 +7,10 @@
 //!
 //! Between stretches, outside of what is timed, a thread may well sleep, and briefly: so the CPU clock is read at the end of a *gap* too, if that was
 //! long enough to sleep and to be woken.
+//!
+//! What andweorc's own threads took of the processor meanwhile counts as time in which the thread ran: [`own`](super::own) says why.
 
+use super::own;
 use crate::clock;
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
@@ -31,6 +34,8 @@ pub(super) struct Ran {
     said: Cell<Nanos>,
     /// What was said too much.
     over: Cell<Nanos>,
+    /// What andweorc's own threads took from it.
+    taken: own::From,
 }
 
 impl Ran {
@@ -40,19 +45,27 @@ impl Ran {
             read: Cell::new((Real(0), Nanos::ZERO)),
             said: Cell::new(Nanos::ZERO),
             over: Cell::new(Nanos::ZERO),
+            taken: own::From::new(),
         }
+    }
+
+    /// Both clocks: the real one after the other, whose system call is nobody's time.
+    #[cold]
+    fn clocks(&self) -> (Real, Nanos) {
+        let cpu = clock::thread_cpu() + self.taken.in_all();
+        (clock::now(), cpu)
     }
 
     /// A stretch begins at `now`, after a gap.
     #[inline]
     pub(super) fn begin(&self, now: Real) {
-        self.begin_by(now, clocks);
+        self.begin_by(now, || self.clocks());
     }
 
     /// A stretch ends at `now`, and the next one begins. Returns how long the thread ran in it.
     #[inline]
     pub(super) fn end(&self, now: Real) -> Nanos {
-        self.end_by(now, clocks)
+        self.end_by(now, || self.clocks())
     }
 
     /// A stretch ends at `now` of which nobody asks how long the thread ran. False if that is not known without the CPU clock: then what follows is a
@@ -109,13 +122,6 @@ impl Ran {
         // Where the clocks themselves were set or stopped, that is soon forgotten.
         self.over.set((self.over.get() + too_much.max(Nanos::ZERO)).min(SERVES));
     }
-}
-
-/// Both clocks: the real one after the other, whose system call is nobody's time.
-#[cold]
-fn clocks() -> (Real, Nanos) {
-    let cpu = clock::thread_cpu();
-    (clock::now(), cpu)
 }
 
 #[cfg(test)]

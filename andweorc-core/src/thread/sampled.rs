@@ -33,7 +33,7 @@ impl Thread {
                 let now = clock::now();
                 if goes_on {
                     let inside = Speedup::from_ppm(share).of(self.ran.end(now));
-                    self.grew(LEDGER.credit(account, inside));
+                    self.grew(LEDGER.credit(account, inside), now);
                 } else {
                     self.shared.set(aim);
                     self.ran.begin(now);
@@ -54,7 +54,7 @@ impl Thread {
         } else {
             let inside = stretch.inside(self.ran.end(now), now);
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
-            self.grew(LEDGER.settle(account, inside, now));
+            self.grew(LEDGER.settle(account, inside, now), now);
         }
         self.is_on(stretch, account, aim, now);
     }
@@ -85,7 +85,7 @@ impl Thread {
         if goes_on {
             let by_share = credit != Credit::Samples && inside() == Some(true);
             let credited = stretch.sampled(self.ran.end(now), at, now, by_share);
-            self.grew(LEDGER.settle(account, credited, now));
+            self.grew(LEDGER.settle(account, credited, now), now);
             self.is_on(stretch, account, aim, now);
         } else {
             stretch.interrupted(at, now);
@@ -155,7 +155,9 @@ pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u
             return None;
         }
         let (mut credit, mut context) = (Credit::Samples, thread.context.get());
+        let mut now = Real(0);
         clock::in_signal_handler(|| {
+            now = clock::now();
             if let (Some(stretch), Some(account)) = (thread.stretch(), thread.account.get()) {
                 (credit, context) = thread.sampled_on_course(stretch, account, &inside);
             } else {
@@ -167,7 +169,7 @@ pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u
             (credit, thread.account.get(), share::aim() != 0)
             && inside() == Some(true)
         {
-            thread.grew(LEDGER.credit(account, ran));
+            thread.grew(LEDGER.credit(account, ran), now);
         }
         thread.writing.set(false);
         Some(context)

@@ -5,7 +5,7 @@ use crate::target::Target;
 use crate::time::{Nanos, Real};
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
-/// followed by one of [`exit`] with the answer, in reverse order, or else by one of [`exit_under`].
+/// followed by one of [`exit`] or [`leave`] with the answer, in reverse order, or else by one of [`exit_under`].
 #[must_use = "hand the answer to `exit`"]
 #[inline]
 pub fn enter(target: &Target, now: Real) -> Entered {
@@ -23,6 +23,18 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
         }
         stay
     })
+}
+
+/// As [`exit`] from `target`, and counts the visit; its busy time only if it is the `first`, not inside of another visit of the same target.
+#[inline]
+pub fn leave(target: &Target, entered: &Entered, first: bool, now: Real) {
+    with(|thread| {
+        let context = thread.context.get();
+        thread.leave(target, entered, first, now);
+        if entered.context == 0 {
+            thread.left(context);
+        }
+    });
 }
 
 /// The calling thread leaves what it entered before `above`, the next stay that goes on.
@@ -90,6 +102,13 @@ impl Thread {
         Stay { busy, own }
     }
 
+    /// Leaves `target`, and counts the visit. Not inlined: its code is there once for polls and spans.
+    #[inline(never)]
+    pub(super) fn leave(&self, target: &Target, entered: &Entered, first: bool, now: Real) {
+        let Stay { busy, own } = self.exit(*entered, now);
+        target.record(if first { busy } else { Nanos::ZERO }, own);
+    }
+
     #[cold]
     fn enter_credited(&self, now: Real) {
         let depth = self.depth.get();
@@ -109,7 +128,7 @@ impl Thread {
         if depth == 1
             && let Some(account) = self.account(now)
         {
-            self.grew(LEDGER.exit(account, now, self.ran.end(now)));
+            self.grew(LEDGER.exit(account, now, self.ran.end(now)), now);
         }
     }
 }

@@ -116,11 +116,11 @@ mod tests {
     use crate::sampler::course::Courses;
     use crate::target::target;
     use crate::thread::{enter, exit, register, with};
+    use tests_support::kept;
 
     /// A course whose first 128 us are outside the target, and what follows inside.
     fn course() -> &'static Course {
-        let courses: &'static Courses = Box::leak(Box::new(Courses::new()));
-        let course = courses.begin(8).unwrap();
+        let course = kept(Courses::new()).begin(8).unwrap();
         course.set(|step| if step < 2 { 0 } else { 1_000_000 });
         course
     }

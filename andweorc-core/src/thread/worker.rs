@@ -15,6 +15,9 @@ pub fn parked(watches: bool) {
         thread.set_role(Role::Outside);
         thread.busy_until.set(Some(now));
         thread.parked.set(Some(now));
+        if watches {
+            thread.goes_to_sleep();
+        }
     });
     defer::worker_parked();
 }
@@ -64,10 +67,15 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
         if !thread.hooked.get() {
             return Came { at: now, at_once: true };
         }
-        LOOKS.came(&thread.look, now, thread.parked.get(), waits, typical)
+        let idle = thread.parked.get();
+        let came = LOOKS.came(&thread.look, now, idle, waits, typical);
+        match idle.filter(|_| came.at_once) {
+            Some(since) => Came { at: now - thread.came_late(since, now), ..came },
+            None => came,
+        }
     });
     if let Some(waits) = waits.filter(|_| came.at_once) {
-        typical.count(now - waits);
+        typical.count(came.at - waits);
     }
     came.at
 }

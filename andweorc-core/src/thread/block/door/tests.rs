@@ -3,6 +3,7 @@
 use super::*;
 use crate::time::Speedup;
 use std::collections::VecDeque;
+use tests_support::kept;
 
 /// Everybody is delayed, by a wait that is the target.
 const DELAYED: Speedup = Speedup::from_ppm(150_000);
@@ -49,7 +50,7 @@ struct Fight {
 
 impl Fight {
     fn new(count: usize, outside: Nanos, pays: bool) -> Fight {
-        let ledger: &Ledger = Box::leak(Box::default());
+        let ledger = kept(Ledger::new());
         ledger.begin(DELAYED, Real(0));
         let fighter = |i| Fighter {
             account: ledger.open(Real(0)).expect("there is room"),
@@ -159,7 +160,7 @@ fn a_lock_that_is_always_contended_hides_no_delay() {
 
 /// A ledger that owes 1 ms, and two accounts that have taken nothing of that.
 fn behind() -> (&'static Ledger, &'static Account, &'static Account) {
-    let ledger: &Ledger = Box::leak(Box::default());
+    let ledger = kept(Ledger::new());
     let open = || ledger.open(Real(0)).expect("there is room");
     let (target, a, b) = (open(), open(), open());
     ledger.begin(Speedup::from_ppm(500_000), Real(0));

@@ -1,0 +1,97 @@
+//! The processor that a thread runs on, and times that are counted for each.
+
+use crate::time::{Nanos, Real};
+use crossbeam_utils::CachePadded;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Processors beyond these are not told apart from unknown ones.
+const PROCESSORS: usize = 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Processor(usize);
+
+impl Processor {
+    /// That which the calling thread runs on.
+    pub(super) fn current() -> Option<Processor> {
+        // SAFETY: takes nothing, and returns a plain number.
+        let processor = unsafe { libc::sched_getcpu() };
+        usize::try_from(processor).ok().filter(|it| *it < PROCESSORS).map(Processor)
+    }
+}
+
+/// A time for each processor, counted by the threads that run there.
+pub(super) struct Times([AtomicI64; PROCESSORS]);
+
+impl Times {
+    pub(super) const fn new() -> Times {
+        Times([const { AtomicI64::new(0) }; PROCESSORS])
+    }
+
+    pub(super) fn add(&self, processor: Processor, time: Nanos) {
+        // Relaxed: who had to wait until this thread left the processor reads it by way of the kernel, which let it run then.
+        self.0[processor.0].fetch_add(time.0, Relaxed);
+    }
+
+    /// Since the program began.
+    pub(super) fn of(&self, processor: Processor) -> Nanos {
+        Nanos(self.0[processor.0].load(Relaxed))
+    }
+}
+
+/// The last time on each processor in which something grew there, with short breaks.
+pub(super) struct Lately([CachePadded<[AtomicI64; 3]>; PROCESSORS]);
+
+/// Breaks up to this are part of it.
+const BREAK: Nanos = Nanos::from_micros(50);
+
+impl Lately {
+    pub(super) const fn new() -> Lately {
+        Lately([const { CachePadded::new([const { AtomicI64::new(0) }; 3]) }; PROCESSORS])
+    }
+
+    /// Something grew there by `grown`, from `from` until `until`.
+    // Relaxed: see `Times`. Who is stopped in between, and has another thread of the target write there, makes one guess wrong.
+    pub(super) fn add(&self, processor: Processor, grown: Nanos, from: Real, until: Real) {
+        let [began, ended, sum] = &*self.0[processor.0];
+        if from - Real(ended.load(Relaxed)) > BREAK {
+            began.store(from.0, Relaxed);
+            sum.store(0, Relaxed);
+        }
+        ended.store(until.0, Relaxed);
+        sum.fetch_add(grown.0, Relaxed);
+    }
+
+    /// By how much it grew there from `from` until `until`, as if it had grown steadily.
+    pub(super) fn between(&self, processor: Processor, from: Real, until: Real) -> Nanos {
+        let [began, ended, sum] = self.0[processor.0].each_ref().map(|it| it.load(Relaxed));
+        let common = until.0.min(ended) - from.0.max(began);
+        let part = i128::from(common.max(0)) * i128::from(sum) / i128::from((ended - began).max(1));
+        Nanos(i64::try_from(part).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grew_lately_is_known_by_its_time() {
+        static LATELY: Lately = Lately::new();
+        let here = Processor(3);
+        let us = |us: i64| Real(us * 1000);
+        let between = |from, until| LATELY.between(here, us(from), us(until)).0;
+        assert_eq!(between(0, 100), 0, "nothing yet");
+        LATELY.add(here, Nanos(50_000), us(1000), us(1100));
+        assert_eq!(
+            [between(1000, 1100), between(1050, 2000), between(0, 1020)],
+            [50_000, 25_000, 10_000]
+        );
+        assert_eq!([between(0, 1000), between(1100, 1200), between(1200, 1000)], [0; 3]);
+        // After a short break it goes on, after a long one it is another.
+        LATELY.add(here, Nanos(25_000), us(1150), us(1200));
+        assert_eq!(between(0, 2000), 75_000);
+        LATELY.add(here, Nanos(7_000), us(1300), us(1310));
+        assert_eq!(between(0, 2000), 7_000);
+        assert_eq!(LATELY.between(Processor(4), us(0), us(2000)).0, 0, "another processor");
+    }
+}

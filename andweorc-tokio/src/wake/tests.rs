@@ -1,0 +1,126 @@
+//! Who woke a task, and until when it is held for that.
+
+use super::*;
+use crate::profiled::{Kind, wait_ended};
+use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// The ledger and the looks are those of the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What `f` comes to on a thread of its own: a worker by its hooks, which has just been idle and is busy now.
+fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let worker = std::thread::spawn(|| {
+        thread::parked(true);
+        sleep(MS);
+        thread::unparked();
+        f()
+    });
+    worker.join().unwrap()
+}
+
+fn cell(kind: &'static str) -> (Arc<WakeCell>, Nanos) {
+    let targets = Kind::Name(kind.into()).targets();
+    let taken = LEDGER.owed(clock::now());
+    (WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER), taken)
+}
+
+#[test]
+fn what_a_busy_worker_notices_makes_a_task_ready_earlier() {
+    as_busy_worker(|| {
+        LEDGER.begin(Speedup::from_ppm(500_000), clock::now());
+        let (cell, taken) = cell("wake: noticed late");
+        let parks = clock::now();
+        cell.waits_from(parks);
+        sleep(MS);
+        let before = clock::now();
+        Arc::clone(&cell).wake();
+        let ready = cell.take_ready(Virtual(i64::MIN));
+        assert!(parks.less(taken) <= ready && ready < before.less(taken), "{ready:?}");
+        // How it was noticed is told as it was.
+        assert!(cell.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside));
+        LEDGER.end(clock::now());
+    });
+}
+
+#[test]
+fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
+    as_busy_worker(|| {
+        let half = Speedup::from_ppm(500_000);
+        LEDGER.begin(half, clock::now());
+        // Of a test beside this one a worker may look at this very moment: then nothing came before.
+        let ends = (0..20).map(|_| {
+            let (cell, _) = cell("wake: a target noticed late");
+            let taken = cell.taken();
+            let parks = clock::now();
+            cell.parks(parks, taken, Unnamed::Outside);
+            cell.begin_wait(parks);
+            sleep(MS);
+            let noticed = clock::now();
+            let came = cell.woken_outside(noticed);
+            assert_eq!(cell.taken() - taken, half.of(came - parks), "until {noticed:?}");
+            (came, noticed)
+        });
+        let late = ends.filter(|(came, noticed)| came < noticed).count();
+        LEDGER.end(clock::now());
+        assert!(late > 0);
+    });
+}
+
+#[test]
+fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
+    let targets = Kind::Name("wake: polled on a clock that is behind".into()).targets();
+    let now = clock::now();
+    let cell = WakeCell::new(Waker::noop().clone(), targets, LEDGER.owed(now), Virtual::NEVER);
+    cell.set_woken(now, Cause::Task);
+    let parked = now + Nanos(50);
+    let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
+    assert_eq!((ended.parked, ended.woken), (parked, parked));
+}
+
+/// Tells when it is woken.
+struct Woken(std::sync::mpsc::Sender<Real>);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.send(clock::now()).expect("the test listens");
+    }
+}
+
+/// Lets D grow, by half of the time that this takes.
+fn delay(time: Duration) {
+    std::thread::spawn(move || {
+        let account = LEDGER.open(clock::now()).expect("accounts are free");
+        LEDGER.enter(account, clock::now());
+        sleep(time);
+        LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
+        LEDGER.close(account, clock::now());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    thread::enable();
+    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    let (tell, told) = std::sync::mpsc::channel();
+    let targets = Kind::Name("wake: waits for two".into()).targets();
+    let taken = LEDGER.owed(clock::now());
+    let outer = Waker::from(Arc::new(Woken(tell)));
+    let cell = WakeCell::new(outer, targets, taken, Virtual::NEVER);
+    delay(100 * MS);
+    Arc::clone(&cell).wake();
+    sleep(10 * MS);
+    let second = clock::now();
+    Arc::clone(&cell).wake();
+    let woken = told.recv().unwrap();
+    assert!(LEDGER.early(second.less(taken), woken) <= defer::LEAST, "{woken:?} {second:?}");
+    assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken), "as of the second");
+    LEDGER.end(clock::now());
+}
