@@ -393,6 +393,7 @@ impl<F: Future> Profile for F {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wake::tests::alone;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::Wake;
 
@@ -415,6 +416,8 @@ mod tests {
 
     #[test]
     fn tokio_tells_who_yielded() {
+        // In an experiment of another test who yielded would be held.
+        let _alone = alone();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let wakes = Arc::new(Wakes::default());

@@ -20,7 +20,7 @@
 mod foreign;
 #[cfg(all(test, not(loom)))]
 #[path = "wake/tests.rs"]
-mod tests;
+pub(crate) mod tests;
 
 #[cfg(not(loom))]
 use crate::alarm;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::profiled::{Kind, wait_ended};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,9 +11,14 @@ const MS: Duration = Duration::from_millis(1);
 /// The ledger and the looks are those of the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// Until it is dropped no other test of this process is in an experiment.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What `f` comes to on a thread of its own: a worker by its hooks, which has just been idle and is busy now.
 fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let worker = std::thread::spawn(|| {
         thread::parked(true);
         sleep(MS);
@@ -106,7 +111,7 @@ fn delay(time: Duration) {
 
 #[test]
 fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
     let (tell, told) = std::sync::mpsc::channel();
