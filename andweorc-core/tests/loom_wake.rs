@@ -25,6 +25,13 @@ mod parks {
     }
 }
 
+/// As in `andweorc-tokio`: there is no runtime that puts off.
+mod put_off {
+    pub(crate) fn is_woken() -> bool {
+        false
+    }
+}
+
 #[path = "../../andweorc-tokio/src/wake.rs"]
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;

@@ -18,6 +18,7 @@ pub mod hyper;
 mod join_set;
 mod parks;
 mod profiled;
+mod put_off;
 pub mod runtime;
 mod spawn;
 #[cfg(feature = "tower")]

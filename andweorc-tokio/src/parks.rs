@@ -1,5 +1,6 @@
 //! How the poll under way says what will end its wait, where the wake itself does not tell: no task runs on the thread that wakes.
 
+use crate::put_off;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::Future;
@@ -56,6 +57,7 @@ impl Listen {
     /// The poll begins.
     #[inline]
     pub(crate) fn begin() -> Listen {
+        put_off::ends();
         Listen { before: SAID.replace(Unnamed::Outside) }
     }
 
@@ -95,8 +97,7 @@ impl<F: Future> Future for InProcess<F> {
 }
 
 /// Lets other tasks run, as `tokio::task::yield_now` does, and says so. With tokio's own, the wake looks like one of the world outside, for which a task is
-/// held in an experiment; andweorc asks tokio in polls of tasks that may have yielded, which tells the first ones of a kind too late, and does not tell of a
-/// yield inside a `FuturesUnordered`, or in a task that nobody profiles.
+/// held in an experiment; andweorc finds out whom tokio had put off, but for the first ones of a kind.
 pub async fn yield_now() {
     say(Unnamed::Runtime);
     tokio::task::yield_now().await;

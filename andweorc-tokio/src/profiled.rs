@@ -1,6 +1,7 @@
 //! The profiled future.
 
 use crate::parks::{InProcess, Listen, Unnamed};
+use crate::put_off;
 use crate::wake::{WakeCell, clones, is_early};
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker, ready};
 
@@ -204,11 +205,7 @@ impl State {
     fn end(&mut self, begun: &mut Begun, completed: bool) {
         let State { at, parked, cell } = self;
         let Begun { scope, listen, woken, before } = begun;
-        let mut unnamed = listen.end();
-        if !completed && before.left_a_waker() && cell.targets().yields.asks() && has_yielded(cell)
-        {
-            unnamed = Unnamed::Runtime;
-        }
+        let unnamed = listen.end();
         let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
         let ended = scope.end(completed, now);
@@ -218,6 +215,7 @@ impl State {
             *parked = before.waits_since(scope, *at, now);
         }
         if !completed {
+            put_off::marks(&cell.targets().yields);
             cell.parks(*parked, at.delay_at(*parked), unnamed);
             if waits {
                 begin_wait(cell, now);
@@ -270,18 +268,6 @@ impl Before {
         let waits_on = !self.left_a_waker() && scope.lasted() < defer::LEAST;
         if waits_on { at.more(self.waited) } else { now }
     }
-}
-
-/// Whether the last thing that the poll of a task did was tokio's `yield_now`. It is asked for the kinds that may.
-#[cold]
-#[inline(never)]
-fn has_yielded(cell: &Arc<WakeCell>) -> bool {
-    let yielded = cell.is_put_off(|waker| {
-        let asked = pin!(tokio::task::yield_now()).poll(&mut Context::from_waker(waker));
-        debug_assert!(asked.is_pending());
-    });
-    cell.targets().yields.answered(yielded);
-    yielded
 }
 
 /// Defers a poll that comes too early, and says whether it does. Out of the way of polls that nothing holds.
@@ -389,62 +375,3 @@ pub trait Profile: Future + Sized {
 }
 
 impl<F: Future> Profile for F {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wake::tests::alone;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    use std::task::Wake;
-
-    #[derive(Default)]
-    struct Wakes(AtomicU32);
-
-    impl Wake for Wakes {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn yields(cell: &Arc<WakeCell>) {
-        assert!(
-            pin!(tokio::task::yield_now())
-                .poll(&mut Context::from_waker(&cell.waker()))
-                .is_pending()
-        );
-    }
-
-    #[test]
-    fn tokio_tells_who_yielded() {
-        // In an experiment of another test who yielded would be held.
-        let _alone = alone();
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-        let wakes = Arc::new(Wakes::default());
-        let outer = Waker::from(Arc::clone(&wakes));
-        let asked = runtime.spawn(async move {
-            let targets = Kind::Name("profiled: yields".into()).targets();
-            let cells = [(); 2].map(|()| {
-                WakeCell::new(outer.clone(), targets, LEDGER.owed(clock::now()), Virtual::NEVER)
-            });
-            let before = cells.each_ref().map(has_yielded);
-            yields(&cells[0]);
-            [before, cells.each_ref().map(has_yielded)]
-        });
-        assert_eq!(runtime.block_on(asked).unwrap(), [[false, false], [true, false]]);
-        // The worker wakes who yielded when it has nothing else to do, all at once. One that ends before does not.
-        runtime.block_on(runtime.spawn(tokio::task::yield_now())).unwrap();
-        drop(runtime);
-        assert_eq!(wakes.0.load(Ordering::Relaxed), 1, "only who yielded is woken, and once");
-    }
-
-    #[test]
-    fn outside_of_a_runtime_nobody_is_woken_who_is_asked() {
-        let wakes = Arc::new(Wakes::default());
-        let targets = Kind::Name("profiled: no runtime".into()).targets();
-        let outer = Waker::from(Arc::clone(&wakes));
-        let cell = WakeCell::new(outer, targets, LEDGER.owed(clock::now()), Virtual::NEVER);
-        assert!(!has_yielded(&cell));
-        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
-    }
-}

@@ -1,6 +1,6 @@
 //! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
 
-use crate::alarm;
+use crate::{alarm, put_off};
 use andweorc_core::{enabled, thread};
 use std::fmt;
 use tokio::runtime::Builder;
@@ -76,6 +76,7 @@ impl BuilderExt for Builder {
                 hook();
             }
             if enabled() {
+                put_off::ends();
                 thread::parked(alarm::parks(&alarm));
             }
         })

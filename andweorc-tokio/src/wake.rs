@@ -25,6 +25,7 @@ pub(crate) mod tests;
 #[cfg(not(loom))]
 use crate::alarm;
 use crate::parks::{Unnamed, clock_is_paused};
+use crate::put_off;
 // Models have no driver.
 #[cfg(loom)]
 use andweorc_core::defer as alarm;
@@ -70,17 +71,6 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, re
 
 thread_local! {
     static CLONES: Cell<u32> = const { Cell::new(0) };
-    static ASKING: Cell<Asking> = const { Cell::new(Asking::Nothing) };
-}
-
-/// What the calling thread asks the runtime. See [`WakeCell::is_put_off`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Asking {
-    Nothing,
-    /// Whether a waker is put off already.
-    PutOff,
-    /// It was not.
-    No,
 }
 
 /// How many wakers the calling thread has cloned so far. Who waits for something new leaves a clone there.
@@ -99,10 +89,6 @@ pub(crate) fn cloned() {
 ///
 /// `cell` is from `Arc::into_raw` or `Arc::as_ptr`, and the `Arc` lives.
 unsafe fn clone(cell: *const ()) -> RawWaker {
-    if ASKING.get() != Asking::Nothing {
-        ASKING.set(Asking::No);
-        return RawWaker::new(Waker::noop().data(), Waker::noop().vtable());
-    }
     cloned();
     // SAFETY: as the caller says. The new count is the clone's.
     unsafe { Arc::increment_strong_count(cell.cast::<WakeCell>()) };
@@ -121,9 +107,6 @@ unsafe fn wake(cell: *const ()) {
 ///
 /// As of [`clone`].
 unsafe fn wake_by_ref(cell: *const ()) {
-    if ASKING.get() != Asking::Nothing {
-        return ASKING.set(Asking::No);
-    }
     // SAFETY: as the caller says. The count stays the caller's.
     let cell = ManuallyDrop::new(unsafe { Arc::from_raw(cell.cast::<WakeCell>()) });
     cell.wake_by_ref();
@@ -229,14 +212,6 @@ impl WakeCell {
     #[inline]
     pub(crate) fn taken(&self) -> Nanos {
         Nanos(self.parked.load(Ordering::Relaxed) >> 2)
-    }
-
-    /// Whether the runtime has put the task off as the last one, to wake it by itself; `put_off` is how one asks it to do so. Tokio takes a task that it has put
-    /// off last for put off, and clones no waker. Else it puts off one that does nothing, which this makes it clone.
-    pub(crate) fn is_put_off(self: &Arc<Self>, put_off: impl FnOnce(&Waker)) -> bool {
-        ASKING.set(Asking::PutOff);
-        put_off(&self.waker());
-        ASKING.replace(Asking::Nothing) == Asking::PutOff
     }
 
     /// Whether this cell passes its wakes on to `outer`.
@@ -397,14 +372,24 @@ impl WakeCell {
         PASSING.with(|passing| passing.set(before));
     }
 
+    /// Who wakes it now, with no entity on the waking thread.
+    fn unnamed(&self) -> Unnamed {
+        let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
+        if seldom(put_off::is_woken()) {
+            self.targets.yields.had();
+            return Unnamed::Runtime;
+        }
+        if unnamed == Unnamed::Outside && thread::is_busy_worker() {
+            self.targets.yields.may_have();
+        }
+        unnamed
+    }
+
     /// A wake with no entity on the waking thread.
     fn wake_unnamed(self: &Arc<Self>, now: Real) {
-        let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
+        let unnamed = self.unnamed();
         if seldom(unnamed != Unnamed::Outside) {
             return self.wake_from_inside(unnamed, now);
-        }
-        if thread::is_busy_worker() {
-            self.targets.yields.may_have();
         }
         let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
         if seldom(is_early(due, now)) {

@@ -91,6 +91,11 @@ fn yielding_is_no_wait_for_the_world_outside() {
 }
 
 #[test]
+fn yielding_as_tokio_does_is_none_once_it_is_known() {
+    primitives::yielding_as_tokio_does::<Wrapped>();
+}
+
+#[test]
 fn a_join_set_is_woken_by_its_tasks() {
     wakes::waits_for_tasks::<Wrapped, _>("join set", || async {
         let waits = Waits::default();

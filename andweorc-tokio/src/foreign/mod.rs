@@ -26,6 +26,7 @@ mod poll;
 mod site;
 pub(crate) mod watch;
 
+use crate::put_off;
 use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
 use andweorc_core::foreign::{How, Spawned, Task, Tasks};
@@ -171,7 +172,8 @@ impl Task for ForeignTask {
 
     fn wake(&self) {
         if !self.looks_again() {
-            if watch::is_idle() && thread::entity_at(clock::now()).is_none() {
+            let found = watch::is_idle() && !put_off::is_woken();
+            if found && thread::entity_at(clock::now()).is_none() {
                 self.change(|state| state.found = true);
             }
             self.cell.note();

@@ -2,6 +2,7 @@
 
 use super::{ForeignTask, watch};
 use crate::profiled::{Begun, wait_ended};
+use crate::put_off;
 use andweorc_core::clock;
 use andweorc_core::foreign::How;
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
@@ -101,6 +102,7 @@ fn end(task: &ForeignTask, begun: Begun) {
     if woken {
         let parked = before.waits_since(&scope, at, now);
         task.change(|state| (state.at, state.parked) = (at, parked));
+        put_off::marks(&task.cell.targets().yields);
         task.cell.parks(parked, at.delay_at(parked), unnamed);
         if waits {
             task.cell.begin_wait(now);

@@ -55,7 +55,7 @@ impl WakeCell {
             }
             (waker, Cause::Task)
         } else {
-            match Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8) {
+            match self.unnamed() {
                 Unnamed::Outside => {
                     self.woken_outside(now);
                     return;

@@ -1,10 +1,15 @@
 //! Each of tokio's ways to wait for another task.
 
-use super::{Tasks, Waits, only_for_tasks, runtimes, waits_for_a_task, waits_for_tasks};
+use super::{
+    Tasks, WHILE, Waits, only_for_tasks, runtimes, waited, waits_for_a_task, waits_for_tasks,
+};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use std::future::{Future, pending};
 use std::sync::Arc;
 use tokio::sync::{Barrier, Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
 /// Semaphore, mutex, rwlock, notify, barrier.
 pub fn locks<S: Tasks>() {
@@ -161,4 +166,41 @@ pub fn yielding<S: Tasks, F: Future<Output = ()> + Send + 'static>(
             }
         }
     });
+}
+
+/// Yields with tokio's own function, which are told from the world outside once the first ones of a kind have shown that it may.
+pub fn yielding_as_tokio_does<S: Tasks>() {
+    async fn yields() {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    yields_are_known::<S, _>("tokio's yield", yields);
+    yields_are_known::<S, _>("tokio's yield, inside", || async {
+        let mut parts: FuturesUnordered<_> = (0..3).map(|_| yields()).collect();
+        while parts.next().await.is_some() {}
+    });
+}
+
+fn yields_are_known<S, F>(name: &'static str, yields: impl Fn() -> F)
+where
+    S: Tasks,
+    F: Future<Output = ()> + Send + 'static,
+{
+    for runtime in runtimes::<S>() {
+        let first = yields();
+        let first = async {
+            // A worker is known for one once it has slept.
+            sleep(WHILE).await;
+            first.await;
+        };
+        runtime.block_on(async { S::spawn(name, first).await.unwrap() });
+        let (outside, by_task) = waited(name);
+        runtime.block_on(async { S::spawn(name, yields()).await.unwrap() });
+        let more = waited(name);
+        assert!(
+            more.0 == outside && more.1 > by_task,
+            "{name}: {outside}, {by_task}, then {more:?}"
+        );
+    }
 }
