@@ -8,10 +8,12 @@ mod acts;
 mod block;
 mod own;
 mod poll;
+mod preempted;
 mod processor;
 mod queued;
 mod ran;
 mod sampled;
+mod schedstat;
 mod stay;
 mod stretch;
 mod switch;
@@ -21,6 +23,7 @@ pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
 pub(crate) use own::Takes;
 pub use poll::{Level, Poll};
+pub(crate) use preempted::set_idle;
 pub(crate) use queued::paid_waits_again;
 pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
@@ -40,6 +43,7 @@ use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
 use queued::Queued;
 use ran::Ran;
+use schedstat::Schedstat;
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
@@ -130,6 +134,7 @@ struct Thread {
     ran: Ran,
     /// Whether it waited for its processor.
     queued: Queued,
+    schedstat: Schedstat,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -149,7 +154,7 @@ impl Drop for Close {
             }
             thread.end_stretch();
             thread.courses.set(None);
-            thread.queued.close();
+            thread.schedstat.close();
             slots::closed();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
@@ -167,6 +172,7 @@ thread_local! {
             depth: Cell::new(0),
             ran: Ran::new(),
             queued: Queued::new(),
+            schedstat: Schedstat::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),
@@ -188,6 +194,11 @@ thread_local! {
 }
 
 impl Thread {
+    /// How long it really ran up to `now`, since it came into the target or this was last asked.
+    fn ran(&self, now: Real) -> Nanos {
+        self.ran.end(now, &self.schedstat)
+    }
+
     #[inline]
     fn account(&self, now: Real) -> Option<&'static Account> {
         self.account.get().or_else(|| self.ask(now))

@@ -217,6 +217,9 @@ impl Experimenter {
             return None;
         }
         let after = Snapshot::take(&points);
+        if target.is_none() {
+            thread::set_idle(before.noise.idle(&after.noise, after.at - before.at));
+        }
         let counts = points.iter().filter_map(|point| count(point, &before, &after)).collect();
         drop(running);
         let cut = self.guard.cut().map(|cut| cut.to_string());

@@ -3,6 +3,8 @@
 use crate::clock;
 use crate::experiment::throttle::Throttled;
 use crate::time::Nanos;
+use nix::sched::sched_getaffinity;
+use nix::unistd::Pid;
 use std::collections::VecDeque;
 use std::fs;
 
@@ -93,6 +95,8 @@ pub(crate) struct Noise {
     busy: u64,
     stolen: u64,
     own: Nanos,
+    /// In which a processor was idle that this process may use.
+    idle: u64,
     ticks_per_second: f64,
     throttled: Throttled,
 }
@@ -100,31 +104,50 @@ pub(crate) struct Noise {
 impl Noise {
     /// Reads the counters; zeros where there are none, so that nothing is ever called spoiled.
     pub(crate) fn read() -> Noise {
+        let allowed = sched_getaffinity(Pid::this()).ok();
+        let allowed = |number| allowed.is_none_or(|set| set.is_set(number) == Ok(true));
         let noise = fs::read_to_string("/proc/stat")
             .ok()
-            .and_then(|text| Noise::parse(&text, clock::process_cpu()))
+            .and_then(|text| Noise::parse(&text, clock::process_cpu(), allowed))
             .unwrap_or_default();
         Noise { throttled: Throttled::read(), ..noise }
     }
 
-    /// Parses the first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`.
-    fn parse(text: &str, own: Nanos) -> Option<Noise> {
-        let mut fields = text.lines().next()?.split_ascii_whitespace();
-        if fields.next()? != "cpu" {
-            return None;
-        }
-        // Guest time is contained in user time already.
-        let ticks: Vec<u64> = fields.take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
-        let &[user, nice, system, _, _, irq, softirq, stolen] = &ticks[..] else { return None };
+    /// Parses the first lines: `cpu user nice system idle iowait irq softirq steal guest guest_nice`, and the same for `cpu0` and each other processor, of which the
+    /// process may use those that are `allowed`.
+    fn parse(text: &str, own: Nanos, allowed: impl Fn(usize) -> bool) -> Option<Noise> {
+        let mut lines = text.lines();
+        let all = ticks(lines.next()?.strip_prefix("cpu ")?)?;
+        let [user, nice, system, _, _, irq, softirq, stolen] = all;
+        let idle_of = |line: &str| {
+            let (number, line) = line.strip_prefix("cpu")?.split_once(' ')?;
+            let [_, _, _, idle, waits, ..] = ticks(line)?;
+            number.parse().is_ok_and(&allowed).then_some(idle + waits)
+        };
+        let processors = lines.take_while(|line| line.starts_with("cpu"));
         Some(Noise {
-            all: ticks.iter().sum(),
+            all: all.iter().sum(),
             busy: user + nice + system + irq + softirq,
             stolen,
             own,
+            idle: processors.filter_map(idle_of).sum(),
             ticks_per_second: clock::ticks_per_second(),
             throttled: Throttled::default(),
         })
     }
+
+    /// How many of the processors that the process may use were idle from here until `after`, on average.
+    pub(crate) fn idle(&self, after: &Noise, time: Nanos) -> f64 {
+        let seconds = after.idle.saturating_sub(self.idle) as f64 / self.ticks_per_second;
+        // Without ticks there was nothing to read: then none is known to be.
+        if seconds.is_finite() { seconds / time.as_secs_f64() } else { 0.0 }
+    }
+}
+
+/// What follows the name in a line. Guest time, which comes after these, is contained in user time already.
+fn ticks(line: &str) -> Option<[u64; 8]> {
+    let fields = line.split_ascii_whitespace().take(8).map(str::parse);
+    fields.collect::<Result<Vec<_>, _>>().ok()?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -142,6 +165,7 @@ mod tests {
             busy,
             stolen,
             own: Nanos::from_millis(10 * own_ticks),
+            idle: all - busy - stolen,
             ticks_per_second: 100.0,
             throttled: Throttled::default(),
         }
@@ -149,12 +173,22 @@ mod tests {
 
     #[test]
     fn parses_what_the_kernel_writes() {
-        let line = "cpu  50 1 20 120 7 2 3 10 40 0\ncpu0 ..";
-        let noise = Noise::parse(line, Nanos(5)).unwrap();
-        assert_eq!((noise.all, noise.busy, noise.stolen, noise.own), (213, 76, 10, Nanos(5)));
-        assert_eq!(Noise::parse("intr 1 2", Nanos(0)), None);
-        assert_eq!(Noise::parse("cpu 1 x", Nanos(0)), None);
-        assert_eq!(Noise::parse("cpu 1 2 3", Nanos(0)), None);
+        let text = "cpu  50 1 20 120 7 2 3 10 40 0\n\
+            cpu0 20 0 10 60 1 1 1 5 20 0\ncpu1 30 1 10 60 6 1 2 5 20 0\nintr 1 2";
+        let noise = |allowed: fn(usize) -> bool| Noise::parse(text, Nanos(5), allowed).unwrap();
+        let all = noise(|_| true);
+        assert_eq!((all.all, all.busy, all.stolen, all.own), (213, 76, 10, Nanos(5)));
+        assert_eq!((all.idle, noise(|number| number == 1).idle), (127, 66));
+        for text in ["intr 1 2", "cpu 1 x", "cpu 1 2 3"] {
+            assert_eq!(Noise::parse(text, Nanos(0), |_| true), None);
+        }
+    }
+
+    #[test]
+    fn tells_how_many_processors_were_idle() {
+        let (before, after) = (reading(100, 20, 0, 10), reading(300, 90, 10, 50));
+        assert_eq!(before.idle(&after, Nanos::from_millis(1000)), 1.2);
+        assert_eq!(Noise::default().idle(&Noise::default(), Nanos::from_millis(1000)), 0.0);
     }
 
     #[test]

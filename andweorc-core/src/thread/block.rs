@@ -75,7 +75,7 @@ impl Thread {
         let inside = self.depth.get() > 0;
         self.share_no_more();
         if inside && let Some(account) = self.account.get() {
-            self.grew(LEDGER.exit(account, now, self.ran.end(now)), now);
+            self.grew(LEDGER.exit(account, now, self.ran(now)), now);
         }
         inside
     }

@@ -64,13 +64,14 @@ mod tests {
     use super::*;
     use crate::thread::EXPERIMENTS;
     use crate::thread::ran::Ran;
+    use crate::thread::schedstat::Schedstat;
     use std::sync::PoisonError;
 
     #[test]
     fn what_is_taken_counts_as_time_in_which_the_thread_ran() {
         // Other tests take it for time of their targets.
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let (ran, taken) = (Ran::new(), Nanos::from_millis(50));
+        let (ran, schedstat, taken) = (Ran::new(), Schedstat::new(), Nanos::from_millis(50));
         let stretch = || {
             let began = clock::now();
             ran.begin(began);
@@ -78,7 +79,7 @@ mod tests {
             if let Some(here) = Processor::current() {
                 TAKEN.add(here, taken);
             }
-            ran.end(clock::now())
+            ran.end(clock::now(), &schedstat)
         };
         // It may be moved to another processor meanwhile.
         let most = (0..20).map(|_| stretch()).max().unwrap();

@@ -71,8 +71,30 @@ impl Lately {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::clock;
+    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use nix::unistd::Pid;
+
+    /// The numbers of those that the calling thread may run on.
+    pub(in crate::thread) fn allowed() -> impl Iterator<Item = usize> {
+        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        (0..CpuSet::count()).filter(move |it| allowed.is_set(*it).unwrap())
+    }
+
+    /// Puts the calling thread on one.
+    pub(in crate::thread) fn stay_on(processor: usize) {
+        let mut only = CpuSet::new();
+        only.set(processor).unwrap();
+        sched_setaffinity(Pid::from_raw(0), &only).unwrap();
+    }
+
+    /// Works until the calling thread has run for so long.
+    pub(in crate::thread) fn work(time: Nanos) {
+        let began = clock::thread_cpu();
+        while clock::thread_cpu() - began < time {}
+    }
 
     #[test]
     fn what_grew_lately_is_known_by_its_time() {

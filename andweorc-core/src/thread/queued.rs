@@ -16,11 +16,7 @@ use super::processor::{Lately, Processor, Times};
 use super::{LEDGER, Thread};
 use crate::ledger::Account;
 use crate::time::{Nanos, Real, Speedup};
-use nix::fcntl::{OFlag, open};
-use nix::sys::stat::Mode;
-use nix::sys::uio::pread;
 use std::cell::Cell;
-use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Below this it is left: to ask the kernel takes more than a microsecond.
@@ -48,8 +44,6 @@ pub(super) struct Queued {
     waited: Cell<Nanos>,
     /// What D grew by as it [came late](Thread::came_late) from the sleep that began then.
     late: Cell<(Real, Nanos)>,
-    /// Its schedstat, once that was opened; the error if it can't be.
-    schedstat: Cell<Option<Result<RawFd, ()>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,26 +60,15 @@ impl Queued {
             place: Cell::new(None),
             waited: Cell::new(Nanos::ZERO),
             late: Cell::new((Real(0), Nanos::ZERO)),
-            schedstat: Cell::new(None),
         }
     }
+}
 
-    /// For how long the thread has waited for processors since the kernel was last asked; `None` where it does not tell (it is built without
-    /// CONFIG_SCHED_INFO or told not to count, or no file can be opened). Async-signal-safe.
+impl Thread {
+    /// For how long the thread has waited for processors since this was last asked, where the kernel tells.
     fn waited(&self) -> Option<Nanos> {
-        let schedstat = self.schedstat.get().unwrap_or_else(|| {
-            let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-            let opened = open(c"/proc/thread-self/schedstat", flags, Mode::empty());
-            let opened = opened.map(IntoRawFd::into_raw_fd).map_err(drop);
-            self.schedstat.set(Some(opened));
-            opened
-        });
-        let mut text = [0; 64];
-        // SAFETY: the file is open until `close` puts it out of the cell.
-        let schedstat = unsafe { BorrowedFd::borrow_raw(schedstat.ok()?) };
-        let length = pread(schedstat, &mut text, 0).ok()?;
-        let waited = waited(&text[..length])?;
-        Some(waited - self.waited.replace(waited))
+        let waited = self.schedstat.waited()?;
+        Some(waited - self.queued.waited.replace(waited))
     }
 
     /// The same, where the target ran before the thread: if the kernel does not tell, that is noted.
@@ -97,24 +80,6 @@ impl Queued {
         waited
     }
 
-    /// The thread ends.
-    pub(super) fn close(&self) {
-        if let Some(Ok(schedstat)) = self.schedstat.take() {
-            // SAFETY: it was taken out of the OwnedFd that opened it, and nobody else closes it: it has just been put out of the cell.
-            drop(unsafe { OwnedFd::from_raw_fd(schedstat) });
-        }
-    }
-}
-
-/// The second number of /proc/PID/schedstat: the time spent runnable and not running, ns. The third is how often it got a processor: none where the
-/// kernel does not count.
-fn waited(schedstat: &[u8]) -> Option<Nanos> {
-    let mut numbers = str::from_utf8(schedstat).ok()?.split_ascii_whitespace().skip(1);
-    let waited = numbers.next()?.parse().ok()?;
-    (numbers.next()? != "0").then_some(Nanos(waited))
-}
-
-impl Thread {
     /// L of the thread has grown by `grown` inside the target, where it runs; it is `now`.
     pub(super) fn grew(&self, grown: Nanos, now: Real) {
         let Some(processor) = Processor::current().filter(|_| grown > Nanos::ZERO) else { return };
@@ -150,7 +115,7 @@ impl Thread {
     /// The thread is about to sleep until the world outside has something for it.
     pub(super) fn goes_to_sleep(&self) {
         if LEDGER.speedup() != Speedup::ZERO {
-            self.queued.waited();
+            self.waited();
         }
     }
 
@@ -165,7 +130,7 @@ impl Thread {
         let late = Processor::current()
             .filter(|&processor| grown(processor, since) >= LEAST)
             .and_then(|processor| {
-                let waited = self.queued.waited_behind_the_target()?;
+                let waited = self.waited_behind_the_target()?;
                 let woken = since.max(now - waited);
                 Some(grown(processor, woken).min(LEDGER.slope().of(waited)))
             })
@@ -180,12 +145,12 @@ impl Thread {
         let of_this = before.filter(|place| place.experiment == LEDGER.experiment());
         let Some(place) = of_this else {
             // What it has waited for before this experiment is nothing that it owes.
-            self.queued.waited();
+            self.waited();
             return self.is_level_here();
         };
         let behind = GROWN.of(place.processor) - place.grown;
         if behind >= LEAST
-            && let Some(waited) = self.queued.waited_behind_the_target()
+            && let Some(waited) = self.waited_behind_the_target()
         {
             self.idled(account, behind.min(LEDGER.slope().of(waited)), now);
         }
@@ -196,33 +161,12 @@ impl Thread {
 mod tests {
     use super::*;
     use crate::clock;
+    use crate::thread::processor::tests::{allowed, stay_on, work};
+    use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, register, with};
-    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-    use nix::unistd::Pid;
     use std::sync::{Barrier, PoisonError};
     use std::thread;
     use std::time::Duration;
-
-    #[test]
-    fn the_kernel_tells_how_long_a_thread_waited() {
-        assert_eq!(waited(b"1701273 3386539 2\n"), Some(Nanos(3_386_539)));
-        assert_eq!(waited(b""), None);
-        assert_eq!(waited(b"1 x 2"), None);
-        assert_eq!(waited(b"0 0 0\n"), None);
-    }
-
-    /// Puts the calling thread on one processor.
-    fn stay_on(processor: usize) {
-        let mut only = CpuSet::new();
-        only.set(processor).unwrap();
-        sched_setaffinity(Pid::from_raw(0), &only).unwrap();
-    }
-
-    /// Works until the calling thread has run for so long.
-    fn work(time: Nanos) {
-        let began = clock::thread_cpu();
-        while clock::thread_cpu() - began < time {}
-    }
 
     /// What a thread still owes after it worked on processor `mine`, of what D grew by while another one was inside the target on `other`; both in ms.
     fn owes(mine: usize, other: usize) -> (f64, f64) {
@@ -261,15 +205,6 @@ mod tests {
         (owes.as_secs_f64() * 1e3, grown.as_secs_f64() * 1e3)
     }
 
-    /// Says so if it doesn't.
-    fn kernel_tells_waits() -> bool {
-        let read = std::fs::read("/proc/thread-self/schedstat");
-        read.inspect_err(|error| {
-            println!("skipped: this kernel tells no waits for processors: {error}")
-        })
-        .is_ok()
-    }
-
     /// Lets the calling thread run only where nobody else wants to.
     fn stand_back() {
         // SAFETY: all zeros are a valid value, and the kernel reads no more than it.
@@ -286,8 +221,7 @@ mod tests {
             return;
         }
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-        let processor = (0..CpuSet::count()).find(|it| allowed.is_set(*it).unwrap()).unwrap();
+        let processor = allowed().next().unwrap();
         let both = Barrier::new(2);
         LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
         let rounds = 0..200;
@@ -342,8 +276,7 @@ mod tests {
         if !kernel_tells_waits() {
             return;
         }
-        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-        let mut processors = (0..CpuSet::count()).filter(|it| allowed.is_set(*it).unwrap());
+        let mut processors = allowed();
         let first = processors.next().unwrap();
         let (owed, grown) = owes(first, first);
         assert!((25.0..40.0).contains(&grown), "{grown} ms");

@@ -8,9 +8,12 @@
 //! Between stretches, outside of what is timed, a thread may well sleep, and briefly: so the CPU clock is read at the end of a *gap* too, if that was
 //! long enough to sleep and to be woken.
 //!
-//! What andweorc's own threads took of the processor meanwhile counts as time in which the thread ran: [`own`](super::own) says why.
+//! What andweorc's own threads took of the processor meanwhile counts as time in which the thread ran ([`own`](super::own)), and part of what others did
+//! ([`preempted`](super::preempted)).
 
 use super::own;
+use super::preempted::{Preempted, idle};
+use super::schedstat::Schedstat;
 use crate::clock;
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
@@ -36,6 +39,8 @@ pub(super) struct Ran {
     over: Cell<Nanos>,
     /// What andweorc's own threads took from it.
     taken: own::From,
+    /// And others, inside.
+    preempted: Preempted,
 }
 
 impl Ran {
@@ -46,26 +51,31 @@ impl Ran {
             said: Cell::new(Nanos::ZERO),
             over: Cell::new(Nanos::ZERO),
             taken: own::From::new(),
+            preempted: Preempted::new(),
         }
     }
 
-    /// Both clocks: the real one after the other, whose system call is nobody's time.
+    /// Both clocks: the real one after the other, whose system call is nobody's time. With its `schedstat`, of a thread that was inside.
     #[cold]
-    fn clocks(&self) -> (Real, Nanos) {
-        let cpu = clock::thread_cpu() + self.taken.in_all();
-        (clock::now(), cpu)
+    fn clocks(&self, schedstat: Option<&Schedstat>) -> (Real, Nanos) {
+        let (cpu, now) = (clock::thread_cpu() + self.taken.in_all(), clock::now());
+        match schedstat {
+            None => drop(self.preempted.goes_on(now, cpu)),
+            Some(schedstat) => self.preempted.inside(now, cpu, idle(), || schedstat.waited()),
+        }
+        (clock::now(), cpu + self.preempted.in_all())
     }
 
     /// A stretch begins at `now`, after a gap.
     #[inline]
     pub(super) fn begin(&self, now: Real) {
-        self.begin_by(now, || self.clocks());
+        self.begin_by(now, || self.clocks(None));
     }
 
     /// A stretch ends at `now`, and the next one begins. Returns how long the thread ran in it.
     #[inline]
-    pub(super) fn end(&self, now: Real) -> Nanos {
-        self.end_by(now, || self.clocks())
+    pub(super) fn end(&self, now: Real, schedstat: &Schedstat) -> Nanos {
+        self.end_by(now, || self.clocks(Some(schedstat)))
     }
 
     /// A stretch ends at `now` of which nobody asks how long the thread ran. False if that is not known without the CPU clock: then what follows is a

@@ -32,7 +32,7 @@ impl Thread {
             (Credit::Share(share @ 1..), Some(account)) => {
                 let now = clock::now();
                 if goes_on {
-                    let inside = Speedup::from_ppm(share).of(self.ran.end(now));
+                    let inside = Speedup::from_ppm(share).of(self.ran(now));
                     self.grew(LEDGER.credit(account, inside), now);
                 } else {
                     self.shared.set(aim);
@@ -52,7 +52,7 @@ impl Thread {
             self.ran.begin(now);
             stretch.credited = now;
         } else {
-            let inside = stretch.inside(self.ran.end(now), now);
+            let inside = stretch.inside(self.ran(now), now);
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
             self.grew(LEDGER.settle(account, inside, now), now);
         }
@@ -84,7 +84,7 @@ impl Thread {
         let credit = stretch.course.credit(far);
         if goes_on {
             let by_share = credit != Credit::Samples && inside() == Some(true);
-            let credited = stretch.sampled(self.ran.end(now), at, now, by_share);
+            let credited = stretch.sampled(self.ran(now), at, now, by_share);
             self.grew(LEDGER.settle(account, credited, now), now);
             self.is_on(stretch, account, aim, now);
         } else {

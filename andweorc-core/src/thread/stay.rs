@@ -128,7 +128,7 @@ impl Thread {
         if depth == 1
             && let Some(account) = self.account(now)
         {
-            self.grew(LEDGER.exit(account, now, self.ran.end(now)), now);
+            self.grew(LEDGER.exit(account, now, self.ran(now)), now);
         }
     }
 }
