@@ -69,6 +69,7 @@ static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A debt below this is left for later: pausing costs about as much.
 const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
+const _: () = assert!(LEAST_PAUSE.0 < defer::LEAST.0, "a level thread would poll tasks too early");
 
 /// What a pause may overshoot and have counted. What is later was a stop, or a machine too busy to be measured on, and would be credit for
 /// whole experiments.

@@ -276,6 +276,7 @@ impl Before {
 fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
     let early = is_early(ready, now);
     if early {
+        put_off::ends();
         cell.defer(ready);
     }
     early

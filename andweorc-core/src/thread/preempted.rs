@@ -53,15 +53,13 @@ impl Preempted {
         (now - at) - (cpu - ran)
     }
 
-    /// The same, inside the target since the last call; `waited` tells for how long the thread has waited for processors, in all, where the kernel does.
+    /// The thread was inside the target meanwhile, and `lost` so much. `waited` tells for how long it has waited for processors, in all, where the kernel does.
     pub(super) fn inside(
         &self,
-        now: Real,
-        cpu: Nanos,
+        lost: Nanos,
         idle: Speedup,
         waited: impl FnOnce() -> Option<Nanos>,
     ) {
-        let lost = self.goes_on(now, cpu);
         if idle != Speedup::ZERO
             && lost >= LEAST
             && let Some(waited) = waited()
@@ -97,7 +95,8 @@ mod tests {
         let look = |now, cpu, idle: f64, waited: Option<i64>| {
             let before = preempted.in_all();
             let idle = Speedup::new(idle).unwrap();
-            preempted.inside(at(now), us(cpu), idle, || waited.map(us));
+            let lost = preempted.goes_on(at(now), us(cpu));
+            preempted.inside(lost, idle, || waited.map(us));
             preempted.in_all() - before
         };
         // What it waited for before it came in counts for no more than it lost inside.

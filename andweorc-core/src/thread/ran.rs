@@ -59,9 +59,9 @@ impl Ran {
     #[cold]
     fn clocks(&self, schedstat: Option<&Schedstat>) -> (Real, Nanos) {
         let (cpu, now) = (clock::thread_cpu() + self.taken.in_all(), clock::now());
-        match schedstat {
-            None => drop(self.preempted.goes_on(now, cpu)),
-            Some(schedstat) => self.preempted.inside(now, cpu, idle(), || schedstat.waited()),
+        let lost = self.preempted.goes_on(now, cpu);
+        if let Some(schedstat) = schedstat {
+            self.preempted.inside(lost, idle(), || schedstat.waited());
         }
         (clock::now(), cpu + self.preempted.in_all())
     }

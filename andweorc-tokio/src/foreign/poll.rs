@@ -35,6 +35,7 @@ thread_local! {
 }
 
 pub(super) fn enter(task: Arc<ForeignTask>) {
+    put_off::ends();
     let how = if task.is_here() { begin(&task) } else { Entry::Other };
     // A thread that is being torn down polls nobody.
     let entered = ENTERED.try_with(|entered| entered.borrow_mut().push(Entered { task, how }));
