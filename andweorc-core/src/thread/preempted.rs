@@ -9,7 +9,7 @@
 //! (In `blocking`, with 0.87 of two processors idle, the target is preempted for 69 us a request, and for 14 where it really takes a quarter of
 //! its time; in tonic's echo for 6.0 us, and for 2.4 where it really takes half of it.)
 
-use crate::time::{Nanos, Real, Speedup};
+use crate::time::{Nanos, Speedup};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -31,8 +31,6 @@ pub(super) fn idle() -> Speedup {
 
 /// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
 pub(super) struct Preempted {
-    /// When its CPU clock was last read, and what that said.
-    read: Cell<(Real, Nanos)>,
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
     /// What was the target's, in all.
@@ -41,20 +39,10 @@ pub(super) struct Preempted {
 
 impl Preempted {
     pub(super) const fn new() -> Preempted {
-        Preempted {
-            read: Cell::new((Real(0), Nanos::ZERO)),
-            waited: Cell::new(Nanos::ZERO),
-            sum: Cell::new(Nanos::ZERO),
-        }
+        Preempted { waited: Cell::new(Nanos::ZERO), sum: Cell::new(Nanos::ZERO) }
     }
 
-    /// It is `now`, and the thread has run for `cpu`. Returns for how long it has not run since the last call.
-    pub(super) fn goes_on(&self, now: Real, cpu: Nanos) -> Nanos {
-        let (at, ran) = self.read.replace((now, cpu));
-        (now - at) - (cpu - ran)
-    }
-
-    /// The thread was inside the target meanwhile, and `lost` so much. `waited` tells for how long it has waited for processors, in all, where the kernel does.
+    /// The thread was inside the target and did not run for `lost` of that. `waited` tells for how long it has waited for processors, in all, where the kernel does.
     pub(super) fn inside(
         &self,
         lost: Nanos,
@@ -91,23 +79,19 @@ mod tests {
     #[test]
     fn as_much_counts_as_processors_were_idle() {
         let us = Nanos::from_micros;
-        let at = |time: i64| Real(us(time).0);
         let preempted = Preempted::new();
-        let look = |now, cpu, idle: f64, waited: Option<i64>| {
+        let look = |lost, idle: f64, waited: Option<i64>| {
             let before = preempted.in_all();
             let idle = Speedup::new(idle).unwrap();
-            let lost = preempted.goes_on(at(now), us(cpu));
-            preempted.inside(lost, idle, || waited.map(us));
+            preempted.inside(us(lost), idle, || waited.map(us));
             preempted.in_all() - before
         };
         // What it waited for before it came in counts for no more than it lost inside.
-        preempted.goes_on(at(1000), us(500));
-        assert_eq!(look(1200, 600, 0.5, Some(700)), us(50));
-        assert_eq!(look(1400, 700, 0.5, Some(760)), us(30), "it slept for 40 us of that");
-        assert_eq!(look(1600, 800, 0.0, Some(860)), us(0), "all processors are busy");
-        assert_eq!(look(1800, 900, 0.9, None), us(0), "the kernel does not tell");
-        assert_eq!(look(2000, 1097, 0.9, Some(2000)), us(0), "it ran throughout");
-        assert_eq!(preempted.goes_on(at(2100), us(1097)), us(100));
+        assert_eq!(look(100, 0.5, Some(700)), us(50));
+        assert_eq!(look(100, 0.5, Some(760)), us(30), "it slept for 40 us of that");
+        assert_eq!(look(100, 0.0, Some(860)), us(0), "all processors are busy");
+        assert_eq!(look(100, 0.9, None), us(0), "the kernel does not tell");
+        assert_eq!(look(3, 0.9, Some(2000)), us(0), "it ran throughout");
     }
 
     /// How long a thread is said to have run inside the target, over how long it did, beside another one that wants the same processor.

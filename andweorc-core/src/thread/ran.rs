@@ -58,9 +58,10 @@ impl Ran {
     /// Both clocks: the real one after the other, whose system call is nobody's time. With its `schedstat`, of a thread that was inside.
     #[cold]
     fn clocks(&self, schedstat: Option<&Schedstat>) -> (Real, Nanos) {
-        let (cpu, now) = (clock::thread_cpu() + self.taken.in_all(), clock::now());
-        let lost = self.preempted.goes_on(now, cpu);
+        let cpu = clock::thread_cpu() + self.taken.in_all();
         if let Some(schedstat) = schedstat {
+            let (at, before) = self.read.get();
+            let lost = (clock::now() - at) - (cpu + self.preempted.in_all() - before);
             self.preempted.inside(lost, idle(), || schedstat.waited());
         }
         (clock::now(), cpu + self.preempted.in_all())
