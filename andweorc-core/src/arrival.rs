@@ -19,8 +19,7 @@ use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// A worker that looks comes back with what lay there within this; what comes later came while it slept. Where no park tells, wakes of one
-/// look follow each other within it.
+/// What a worker notices in one look follows each other within this.
 const AT_ONCE: Nanos = Nanos::from_micros(40);
 
 /// The looks of the workers of a program.
@@ -33,15 +32,19 @@ pub struct Looks {
 /// Those of this process.
 pub(crate) static LOOKS: Looks = Looks::new();
 
-/// The look that a worker takes at the moment, or took last.
+/// The look that a worker takes at the moment, or took last. While it is idle it may take several, where nothing that it finds may run yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Since when the worker was idle, if it was.
     idle: Option<Real>,
-    /// When it noticed something last.
+    /// When it noticed something first.
     at: Real,
+    /// And last.
+    last: Real,
     /// The look before, of any worker. What is noticed in this one came after it.
     after: Real,
+    /// The worker slept until something came.
+    slept: bool,
 }
 
 /// When something came that a worker has noticed.
@@ -55,48 +58,17 @@ pub struct Came {
 
 impl Look {
     /// None yet.
-    pub const NONE: Look = Look { idle: None, at: Real(0), after: Real(0) };
+    pub const NONE: Look =
+        Look { idle: None, at: Real(0), last: Real(0), after: Real(0), slept: false };
 
-    /// Whether what is noticed at `now` by a worker that is idle since `idle` is part of this look.
-    fn goes_on(&self, now: Real, idle: Option<Real>) -> bool {
-        self.idle == idle && (idle.is_some() || now - self.at < AT_ONCE)
-    }
-}
-
-impl Looks {
-    /// None yet.
-    pub const fn new() -> Looks {
-        Looks { looked: AtomicI64::new(0) }
-    }
-
-    // All accesses are Relaxed: they publish nothing else, and looks that race with each other are one look.
-
-    /// A worker waited in the driver from `since` until `now`: it has looked, and if it slept, there was nothing.
-    pub fn slept(&self, since: Real, now: Real) {
-        let looked = if now - since > AT_ONCE { now } else { since };
-        self.looked.fetch_max(looked.0, Relaxed);
-    }
-
-    /// When that came which a worker noticed at `now` that is idle since `idle`, if it is; it woke a task that waits since `waits`, if that is
-    /// known, and `typical` are the waits of its kind. `look` is the worker's last one.
-    pub fn came(
-        &self,
-        look: &Cell<Look>,
-        now: Real,
-        idle: Option<Real>,
-        waits: Option<Real>,
-        typical: &Typical,
-    ) -> Came {
-        let looked = Real(self.looked.fetch_max(now.0, Relaxed));
-        let before = look.get();
-        let after = if before.goes_on(now, idle) { before.after } else { looked };
-        look.set(Look { idle, at: now, after });
-        let latest = match idle {
-            Some(since) if now - since > AT_ONCE => return Came { at: now, at_once: true },
-            Some(since) => since,
-            None => now,
-        };
-        let earliest = after.max(waits.unwrap_or(Real(0)));
+    /// When that came which was [noticed](Looks::notices) in this look and woke a task that waits since `waits`, if that is known; `typical` are the
+    /// waits of its kind.
+    pub fn came(&self, waits: Option<Real>, typical: &Typical) -> Came {
+        if self.slept {
+            return Came { at: self.at, at_once: true };
+        }
+        let latest = self.idle.unwrap_or(self.at);
+        let earliest = self.after.max(waits.unwrap_or(Real(0)));
         let at = if earliest == Real(0) || earliest >= latest {
             latest
         } else if let Some(waits) = waits {
@@ -108,13 +80,47 @@ impl Looks {
     }
 }
 
+impl Looks {
+    /// None yet.
+    pub const fn new() -> Looks {
+        Looks { looked: AtomicI64::new(0) }
+    }
+
+    // All accesses are Relaxed: they publish nothing else, and looks that race with each other are one look.
+
+    /// A worker waited in the driver from `since` until `now`: it has looked, and if it `slept` in the end, there was nothing.
+    pub fn waited(&self, since: Real, now: Real, slept: bool) {
+        let looked = if slept { now } else { since };
+        self.looked.fetch_max(looked.0, Relaxed);
+    }
+
+    /// A worker that is idle since `idle`, if it is, notices something at `now`. `look` is its last one, and `has_slept` says whether it has slept since it
+    /// noticed something last, or became idle. Returns the look that this is part of.
+    pub fn notices(
+        &self,
+        look: &Cell<Look>,
+        now: Real,
+        idle: Option<Real>,
+        has_slept: impl FnOnce() -> bool,
+    ) -> Look {
+        let last = look.get();
+        let soon = last.idle == idle && now - last.last < AT_ONCE;
+        let slept = !soon && idle.is_some() && has_slept();
+        let goes_on = soon || (idle.is_some() && last.idle == idle && !slept);
+        let at = if goes_on { last.at } else { now };
+        let after = Real(self.looked.fetch_max(at.0, Relaxed));
+        look.set(if goes_on {
+            Look { last: now, ..last }
+        } else {
+            Look { idle, at, last: now, after, slept }
+        });
+        look.get()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn nothing() -> Typical {
-        Typical::default()
-    }
 
     fn us(us: i64) -> Real {
         Real(us * 1000)
@@ -124,68 +130,112 @@ mod tests {
         Came { at, at_once: false }
     }
 
+    /// A worker, and the looks of all.
+    struct Worker {
+        looks: Looks,
+        look: Cell<Look>,
+        typical: Typical,
+    }
+
+    impl Worker {
+        /// There was a look just before `looked`.
+        fn new(looked: i64) -> Worker {
+            let looks = Looks::new();
+            looks.waited(us(0), us(looked), true);
+            Worker { looks, look: Cell::new(Look::NONE), typical: Typical::default() }
+        }
+
+        /// When that came which it notices, idle since then or busy, and having `slept` or not, for a task that waits since then.
+        fn came(&self, now: i64, idle: Option<i64>, slept: bool, waits: Option<i64>) -> Came {
+            let look = self.looks.notices(&self.look, us(now), idle.map(us), || slept);
+            look.came(waits.map(us), &self.typical)
+        }
+
+        /// The same of what lay there when it became idle, or it is busy.
+        fn finds(&self, now: i64, idle: Option<i64>) -> Came {
+            self.came(now, idle, false, None)
+        }
+    }
+
+    fn at_once(at: i64) -> Came {
+        Came { at: us(at), at_once: true }
+    }
+
     #[test]
     fn a_sleeping_worker_is_woken_at_once() {
-        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        let came = looks.came(&look, us(500), Some(us(300)), Some(us(100)), &nothing());
-        assert_eq!(came, Came { at: us(500), at_once: true });
+        assert_eq!(Worker::new(0).came(500, Some(300), true, Some(100)), at_once(500));
     }
 
     #[test]
     fn what_lay_there_came_between_the_two_looks() {
-        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        looks.slept(us(0), us(1000));
-        // A worker that is busy until 2000, then looks.
-        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), guess(us(1500)));
+        let worker = Worker::new(1000);
+        // It is busy until 2000, then looks.
+        assert_eq!(worker.finds(2010, Some(2000)), guess(us(1500)));
         // The same look goes on, however many it wakes.
-        assert_eq!(looks.came(&look, us(2039), Some(us(2000)), None, &nothing()), guess(us(1500)));
+        assert_eq!(worker.finds(2039, Some(2000)), guess(us(1500)));
         // The next one, every 61 polls, while nobody is idle.
-        assert_eq!(looks.came(&look, us(4039), None, None, &nothing()), guess(us(3039)));
-        assert_eq!(looks.came(&look, us(4049), None, None, &nothing()), guess(Real(3_044_000)));
+        assert_eq!(worker.finds(4039, None), guess(Real(3_024_500)));
+        assert_eq!(worker.finds(4049, None), guess(Real(3_024_500)));
+    }
+
+    #[test]
+    fn all_of_one_look_came_before_it_however_long_that_takes() {
+        let worker = Worker::new(1000);
+        for n in 0..20 {
+            assert_eq!(worker.finds(2010 + 10 * n, Some(2000)), guess(us(1500)));
+        }
+        // It was preempted meanwhile.
+        assert_eq!(worker.finds(2700, Some(2000)), guess(us(1500)));
+        worker.looks.waited(us(2000), us(2710), false);
+        // What comes after the first was noticed is found by the next look.
+        assert_eq!(worker.finds(4010, Some(4000)), guess(us(3005)));
+    }
+
+    #[test]
+    fn a_worker_that_is_idle_may_look_more_than_once() {
+        let worker = Worker::new(1000);
+        let came = |now, slept| worker.came(now, Some(2000), slept, None);
+        // What it found may not run yet: it sleeps again until something comes.
+        assert_eq!(came(2010, false), guess(us(1500)));
+        assert_eq!(came(2500, true), at_once(2500));
+        assert_eq!(came(2530, true), at_once(2500), "they came together");
+        assert_eq!(came(3500, true), at_once(3500));
+        // Somebody else wakes it, after a while in which nothing came.
+        worker.looks.waited(us(2000), us(3800), true);
+        assert_eq!(worker.finds(4000, None), guess(us(3900)));
     }
 
     #[test]
     fn a_look_that_found_nothing_is_one_too() {
-        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        looks.slept(us(0), us(1000));
+        let worker = Worker::new(1000);
         // Woken by another worker as soon as it had looked.
-        looks.slept(us(1800), us(1805));
-        assert_eq!(looks.came(&look, us(2010), Some(us(2000)), None, &nothing()), guess(us(1900)));
+        worker.looks.waited(us(1800), us(1805), false);
+        assert_eq!(worker.finds(2010, Some(2000)), guess(us(1900)));
         // Another worker's look in between is not this one's.
-        looks.slept(us(2005), us(2015));
-        assert_eq!(looks.came(&look, us(2020), Some(us(2000)), None, &nothing()), guess(us(1900)));
+        worker.looks.waited(us(2005), us(2015), false);
+        assert_eq!(worker.finds(2020, Some(2000)), guess(us(1900)));
     }
 
     #[test]
     fn nothing_comes_before_the_task_waits_for_it() {
-        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        looks.slept(us(0), us(1000));
-        assert_eq!(
-            looks.came(&look, us(2010), Some(us(2000)), Some(us(1800)), &nothing()),
-            guess(us(1900))
-        );
-        assert_eq!(
-            looks.came(&look, us(2015), Some(us(2000)), Some(us(2005)), &nothing()),
-            guess(us(2000))
-        );
+        let worker = Worker::new(1000);
+        let came = |now, waits| worker.came(now, Some(2000), false, Some(waits));
+        assert_eq!(came(2010, 1800), guess(us(1900)));
+        assert_eq!(came(2015, 2005), guess(us(2000)));
     }
 
     #[test]
     fn without_a_look_before_it_came_with_this_one() {
-        let (looks, look) = (Looks::new(), Cell::new(Look::NONE));
-        assert_eq!(looks.came(&look, us(2010), None, None, &nothing()), guess(us(2010)));
+        assert_eq!(Worker::new(0).finds(2010, None), guess(us(2010)));
     }
 
     #[test]
     fn waits_that_were_noticed_at_once_tell_of_those_that_were_not() {
-        let (looks, look, typical) = (Looks::new(), Cell::new(Look::NONE), Typical::default());
-        looks.slept(us(0), us(1000));
-        typical.count(Nanos::from_micros(500));
-        let came = |now, idle, waits| {
-            looks.came(&look, us(now), Some(us(idle)), Some(us(waits)), &typical)
-        };
-        assert_eq!(came(2010, 2000, 1200), guess(us(1700)));
-        assert_eq!(came(2011, 2000, 1800), guess(us(2000)), "not after the look");
-        assert_eq!(came(2012, 2000, 100), guess(us(1000)), "not before the last one");
+        let worker = Worker::new(1000);
+        worker.typical.count(Nanos::from_micros(500));
+        let came = |now, waits| worker.came(now, Some(2000), false, Some(waits));
+        assert_eq!(came(2010, 1200), guess(us(1700)));
+        assert_eq!(came(2011, 1800), guess(us(2000)), "not after the look");
+        assert_eq!(came(2012, 100), guess(us(1000)), "not before the last one");
     }
 }

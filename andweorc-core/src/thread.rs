@@ -14,6 +14,7 @@ mod queued;
 mod ran;
 mod sampled;
 mod schedstat;
+mod sleeps;
 mod stay;
 mod stretch;
 mod switch;
@@ -29,7 +30,9 @@ pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
 pub(crate) use switch::{ASKED, abandon, set_target};
 pub use switch::{enable, enabled, is_target, when_enabled};
-pub use worker::{came, handed_back, in_pool, is_busy_worker, parked, parked_since, unparked};
+pub use worker::{
+    came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked,
+};
 
 use crate::arrival::Look;
 use crate::clock;
@@ -44,6 +47,7 @@ use crate::wait::Ended;
 use queued::Queued;
 use ran::Ran;
 use schedstat::Schedstat;
+use sleeps::Sleeps;
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
@@ -136,6 +140,7 @@ struct Thread {
     /// Whether it waited for its processor.
     queued: Queued,
     schedstat: Schedstat,
+    sleeps: Sleeps,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -174,6 +179,7 @@ thread_local! {
             ran: Ran::new(),
             queued: Queued::new(),
             schedstat: Schedstat::new(),
+            sleeps: Sleeps::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
             busy_until: Cell::new(None),

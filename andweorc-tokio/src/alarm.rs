@@ -265,6 +265,7 @@ impl Alarm {
     /// Releases what is due, and sets the timer for what comes next.
     fn release(&self) {
         self.looks();
+        thread::noticed();
         let mut holds = self.holds();
         let now = clock::now();
         let woken = thread::parked_since().zip(holds.set.take());

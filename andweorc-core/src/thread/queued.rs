@@ -112,10 +112,13 @@ impl Thread {
         }));
     }
 
-    /// The thread is about to sleep until the world outside has something for it.
-    pub(super) fn goes_to_sleep(&self) {
+    /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside has something for it.
+    pub(super) fn goes_to_sleep(&self, watches: bool) {
         if LEDGER.speedup() != Speedup::ZERO {
-            self.waited();
+            self.sleeps.has_slept();
+            if watches {
+                self.waited();
+            }
         }
     }
 
@@ -245,7 +248,7 @@ mod tests {
                 stay_on(processor);
                 stand_back();
                 let round = |_| {
-                    with(Thread::goes_to_sleep);
+                    with(|thread| thread.goes_to_sleep(true));
                     both.wait();
                     let since = clock::now();
                     thread::sleep(Duration::from_micros(600));

@@ -1,10 +1,30 @@
 //! When a worker is idle, as its hooks tell, and what it notices when it looks for events.
 
-use super::{LEDGER, Role, THREAD, with};
-use crate::arrival::{Came, LOOKS, Typical};
+use super::{LEDGER, Role, THREAD, Thread, with};
+use crate::arrival::{Came, LOOKS, Look, Typical};
 use crate::clock;
 use crate::defer;
-use crate::time::{Real, Speedup};
+use crate::time::{Nanos, Real, Speedup};
+
+/// A worker that waited in the driver for as long has slept, most likely.
+const SLEPT: Nanos = Nanos::from_micros(40);
+
+impl Thread {
+    /// Whether it has slept that waited in the driver from `since` until `now`.
+    fn slept(&self, since: Real, now: Real) -> bool {
+        if LEDGER.speedup() == Speedup::ZERO {
+            // Nothing is asked of it that would have to be known so well.
+            now - since > SLEPT
+        } else {
+            self.sleeps.has_slept()
+        }
+    }
+
+    /// It notices something in the driver.
+    fn notices(&self, now: Real) -> Look {
+        LOOKS.notices(&self.look, now, self.parked.get(), || self.sleeps.has_slept())
+    }
+}
 
 /// For the park hook of a worker: it is idle from now on. `watches` says whether it is the one that waits in the driver.
 pub fn parked(watches: bool) {
@@ -15,9 +35,7 @@ pub fn parked(watches: bool) {
         thread.set_role(Role::Outside);
         thread.busy_until.set(Some(now));
         thread.parked.set(Some(now));
-        if watches {
-            thread.goes_to_sleep();
-        }
+        thread.goes_to_sleep(watches);
     });
     defer::worker_parked();
 }
@@ -40,7 +58,7 @@ pub fn unparked() {
         let now = clock::now();
         if let Some(since) = thread.parked.take() {
             if thread.watches.get() {
-                LOOKS.slept(since, now);
+                LOOKS.waited(since, now, thread.slept(since, now));
             }
             defer::worker_unparked(since, now);
         }
@@ -68,9 +86,9 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
             return Came { at: now, at_once: true };
         }
         let idle = thread.parked.get();
-        let came = LOOKS.came(&thread.look, now, idle, waits, typical);
+        let came = thread.notices(now).came(waits, typical);
         match idle.filter(|_| came.at_once) {
-            Some(since) => Came { at: now - thread.came_late(since, now), ..came },
+            Some(since) => Came { at: came.at - thread.came_late(since, came.at), ..came },
             None => came,
         }
     });
@@ -78,6 +96,12 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
         typical.count(came.at - waits);
     }
     came.at
+}
+
+/// The calling thread has found something in the driver that is no event of the world outside: what else it finds there now has come by now.
+pub fn noticed() {
+    let now = clock::now();
+    with(|thread| thread.notices(now));
 }
 
 /// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
@@ -100,7 +124,7 @@ pub fn handed_back() {
         if let Some(since) = thread.busy_until.replace(Some(now)) {
             // It has looked into the driver since, or another one is there.
             if thread.hooked.get() {
-                LOOKS.slept(since, now);
+                LOOKS.waited(since, now, false);
             }
             if let Some(account) = thread.account(now) {
                 thread.idled(account, now - since, now);
@@ -113,7 +137,6 @@ pub fn handed_back() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Nanos;
 
     #[test]
     fn what_a_busy_worker_finds_came_before_it_looked() {

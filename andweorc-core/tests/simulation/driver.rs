@@ -138,10 +138,11 @@ impl Engine<'_> {
         };
         let worker = &self.threads[i].worker_state;
         let (waits, typical) = (task.waits.take(), &driver.typical[task.kind]);
-        let Came { at, at_once } =
-            driver.looks.came(&worker.look, now, worker.parked, waits, typical);
+        let slept = || worker.parked.is_some_and(|since| now > since);
+        let look = driver.looks.notices(&worker.look, now, worker.parked, slept);
+        let Came { at, at_once } = look.came(waits, typical);
         if at_once && let Some(waits) = waits {
-            typical.count(now - waits);
+            typical.count(at - waits);
         }
         at
     }
@@ -272,7 +273,7 @@ impl Engine<'_> {
         let now = self.now;
         if let Some(since) = self.threads[i].worker_state.parked.take() {
             if watched {
-                self.driver().looks.slept(since, now);
+                self.driver().looks.waited(since, now, now > since);
             }
             self.ledger.idle(self.threads[i].account, now - since, now);
         }
