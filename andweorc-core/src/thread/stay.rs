@@ -1,8 +1,13 @@
 //! Stays of the calling thread in targets: entered and left, timed, and credited if the target is that of the experiment.
 
 use super::{LEDGER, Thread, is_target, with};
+use crate::clock;
+use crate::ledger::Account;
 use crate::target::Target;
 use crate::time::{Nanos, Real};
+
+/// Who enters or leaves a target spends no more than this on it; what takes longer was preempted.
+const MOST_SPENT: Nanos = Nanos::from_micros(20);
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
 /// followed by one of [`exit`] or [`leave`] with the answer, in reverse order, or else by one of [`exit_under`].
@@ -117,7 +122,7 @@ impl Thread {
             && let Some(account) = self.account(now)
         {
             self.ran.begin(now);
-            LEDGER.enter(account, now);
+            LEDGER.enter(account, self.spent_since(now, account));
         }
     }
 
@@ -129,7 +134,16 @@ impl Thread {
             && let Some(account) = self.account(now)
         {
             self.grew(LEDGER.exit(account, now, self.ran(now)), now);
+            self.spent_since(now, account);
         }
+    }
+
+    /// What the thread did since `since`, outside the target, was only to tell how long it is inside: nobody's time, and it takes as much of what it owes.
+    /// Returns until when it did so.
+    fn spent_since(&self, since: Real, account: &Account) -> Real {
+        let now = clock::now();
+        LEDGER.took(account, (now - since).min(MOST_SPENT), now);
+        now
     }
 }
 
@@ -138,6 +152,35 @@ mod tests {
     use super::*;
     use crate::profile::TargetKind;
     use crate::target::target;
+    #[cfg(not(loom))]
+    use crate::{
+        thread::{EXPERIMENTS, register, set_target},
+        time::Speedup,
+    };
+    #[cfg(not(loom))]
+    use std::sync::PoisonError;
+
+    #[cfg(not(loom))]
+    #[test]
+    fn what_it_costs_to_enter_a_target_is_nobodys_time() {
+        let target = target(TargetKind::Span, "entered often", None, None);
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        set_target(Some(target));
+        let began = clock::now();
+        // So little that D hardly grows.
+        LEDGER.begin(Speedup::from_ppm(1), began);
+        let account = register().unwrap();
+        let before = LEDGER.taken(account, began);
+        for _ in 0..100 {
+            exit(enter(target, clock::now()), clock::now());
+        }
+        let now = clock::now();
+        let taken = LEDGER.taken(account, now) - before;
+        LEDGER.end(now);
+        set_target(None);
+        drop(alone);
+        assert!(Nanos::ZERO < taken && taken < now - began, "{taken} of {}", now - began);
+    }
 
     #[test]
     fn own_time_leaves_out_the_targets_inside() {
