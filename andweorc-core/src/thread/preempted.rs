@@ -69,12 +69,14 @@ impl Preempted {
 mod tests {
     use super::*;
     use crate::clock;
+    use crate::experiment::{Experimenter, Lengths};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, with};
     use std::sync::PoisonError;
     use std::sync::atomic::AtomicBool;
     use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn as_much_counts_as_processors_were_idle() {
@@ -92,6 +94,20 @@ mod tests {
         assert_eq!(look(100, 0.0, Some(860)), us(0), "all processors are busy");
         assert_eq!(look(100, 0.9, None), us(0), "the kernel does not tell");
         assert_eq!(look(3, 0.9, Some(2000)), us(0), "it ran throughout");
+    }
+
+    #[test]
+    fn a_baseline_tells_how_many_processors_were_idle() {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        // No number of ticks is that part of 50 ms.
+        set_idle(0.123_456);
+        let mut experimenter = Experimenter::new().expect("no other test here has one");
+        let [settle, measure, recover] = [1, 50, 1].map(Duration::from_millis);
+        let held = experimenter.hold(None, Speedup::ZERO, Lengths { settle, measure, recover });
+        let told = idle();
+        set_idle(0.0);
+        drop(alone);
+        assert!(held.is_some() && told.ppm() != 123_456, "{told:?}");
     }
 
     /// How long a thread is said to have run inside the target, over how long it did, beside another one that wants the same processor.

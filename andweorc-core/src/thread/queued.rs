@@ -64,6 +64,14 @@ impl Queued {
     }
 }
 
+#[cfg(test)]
+impl Queued {
+    /// It came as late from the sleep that began at `since`.
+    pub(super) fn set_late(&self, since: Real, late: Nanos) {
+        self.late.set((since, late));
+    }
+}
+
 impl Thread {
     /// For how long the thread has waited for processors since this was last asked, where the kernel tells.
     fn waited(&self) -> Option<Nanos> {

@@ -157,6 +157,21 @@ mod tests {
     }
 
     #[test]
+    fn who_is_woken_late_notices_what_came_earlier() {
+        std::thread::spawn(|| {
+            let (late, typical) = (Nanos::from_micros(300), Typical::default());
+            parked(true);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            with(|thread| thread.queued.set_late(thread.parked.get().unwrap(), late));
+            let now = clock::now();
+            assert_eq!(came_before(now, None, &typical), now - late);
+            unparked();
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn a_wait_is_counted_only_if_its_end_is_known() {
         let most = |typical: &Typical, ms| typical.between(Nanos::ZERO, Nanos::from_millis(ms));
         std::thread::spawn(move || {
