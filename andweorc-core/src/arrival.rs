@@ -4,7 +4,8 @@
 //! milliseconds until somebody looks, and a task that is woken by it has long been ready. Its wait must not be stretched by the delays that grew
 //! meanwhile: it would be held for them once more, and a service at its limit would be predicted to gain half of what it gains.
 //!
-//! One worker waits in the driver; while that one works, nobody looks, also if others are idle.
+//! One worker waits in the driver; while that one works, nobody looks, also if others are idle. What it notices in one look has come by the time of the
+//! first: at once, if it slept until then, or before it looked. It may look more than once while it is parked, where nothing that it finds may run yet.
 //!
 //! When it came is not to be known, only between which two looks, and after the task began to wait. Tasks of its kind whose wakes were noticed at once
 //! tell how long they wait ([`Typical`]); where none was, the middle is the best guess.

@@ -500,7 +500,7 @@ impl Ledger {
         })
     }
 
-    /// The thread, outside the target, took `delay`: it paused for it.
+    /// The thread, outside the target, took `delay`: it paused for it, or spent it on what only an experiment asks for.
     pub fn took(&self, account: &Account, delay: Nanos, now: Real) {
         self.update(account, now, |taken| taken + delay);
     }

@@ -10,19 +10,19 @@ use crate::time::{Nanos, Real, Speedup};
 const SLEPT: Nanos = Nanos::from_micros(40);
 
 impl Thread {
-    /// Whether it has slept that waited in the driver from `since` until `now`.
-    fn slept(&self, since: Real, now: Real) -> bool {
-        if LEDGER.speedup() == Speedup::ZERO {
-            // Nothing is asked of it that would have to be known so well.
-            now - since > SLEPT
-        } else {
-            self.sleeps.has_slept()
-        }
+    /// Whether it has slept that waits in the driver since `since`, until `now`, or until it noticed something there before.
+    fn has_slept(&self, since: Real, now: Real) -> bool {
+        // Between experiments nothing is asked of it that would have to be known so well.
+        let asks = LEDGER.speedup() != Speedup::ZERO;
+        let told = asks.then(|| self.sleeps.has_slept()).flatten();
+        told.unwrap_or(now - since > SLEPT)
     }
 
     /// It notices something in the driver.
     fn notices(&self, now: Real) -> Look {
-        LOOKS.notices(&self.look, now, self.parked.get(), || self.sleeps.has_slept())
+        let idle = self.parked.get();
+        let has_slept = || idle.is_some_and(|since| self.has_slept(since, now));
+        LOOKS.notices(&self.look, now, idle, has_slept)
     }
 }
 
@@ -58,7 +58,7 @@ pub fn unparked() {
         let now = clock::now();
         if let Some(since) = thread.parked.take() {
             if thread.watches.get() {
-                LOOKS.waited(since, now, thread.slept(since, now));
+                LOOKS.waited(since, now, thread.has_slept(since, now));
             }
             defer::worker_unparked(since, now);
         }
