@@ -50,18 +50,33 @@ pub fn waited(name: &str) -> (u64, u64) {
     (outside, by_task)
 }
 
+/// How often the tasks of this name were polled and have waited, for who reads that an assertion failed.
+fn counted(name: &str) -> String {
+    let [polls, waits] =
+        [TargetKind::Task, TargetKind::Wait].map(|kind| target(kind, name, None, None).count());
+    format!("{polls} polls, {waits} waits")
+}
+
 /// Asserts that the tasks of this name have waited, and for other tasks alone.
 #[track_caller]
 pub fn only_for_tasks(name: &str) {
     let (outside, by_task) = waited(name);
-    assert!(outside == 0 && by_task > 0, "{name}: {outside} ns outside, {by_task} tasks");
+    assert!(
+        outside == 0 && by_task > 0,
+        "{name}: {outside} ns outside, {by_task} tasks; {}",
+        counted(name)
+    );
 }
 
 /// Asserts that the tasks of this name have waited, and for the world outside alone.
 #[track_caller]
 pub fn only_for_outside(name: &str) {
     let (outside, by_task) = waited(name);
-    assert!(outside > 0 && by_task == 0, "{name}: {outside} ns outside, {by_task} tasks");
+    assert!(
+        outside > 0 && by_task == 0,
+        "{name}: {outside} ns outside, {by_task} tasks; {}",
+        counted(name)
+    );
 }
 
 /// Tells whether a future waits already: on a slow machine that takes as long as it takes.

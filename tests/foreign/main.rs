@@ -92,6 +92,8 @@ fn timers_and_sockets_are_the_world_outside() {
 
 #[test]
 fn tasks_of_a_local_set() {
+    // Of a task that is held meanwhile less is known.
+    let _no_experiments = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
     for runtime in runtimes() {
         let set = LocalSet::new();
         set.block_on(&runtime, async {
