@@ -8,6 +8,7 @@
 //! | module | what |
 //! |---|---|
 //! | `program`, `programs` | what a program is, and the programs |
+//! | `hot` | what their parts do where lines and functions are the targets |
 //! | `outside`, `load` | the world outside: services that take their time, HTTP clients |
 //! | `measure`, `disturbed` | the turns of one program |
 //! | `cost` | what a sample costs |
@@ -17,6 +18,7 @@
 
 mod cost;
 mod disturbed;
+mod hot;
 mod load;
 mod measure;
 mod options;
@@ -56,7 +58,7 @@ fn start() -> Result<ExitCode, Box<dyn Error>> {
         }
         Mode::SamplingCost => cost::print()?,
         Mode::List => programs::timed()
-            .chain(programs::sampled())
+            .chain(programs::unmarked())
             .for_each(|program| println!("{}", table::listed(program))),
         Mode::Bench(options) => return run::all(&options),
     }

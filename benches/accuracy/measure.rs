@@ -2,7 +2,8 @@
 
 use crate::disturbed::Watch;
 use crate::outside::Outside;
-use crate::program::{Aim, POINT, Part, Program, Runtime, Stage};
+use crate::program::{POINT, Part, Program, Runtime, Stage, sampled};
+use crate::programs;
 use crate::report::{Report, Row};
 use crate::work::Pace;
 use andweorc::runtime::BuilderExt;
@@ -69,7 +70,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace, outside.name().to_owned());
     start(program, &stage, &mut outside)?;
-    let sampling = sample(program)?;
+    let sampling = sample()?;
     let found = sampling.as_ref().map(Sampling::take);
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
     let mut turner = Turner {
@@ -83,7 +84,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         settle: None,
     };
     let began = Instant::now();
-    let rounds = turner.turn(&cases, turns.budget)?;
+    let turns = turner.turn(&cases, turns.budget)?;
     if let Some(found) = turner.sampling.as_ref().map(Sampling::take) {
         eprintln!(
             "{}: {} samples, {} lost, {} held back",
@@ -103,7 +104,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         rows,
         missing,
         rate: turner.base_rate(),
-        rounds,
+        turns,
         repeated: turner.repeated,
         settle_s: turner.settle.map(|settle| settle.as_secs_f64()),
         seconds: began.elapsed().as_secs_f64(),
@@ -130,8 +131,8 @@ fn start(program: &Program, stage: &Stage, outside: &mut Outside) -> io::Result<
 }
 
 /// Lets the program run, and samples it if its targets are lines and functions, which are so found.
-fn sample(program: &Program) -> Result<Option<Sampling>, Box<dyn Error>> {
-    if !program.targets.iter().any(Aim::is_sampled) {
+fn sample() -> Result<Option<Sampling>, Box<dyn Error>> {
+    if !sampled() {
         sleep(WARM_UP);
         return Ok(None);
     }
@@ -141,13 +142,13 @@ fn sample(program: &Program) -> Result<Option<Sampling>, Box<dyn Error>> {
     Ok(Some(sampling))
 }
 
-/// The target of `aim` that was busy most. A line is known by the function that it is in.
-fn find(aim: &Aim, sampling: Option<&Found>) -> Option<&'static Target> {
+/// The target of this kind that is `part`, and was busy most. A line is known by the function that it is in.
+fn find(kind: TargetKind, part: &Part, sampling: Option<&Found>) -> Option<&'static Target> {
     let mut all: Vec<_> =
-        targets().into_iter().filter(|it| it.kind() == aim.kind && it.count() > 0).collect();
+        targets().into_iter().filter(|it| it.kind() == kind && it.count() > 0).collect();
     all.sort_by_key(|target| std::cmp::Reverse(target.busy_ns()));
-    let is_in = |function: &str| function.rsplit("::").next() == Some(aim.name);
-    all.into_iter().find(|target| match aim.kind {
+    let is_in = |function: &str| function.rsplit("::").next() == Some(part.function());
+    all.into_iter().find(|target| match kind {
         TargetKind::Function => is_in(target.name()),
         TargetKind::Line => sampling.is_some_and(|found| {
             found.lines.keys().any(|place| {
@@ -156,7 +157,7 @@ fn find(aim: &Aim, sampling: Option<&Found>) -> Option<&'static Target> {
                     && target.line() == Some(place.line)
             })
         }),
-        _ => target.name() == aim.name,
+        _ => target.name() == part.name(),
     })
 }
 
@@ -169,17 +170,26 @@ fn cases(
     if !points().iter().any(|point| point.name() == POINT && point.count() > 0) {
         return Err(format!("`{}` got nothing done while it warmed up", program.name));
     }
+    let place =
+        programs::timed().chain(programs::unmarked()).position(|it| it.name == program.name);
     let mut cases = Vec::new();
-    for aim in program.targets {
-        let target = find(aim, found)
-            .ok_or_else(|| format!("the {:?} `{}` did not run", aim.kind, aim.name))?;
+    for (number, aim) in program.targets.iter().enumerate() {
+        let part = stage.part(aim.name);
+        let kind = match sampled() {
+            false => aim.kind,
+            // What matters most is the first: a line in every other program, a function in the others.
+            true if (place.unwrap_or(0) + number).is_multiple_of(2) => TargetKind::Line,
+            true => TargetKind::Function,
+        };
+        let target = find(kind, &part, found)
+            .ok_or_else(|| format!("the {kind:?} `{}` did not run", aim.name))?;
         let last = aim.speedups.len() - 1;
         for (number, &speedup) in aim.speedups.iter().enumerate() {
             if quick && number != 0 && number != last {
                 continue;
             }
             let speedup = Speedup::new(speedup).ok_or("a speedup is a fraction from 0 to 1")?;
-            cases.push(Case { target, speedup, part: stage.part(aim.name) });
+            cases.push(Case { target, speedup, part: part.clone() });
         }
     }
     Ok(cases)
@@ -201,22 +211,38 @@ struct Turner {
 }
 
 impl Turner {
-    /// Returns how many rounds the budget allowed.
+    /// Measures each case as often as it must be, and then whichever is known the least, for as long as the budget allows. Returns how
+    /// often in all. By how far prediction and truth are apart it does not go.
     fn turn(&mut self, cases: &[Case], budget: Duration) -> Result<u32, &'static str> {
         let began = Instant::now();
         self.baseline()?;
-        let mut rounds = 0;
-        while rounds < LEAST_ROUNDS || began.elapsed() * (rounds + 1) / rounds <= budget {
+        let mut turns = 0;
+        for round in 0..LEAST_ROUNDS {
             for (number, case) in cases.iter().enumerate() {
-                // Every other one begins with the truth: a steady drift cancels.
-                let truth_first = (rounds as usize + number) % 2 == 1;
-                for truth in [truth_first, !truth_first] {
-                    if truth { self.truth(case)? } else { self.predict(case)? }
-                }
+                self.both(case, (round as usize + number) % 2 == 1)?;
+                turns += 1;
             }
-            rounds += 1;
         }
-        Ok(rounds)
+        while began.elapsed() * (turns + 1) / turns <= budget {
+            let unknown = |case: &Case| {
+                Row::new(case.target, case.speedup, &self.predicted, &self.truth)
+                    .map_or(f64::INFINITY, |row| row.throughput.half_width())
+            };
+            let cases = cases.iter().map(|case| (case, unknown(case)));
+            let widest = cases.max_by(|(_, a), (_, b)| a.total_cmp(b));
+            let (case, _) = widest.ok_or("there is nothing to measure")?;
+            self.both(case, turns % 2 == 1)?;
+            turns += 1;
+        }
+        Ok(turns)
+    }
+
+    /// Prediction and truth of a case. Every other time the truth comes first: a steady drift cancels.
+    fn both(&mut self, case: &Case, truth_first: bool) -> Result<(), &'static str> {
+        for truth in [truth_first, !truth_first] {
+            if truth { self.truth(case)? } else { self.predict(case)? }
+        }
+        Ok(())
     }
 
     fn predict(&mut self, case: &Case) -> Result<(), &'static str> {
@@ -237,9 +263,9 @@ impl Turner {
 
     fn truth(&mut self, case: &Case) -> Result<(), &'static str> {
         self.set_learns(false);
-        case.part.cost().reduce(case.speedup.fraction());
+        case.part.reduce(case.speedup.fraction());
         let record = self.hold(None, Speedup::ZERO);
-        case.part.cost().reduce(0.0);
+        case.part.reduce(0.0);
         self.set_learns(true);
         // To the estimates it is an experiment on the target, in which no delay was owed.
         let (target, speedup) = (Some(case.target.id()), case.speedup.fraction());

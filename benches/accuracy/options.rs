@@ -14,11 +14,12 @@ How far andweorc's predictions are from the truth, on real programs.
 
 cargo bench --bench accuracy [-- OPTIONS]
 
-  --lines            the programs whose targets are lines and functions, which are sampled
+  --lines            lines and functions as targets, sampled: nothing marks the parts. Five programs more
   --sampling-cost    only say what a sample costs
   --quick            every third program, each target at its least and its greatest speedup: less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
-  --budget SECONDS   for each program (default 60; with --quick 18); each has at least three rounds
+  --budget SECONDS   for each program (default 60; with --quick 18); each case is measured three times, and what time is left
+                     goes to those that are known the least
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
   --json FILE        write all rows to FILE
   --list             list the programs
@@ -65,7 +66,10 @@ impl Options {
         while let Some(arg) = args.next()? {
             match arg {
                 Long("quick") => quick = true,
-                Long("lines") => lines = true,
+                Long("lines") => {
+                    lines = true;
+                    program::sample();
+                }
                 Long("sampling-cost") => return Ok(Mode::SamplingCost),
                 Long("unwrapped") if !cfg!(tokio_unstable) => {
                     return Err(
@@ -99,16 +103,13 @@ impl Options {
             let pace = pace.unwrap_or_else(Pace::measure);
             return Ok(Mode::One(program, Turns { pace, budget, quick }));
         }
-        let timed = programs::timed()
+        let programs: Vec<_> = programs::timed()
+            .chain(programs::unmarked().filter(|_| lines))
             .enumerate()
             .filter(|(number, _)| !quick || number % 3 == 0)
             .map(|(_, program)| program)
             // Threads are spawned by nobody but std.
-            .filter(|it| !program::unwrapped() || it.runtime != Runtime::None);
-        let programs: Vec<&'static Program> =
-            if lines { programs::sampled().collect() } else { timed.collect() };
-        let programs: Vec<_> = programs
-            .into_iter()
+            .filter(|it| !program::unwrapped() || it.runtime != Runtime::None)
             .filter(|it| only.is_empty() || only.iter().any(|name| it.name.contains(name)))
             .collect();
         if programs.is_empty() {
@@ -121,7 +122,7 @@ impl Options {
 
 fn program(name: &str) -> Result<&'static Program, String> {
     programs::timed()
-        .chain(programs::sampled())
+        .chain(programs::unmarked())
         .find(|program| program.name == name)
         .ok_or_else(|| format!("there is no program `{name}`: `--list` names them"))
 }

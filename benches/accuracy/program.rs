@@ -1,5 +1,6 @@
 //! What a program of the bench is, and what it finds on its stage: parts with dials, a line to the world outside, and a point to hit.
 
+use crate::hot::{HOT, Hot};
 use crate::load::Load;
 use crate::outside::Line;
 use crate::work::{Cost, Pace, hash};
@@ -15,6 +16,7 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinHandle;
+use tracing::Span;
 
 /// The name of the point that every program hits.
 pub(crate) const POINT: &str = "done";
@@ -69,33 +71,19 @@ impl Aim {
         Aim { kind: TargetKind::Task, name, speedups: SPEEDUPS }
     }
 
-    /// The one hot line of the function that is a part.
-    pub(crate) const fn line(name: &'static str) -> Aim {
-        Aim { kind: TargetKind::Line, name, speedups: SPEEDUPS }
-    }
-
-    /// The function that is a part.
-    pub(crate) const fn function(name: &'static str) -> Aim {
-        Aim { kind: TargetKind::Function, name, speedups: SPEEDUPS }
-    }
-
-    /// Whether it is sampled.
-    pub(crate) fn is_sampled(&self) -> bool {
-        matches!(self.kind, TargetKind::Line | TargetKind::Function)
-    }
-
     /// At other speedups than [`SPEEDUPS`].
     pub(crate) const fn at(self, speedups: &'static [f64]) -> Aim {
         Aim { speedups, ..self }
     }
 }
 
-/// A part of a program: work of a known size under a target of kind span.
+/// A part of a program: work of a known size. It is under a target of kind span, or, where targets are sampled, a function that nothing marks.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     name: &'static str,
     cost: Arc<Cost>,
     target: &'static Target,
+    hot: Hot,
 }
 
 impl Part {
@@ -106,11 +94,21 @@ impl Part {
 
     /// Does the work `times` times, in one visit of the target.
     pub(crate) fn run_times(&self, times: u32) {
+        let rounds = self.cost.now() * times;
+        if sampled() {
+            return (self.hot.run)(rounds);
+        }
         let entered = thread::enter(self.target, clock::now());
-        hash(self.cost.now() * times);
+        hash(rounds);
         let stay = thread::exit(entered, clock::now());
         self.target.record(stay.busy, stay.own);
         thread::goes_on();
+    }
+
+    /// Does the work in a span of the program's own.
+    pub(crate) fn run_in(&self, span: impl FnOnce() -> Span) {
+        let rounds = self.cost.now();
+        if sampled() { (self.hot.run)(rounds) } else { span().in_scope(|| hash(rounds)) }
     }
 
     /// Its name.
@@ -118,9 +116,14 @@ impl Part {
         self.name
     }
 
-    /// The dial alone, for a program that has spans of its own.
-    pub(crate) fn cost(&self) -> Arc<Cost> {
-        Arc::clone(&self.cost)
+    /// The function that it is where targets are sampled.
+    pub(crate) fn function(&self) -> &'static str {
+        self.hot.name
+    }
+
+    /// Takes the fraction `by` off its cost; 0 restores it.
+    pub(crate) fn reduce(&self, by: f64) {
+        self.cost.reduce(by);
     }
 }
 
@@ -136,13 +139,15 @@ pub(crate) struct Stage {
 impl Stage {
     /// The stage of a program whose world outside listens on the abstract socket `outside`.
     pub(crate) fn new(program: &Program, pace: Pace, outside: String) -> Stage {
-        let part = |&(name, us): &(&'static str, u32)| Part {
+        let part = |(&(name, us), &hot): (&(&'static str, u32), &Hot)| Part {
             name,
             cost: Arc::new(Cost::work(us, pace)),
             target: target(TargetKind::Span, name, None, None),
+            hot,
         };
+        assert!(program.parts.len() <= HOT.len(), "there are no more functions for parts");
         Stage {
-            parts: program.parts.iter().map(part).collect(),
+            parts: program.parts.iter().zip(&HOT).map(part).collect(),
             done: Done(point(program.point, POINT, None, None, true)),
             outside,
             load: OnceCell::new(),
@@ -200,6 +205,19 @@ pub(crate) fn unwrap() {
 /// Whether tasks are spawned by tokio itself.
 pub(crate) fn unwrapped() -> bool {
     UNWRAPPED.load(Ordering::SeqCst)
+}
+
+/// Whether targets are lines and functions.
+static SAMPLED: AtomicBool = AtomicBool::new(false);
+
+/// From now on parts are functions that nothing marks.
+pub(crate) fn sample() {
+    SAMPLED.store(true, Ordering::SeqCst);
+}
+
+/// Whether targets are lines and functions.
+pub(crate) fn sampled() -> bool {
+    SAMPLED.load(Ordering::SeqCst)
 }
 
 /// Spawns a task as a target of this name.

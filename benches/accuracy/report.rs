@@ -15,8 +15,8 @@ pub(crate) struct Report {
     pub(crate) missing: Vec<String>,
     /// Units of work a second, without any speedup.
     pub(crate) rate: f64,
-    /// How often each case was measured.
-    pub(crate) rounds: u32,
+    /// How often a case was measured, in all.
+    pub(crate) turns: u32,
     /// How many stretches were repeated because the machine was disturbed.
     pub(crate) repeated: u32,
     /// Seconds of experiments and their baselines until the first target was settled.
@@ -112,6 +112,12 @@ impl Pair {
     /// How far what is predicted to be left is from what is truly left, in %.
     pub(crate) fn relative_error(&self) -> f64 {
         100.0 * ((100.0 + self.predicted.pct) / (100.0 + self.truth.pct) - 1.0)
+    }
+
+    /// Half of the 95 % interval of the error, in points.
+    pub(crate) fn half_width(&self) -> f64 {
+        let half = |change: &Change| (change.high - change.low) / 2.0;
+        half(&self.truth).hypot(half(&self.predicted))
     }
 
     /// Whether the truth is where the prediction's interval says. The measured truth is uncertain as well: if both intervals are what they

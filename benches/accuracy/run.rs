@@ -48,6 +48,7 @@ fn one(program: &Program, pace: Pace, options: &Options) -> Result<Report, Box<d
         .args(["--pace", &pace.rounds_per_ms().to_string()])
         .args(["--budget", &options.budget.as_secs().to_string()])
         .args(options.quick.then_some("--quick"))
+        .args(options.lines.then_some("--lines"))
         .args(options.unwrapped.then_some("--unwrapped"))
         .env_remove("ANDWEORC_ENABLED")
         .stdin(Stdio::null())

@@ -18,8 +18,8 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {:.0}/s, {} rounds in {:.0} s",
-            self.program, self.rate, self.rounds, self.seconds
+            "{}: {:.0}/s, {} turns in {:.0} s",
+            self.program, self.rate, self.turns, self.seconds
         )?;
         match self.settle_s {
             Some(seconds) => write!(f, ", first target settled in {seconds:.1} s")?,

@@ -2,8 +2,7 @@
 
 use crate::load::Load;
 use crate::outside::Line;
-use crate::program::{Aim, Program, Runtime, Stage, spawn, unwrapped};
-use crate::work::{Cost, hash};
+use crate::program::{Aim, Done, Part, Program, Runtime, Stage, spawn, unwrapped};
 use andweorc::Profile;
 use andweorc_core::profile::PointKind::Latency;
 use axum::Router;
@@ -48,11 +47,11 @@ const QUERY: u32 = 1500;
 /// What all requests share.
 #[derive(Clone)]
 struct Service {
-    parse: Arc<Cost>,
-    render: Arc<Cost>,
+    parse: Part,
+    render: Part,
     /// Lines to the database that no request uses just now; as many as there are clients.
     lines: Arc<Mutex<Vec<Line>>>,
-    done: crate::program::Done,
+    done: Done,
 }
 
 /// Few enough that they, the query and the service have room on two cores: clients that must wait for a core are part of the truth, and no
@@ -62,8 +61,8 @@ const CLIENTS: usize = 4;
 fn router(stage: &Stage) -> io::Result<Router> {
     let lines = (0..CLIENTS).map(|_| stage.line()).collect::<io::Result<_>>()?;
     let service = Service {
-        parse: stage.part("parse").cost(),
-        render: stage.part("render").cost(),
+        parse: stage.part("parse"),
+        render: stage.part("render"),
         lines: Arc::new(Mutex::new(lines)),
         done: stage.done(),
     };
@@ -72,12 +71,12 @@ fn router(stage: &Stage) -> io::Result<Router> {
 
 async fn item(State(service): State<Service>, Path(number): Path<u32>) -> String {
     let request = service.done.begin();
-    info_span!("parse").in_scope(|| hash(service.parse.now()));
+    service.parse.run_in(|| info_span!("parse"));
     let line = service.lines.lock().expect("no one panics with the lines").pop();
     let mut line = line.expect("there are as many lines as clients");
     line.ask(QUERY).await;
     service.lines.lock().expect("no one panics with the lines").push(line);
-    info_span!("render").in_scope(|| hash(service.render.now()));
+    service.render.run_in(|| info_span!("render"));
     request.end();
     format!("item {number}\n")
 }

@@ -4,21 +4,21 @@ mod batches;
 mod contention;
 mod handlers;
 mod http;
-mod lines;
 mod locks;
 mod messages;
 mod offload;
 mod pipelines;
 mod threads;
+mod unmarked;
 
 use crate::program::Program;
 
-/// Those whose targets are lines and functions.
-pub(crate) fn sampled() -> impl Iterator<Item = &'static Program> {
-    lines::PROGRAMS.iter()
+/// Those of which only samples can tell anything.
+pub(crate) fn unmarked() -> impl Iterator<Item = &'static Program> {
+    unmarked::PROGRAMS.iter()
 }
 
-/// Those whose targets are timed. `--quick` takes every third, and neighbours are of one family.
+/// Those whose parts can be timed. `--quick` takes every third, and neighbours are of one family.
 pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
     [
         pipelines::PROGRAMS,
