@@ -94,11 +94,12 @@ impl Point {
     #[inline]
     pub fn hit(&self) {
         self.count.add([1]);
+        thread::hits(self.id);
     }
 
     /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
-        self.count.add([1]);
+        self.hit();
         self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
     }
 

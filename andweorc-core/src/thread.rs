@@ -18,6 +18,7 @@ mod sleeps;
 mod stay;
 mod stretch;
 mod switch;
+mod turn;
 mod worker;
 
 pub use acts::{Acts, act, acted, goes_on, pay};
@@ -30,6 +31,8 @@ pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
 pub(crate) use switch::{ASKED, abandon, set_target};
 pub use switch::{enable, enabled, is_target, when_enabled};
+pub use turn::Turn;
+pub(crate) use turn::hits;
 pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked,
 };
@@ -110,8 +113,10 @@ struct Thread {
     busy_until: Cell<Option<Real>>,
     /// How many times the target was entered and not left.
     depth: Cell<u32>,
-    /// Id of the innermost target that was entered and not left; 0 for none.
+    /// The innermost target that was entered and not left, as a [context](share); 0 for none.
     context: Cell<u32>,
+    /// What of a [context](share) is that of the poll.
+    phase: Cell<u32>,
     /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
     shared: Cell<u32>,
     tid: Cell<i32>,
@@ -141,6 +146,8 @@ struct Thread {
     queued: Queued,
     schedstat: Schedstat,
     sleeps: Sleeps,
+    /// Which of its polls the task is in that it polls.
+    turn: Cell<Turn>,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -191,6 +198,8 @@ thread_local! {
             ended: Cell::new(None),
             waits: Cell::new(false),
             context: Cell::new(0),
+            phase: Cell::new(0),
+            turn: Cell::new(Turn::NEW),
             blocked: Cell::new(false),
             shared: Cell::new(0),
             courses: Cell::new(None),

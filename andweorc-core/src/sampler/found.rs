@@ -70,8 +70,6 @@ pub(super) struct Finder {
     /// Samples of each context with the time that they stand for, and samples of each target in it, all told.
     contexts: HashMap<u32, (u64, Nanos)>,
     inside: HashMap<(u32, u32), u64>,
-    /// Visits of each target before the first sample.
-    visits: HashMap<u32, u64>,
 }
 
 impl std::fmt::Debug for Finder {
@@ -82,6 +80,7 @@ impl std::fmt::Debug for Finder {
 
 impl Finder {
     pub(super) fn new(symbols: Symbols, table: &'static Addresses) -> Finder {
+        share::forget_visits();
         Finder {
             symbols,
             table,
@@ -94,7 +93,6 @@ impl Finder {
             learns: true,
             contexts: HashMap::new(),
             inside: HashMap::new(),
-            visits: targets().iter().map(|target| (target.id(), target.count())).collect(),
         }
     }
 
@@ -181,11 +179,9 @@ impl Finder {
         for (&address, frames) in &self.known {
             self.table.set(address, frames.verdict(target));
         }
-        let visits: HashMap<u32, u64> = targets().iter().map(|it| (it.id(), it.count())).collect();
         self.learn_courses(target);
         let shares = self.contexts.iter().filter_map(|(&context, &(samples, time))| {
-            let before = self.visits.get(&context).copied().unwrap_or(0);
-            let visits = visits.get(&context)?.saturating_sub(before);
+            let visits = u64::from(share::visits(context));
             let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
             Some((context, Seen { samples, inside, time, visits }.share()?))
         });

@@ -1,23 +1,35 @@
 //! How a thread is credited while a sampled target is that of the running experiment: by samples, or by its expected share.
 //!
 //! A sample is a lump as wide as the period, and it may come when the poll that it belongs to is long over. What a thread does between
-//! two samples is known beforehand, though, from the targets that it is in: of the time in the polls of one kind of task, or in one span, a
-//! certain *share* is inside the line or function, and all samples of the run tell how large it is. So where visits of that *context*
+//! two samples is known beforehand, though, from the targets that it is in: of the time in polls of one kind of task, or in one span, a
+//! certain *share* is inside the line or function, and all samples of the run tell how large it is. Polls in which the task does different
+//! things are told apart, as far as its [turns](crate::thread::Turn) do. So where visits of that *context*
 //! are shorter than a few periods, or all alike, the thread is credited with the share of each visit, as it ends and at each sample in it
 //! ([`Credit::Share`]). Where they are longer, samples are fine enough ([`Credit::Samples`]).
 
-use crate::sampler::FINE;
+use crate::sampler::{FINE, course};
 use crate::thread::ASKED;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Contexts with a share, by the ids of their targets. Others are credited by samples.
-const CONTEXTS: usize = 4096;
+/// Targets whose contexts have a share, by their ids. Others are credited by samples.
+const TARGETS: usize = 4096;
 
-/// What a context with [`Credit::Samples`] has for a share.
-const BY_SAMPLES: u32 = u32::MAX;
+/// How many kinds of polls are contexts of their own, in each target.
+pub(crate) const PHASES: u32 = 32;
 
-static SHARES: [AtomicU32; CONTEXTS] = [const { AtomicU32::new(BY_SAMPLES) }; CONTEXTS];
+/// Where in a context the number of the poll's kind begins: below it is the target's id.
+const PHASE: u32 = 20;
+
+const _: () = assert!(TARGETS <= 1 << PHASE && course::IS_STEP >= PHASES << PHASE);
+
+/// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is never written, and so takes no memory.
+static SHARES: [AtomicU32; TARGETS * PHASES as usize] =
+    [const { AtomicU32::new(0) }; TARGETS * PHASES as usize];
+
+/// Its visits while shares are learned.
+static VISITS: [AtomicU32; TARGETS * PHASES as usize] =
+    [const { AtomicU32::new(0) }; TARGETS * PHASES as usize];
 
 /// How a thread in a context is credited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,23 +67,55 @@ pub(super) fn set_learns(learns: bool) {
     ASKED.learns.store(learns, Ordering::SeqCst);
 }
 
+/// What a poll's context has beside the target's id, if the poll is of this kind.
+pub(crate) fn in_phase(number: u32) -> u32 {
+    number.min(PHASES - 1) << PHASE
+}
+
+/// The place of a context that is no step of a course, if it has one.
+fn place(context: u32) -> Option<usize> {
+    let (phase, target) = (context >> PHASE, context as usize & ((1 << PHASE) - 1));
+    (phase < PHASES && target < TARGETS).then_some(phase as usize * TARGETS + target)
+}
+
 /// How a thread in `context` is credited. Async-signal-safe.
 pub(crate) fn credit(context: u32) -> Credit {
-    match SHARES.get(context as usize).map(|share| share.load(Ordering::Relaxed)) {
-        None | Some(BY_SAMPLES) => Credit::Samples,
-        Some(share) => Credit::Share(share),
+    let share = place(context).map_or(0, |place| SHARES[place].load(Ordering::Relaxed));
+    share.checked_sub(1).map_or(Credit::Samples, Credit::Share)
+}
+
+/// A visit of `context` begins, while shares are learned.
+#[cold]
+pub(crate) fn visited(context: u32) {
+    if let Some(place) = place(context) {
+        // Relaxed: a count.
+        VISITS[place].fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Visits of `context` while shares were learned.
+pub(super) fn visits(context: u32) -> u32 {
+    place(context).map_or(0, |place| VISITS[place].load(Ordering::Relaxed))
+}
+
+/// Forgets the visits.
+pub(super) fn forget_visits() {
+    clear(&VISITS);
+}
+
+fn clear(places: &[AtomicU32]) {
+    // Only read where nothing was written, so that there is no memory for it.
+    let written = |place: &&AtomicU32| place.load(Ordering::Relaxed) != 0;
+    places.iter().filter(written).for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
 /// Begins an experiment on a sampled target, with these shares of contexts; the others are credited by samples.
 pub(crate) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    for share in &SHARES {
-        share.store(BY_SAMPLES, Ordering::Relaxed);
-    }
+    clear(&SHARES);
     for (context, share) in shares {
-        if let Some(place) = SHARES.get(context as usize) {
-            place.store(share, Ordering::Relaxed);
+        if let Some(place) = place(context) {
+            SHARES[place].store(share + 1, Ordering::Relaxed);
         }
     }
     // Relaxed: only that it differs from the one before matters.

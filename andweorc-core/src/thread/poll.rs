@@ -1,6 +1,7 @@
 //! A poll of a task, on the thread that polls it.
 
-use super::{Entered, LEDGER, Role, THREAD, Thread, is_target, with};
+use super::turn::Around;
+use super::{Entered, LEDGER, Role, THREAD, Thread, Turn, is_target, with};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Parked;
@@ -23,6 +24,9 @@ pub struct Poll {
     /// Of the poll around this one.
     outer_ended: Option<Ended>,
     outer_waits: bool,
+    outer_turn: Option<Around>,
+    /// Which of its polls it is of the task; then, which comes next.
+    turn: Turn,
 }
 
 /// How far a poll has come.
@@ -85,14 +89,15 @@ impl Poll {
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
     /// wait ended as `ended` says. `now` is a moment ago.
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
-        Poll::begin_on(Poll::level(ready, now), target, ready, ended, now)
+        Poll::begin_on(Poll::level(ready, now), target, Turn::NEW, ready, ended, now)
     }
 
-    /// The same where the caller has asked for the `level` just now.
+    /// The same where the caller has asked for the `level` just now, and knows whose `turn` it is among the task's polls.
     #[inline]
     pub fn begin_on(
         level: Option<Level>,
         target: &'static Target,
+        turn: Turn,
         ready: Virtual,
         ended: Option<Ended>,
         now: Real,
@@ -101,6 +106,7 @@ impl Poll {
             let (began, at) = level.map_or_else(|| thread.join(ready, now), |Level(at)| (now, at));
             let before = thread.role.get();
             thread.set_role(Role::Entity);
+            let outer_turn = thread.begin_turn(turn, ended);
             Poll {
                 before,
                 taken: at.delay_at(began),
@@ -110,6 +116,8 @@ impl Poll {
                 ended_at: began,
                 outer_ended: thread.ended.replace(ended),
                 outer_waits: thread.waits.replace(false),
+                outer_turn,
+                turn,
             }
         })
     }
@@ -131,6 +139,12 @@ impl Poll {
         })
     }
 
+    /// Which poll of the task is its next, once this has [ended](Poll::end).
+    #[inline]
+    pub fn turn(&self) -> Turn {
+        self.turn
+    }
+
     /// How long it lasted, once it has [ended](Poll::end).
     #[inline]
     pub fn lasted(&self) -> Nanos {
@@ -143,6 +157,9 @@ impl Poll {
         self.ended_at = now;
         with(|thread| {
             thread.leave(self.target, &self.entered, true, now);
+            if let Some(around) = self.outer_turn {
+                self.turn = thread.end_turn(around);
+            }
             let taken = (thread.role.get() != Role::Outside).then(|| thread.level()).flatten();
             let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));
             let told = thread.hooked.get() || self.before == Role::Entity;

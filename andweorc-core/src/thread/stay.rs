@@ -3,6 +3,7 @@
 use super::{LEDGER, Thread, is_target, with};
 use crate::clock;
 use crate::ledger::Account;
+use crate::sampler::share;
 use crate::target::Target;
 use crate::time::{Nanos, Real};
 
@@ -65,7 +66,7 @@ pub struct Entered {
     at: Real,
     /// Time spent so far in targets inside the one around this.
     inner: Nanos,
-    /// Id of the target around this; 0 for none.
+    /// The context around this; 0 for none.
     context: u32,
 }
 
@@ -92,8 +93,18 @@ impl Thread {
         if credited {
             self.enter_credited(now);
         }
-        let context = self.go_on_in(target.id());
+        let context = self.go_on_in(self.visits(target));
         Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO), context }
+    }
+
+    /// The context of a visit of `target` that begins.
+    #[inline]
+    fn visits(&self, target: &Target) -> u32 {
+        let context = target.id() | self.phase.get();
+        if share::learns() {
+            share::visited(context);
+        }
+        context
     }
 
     #[inline]

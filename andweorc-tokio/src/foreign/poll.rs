@@ -89,7 +89,8 @@ fn begin(task: &ForeignTask) -> Entry {
         Real::NEVER => None,
         parked => wait_ended(targets.wait, parked, &task.cell, now),
     };
-    let scope = PollScope::begin(targets.task, from, ended, now);
+    let level = PollScope::level(from, now);
+    let scope = PollScope::begin_on(level, targets.task, state.turn, from, ended, now);
     Entry::Poll(Begun::new(&task.cell, scope, woken))
 }
 
@@ -102,7 +103,8 @@ fn end(task: &ForeignTask, begun: Begun) {
     let at = scope.end(!woken && task.how != How::Root, now).at;
     if woken {
         let parked = before.waits_since(&scope, at, now);
-        task.change(|state| (state.at, state.parked) = (at, parked));
+        let turn = scope.turn();
+        task.change(|state| (state.at, state.parked, state.turn) = (at, parked, turn));
         put_off::marks(&task.cell.targets().yields);
         task.cell.parks(parked, at.delay_at(parked), unnamed);
         if waits {
