@@ -11,7 +11,7 @@
 use crate::experiment::{Experimenter, Lengths};
 use crate::point::points;
 use crate::profile::ExperimentRecord;
-use crate::sampler::{Event, FINE, PerfError, Sampling, line_target};
+use crate::sampler::{Event, PerfError, Sampling, line_target};
 use crate::stats::{Regression, mean};
 use crate::symbols::{Place, Scope, SymbolError, Symbols};
 use crate::target::Target;
@@ -106,7 +106,7 @@ impl Runner {
         if lines.is_empty() {
             return Err(RunError::NoSamples(found.samples));
         }
-        sampling.set_period(FINE);
+        sampling.refine(&lines.iter().map(|(place, _)| line_target(place)).collect::<Vec<_>>());
         let mut results =
             ProfilingResults { lost_samples: found.lost, ..ProfilingResults::default() };
         for (place, share) in lines {

@@ -11,7 +11,7 @@ use andweorc_core::estimate::{Verdict, analyse_ranking};
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::points;
 use andweorc_core::profile::{ExperimentRecord, Header, Run, TargetKind, VERSION};
-use andweorc_core::sampler::{Event, FINE, Found, Sampling};
+use andweorc_core::sampler::{Event, Found, Sampling};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::time::Speedup;
@@ -73,6 +73,9 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let sampling = sample()?;
     let found = sampling.as_ref().map(Sampling::take);
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
+    if let Some(sampling) = &sampling {
+        sampling.refine(&cases.iter().map(|case| case.target).collect::<Vec<_>>());
+    }
     let mut turner = Turner {
         experimenter,
         sampling,
@@ -138,7 +141,6 @@ fn sample() -> Result<Option<Sampling>, Box<dyn Error>> {
     }
     let sampling = Sampling::start(Symbols::of_this_program()?, Event::default())?;
     sleep(OBSERVE);
-    sampling.set_period(FINE);
     Ok(Some(sampling))
 }
 

@@ -13,7 +13,7 @@ use crate::point::{Point, points};
 use crate::profile::{
     EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
 };
-use crate::sampler::{FINE, Found, Sampling};
+use crate::sampler::{Found, Sampling};
 use crate::settings::Settings;
 use crate::symbols::Symbols;
 use crate::target::{Target, targets};
@@ -187,7 +187,7 @@ impl Runner {
                 continue;
             }
             if let Some(sampling) = &self.sampling {
-                sampling.set_period(FINE);
+                sampling.refine(&targets);
             }
             for target in crate::target::targets() {
                 self.write_target(target);

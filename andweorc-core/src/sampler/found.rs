@@ -111,6 +111,13 @@ impl Finder {
         self.alone = true;
     }
 
+    /// As if so many samples of 1 ms had been taken in `context`, and so many of them inside of each target.
+    #[cfg(test)]
+    pub(super) fn saw(&mut self, context: u32, samples: u64, inside: &[(&Target, u64)]) {
+        self.contexts.insert(context, (samples, Nanos::from_millis(samples as i64)));
+        self.inside.extend(inside.iter().map(|(target, times)| ((context, target.id()), *times)));
+    }
+
     /// Resolves what was sampled.
     pub(super) fn drain(&mut self) {
         slots::drain(|sample| self.count(sample));
@@ -180,12 +187,31 @@ impl Finder {
             self.table.set(address, frames.verdict(target));
         }
         self.learn_courses(target);
-        let shares = self.contexts.iter().filter_map(|(&context, &(samples, time))| {
-            let visits = u64::from(share::visits(context));
-            let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
-            Some((context, Seen { samples, inside, time, visits }.share()?))
+        let shares = self.contexts.keys().filter_map(|&context| {
+            let (_, share) = self.seen(context, target);
+            Some((context, share?))
         });
         share::begin(shares);
+    }
+
+    /// How often a sample of `context` was inside of `target`, and the share that the context has of it, if it is to be credited so.
+    fn seen(&self, context: u32, target: &Target) -> (u64, Option<u32>) {
+        let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
+        let (samples, time) = self.contexts.get(&context).copied().unwrap_or_default();
+        let visits = u64::from(share::visits(context));
+        (inside, Seen { samples, inside, time, visits }.share().filter(|_| visits > 0))
+    }
+
+    /// Which part of the samples inside of `target` was in contexts without a share: there the samples themselves are the credit.
+    pub(super) fn by_samples(&mut self, target: &Target) -> f64 {
+        self.drain();
+        let (mut all, mut alone) = (0, 0);
+        for &context in self.contexts.keys() {
+            let (inside, share) = self.seen(context, target);
+            all += inside;
+            alone += if share.is_none() { inside } else { 0 };
+        }
+        alone as f64 / all.max(1) as f64
     }
 
     /// Tells the courses of all threads what was seen of them, and forgets those of threads that are gone.

@@ -173,6 +173,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn polls_of_each_kind_have_a_share_of_their_own() {
+        let places: Vec<_> = (0..PHASES).map(|phase| place(7 | in_phase(phase))).collect();
+        assert!(places.iter().enumerate().all(|(i, it)| it.is_some() && !places[..i].contains(it)));
+        assert_eq!(place(TARGETS as u32), None, "there are too many targets");
+        assert_eq!(place(course::IS_STEP | 7), None);
+    }
+
+    #[test]
     fn short_visits_and_such_that_are_alike_have_a_share() {
         let seen = |inside, visits| {
             let time = Nanos::from_millis(100);

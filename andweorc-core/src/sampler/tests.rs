@@ -1,8 +1,12 @@
 use super::*;
 use crate::clock;
+use crate::point::{Point, point};
+use crate::profile::PointKind;
 use crate::profile::TargetKind;
-use crate::target::targets;
-use crate::thread::LEDGER;
+use crate::target::{target, targets};
+use crate::thread::{LEDGER, Turn};
+use crate::time::{Real, Virtual};
+use crate::wait::{Cause, Ended};
 
 /// Works for so long, CPU time.
 fn work(time: Nanos) {
@@ -10,8 +14,76 @@ fn work(time: Nanos) {
     while clock::thread_cpu() - begun < time {}
 }
 
+/// Held by tests that need the visits of contexts, which each new [`Sampling`] forgets.
+static SAMPLINGS: Mutex<()> = Mutex::new(());
+
+/// One poll of a task whose wait ended as `by` says, and which hits a point or not. Returns its context, and which poll comes next.
+fn poll(task: &'static Target, turn: Turn, by: Cause, hits: Option<&Point>) -> (u32, Turn) {
+    let ended = Some(Ended { parked: Real(0), woken: Real(1), by });
+    let now = clock::now();
+    let level = thread::Poll::level(Virtual(0), now);
+    let mut poll = thread::Poll::begin_on(level, task, turn, Virtual(0), ended, now);
+    let context = thread::sampled(Nanos::ZERO, || None).expect("no one writes the account");
+    hits.inspect(|point| point.hit());
+    poll.end(false, clock::now());
+    (context, poll.turn())
+}
+
+#[test]
+fn polls_of_one_task_are_contexts_by_their_place_in_its_round() {
+    let _alone = lock(&SAMPLINGS);
+    thread::enable();
+    // Whether shares are learned just now does not matter.
+    share::set_learns(true);
+    share::set_learns(false);
+    std::thread::spawn(|| {
+        let task = target(TargetKind::Task, "turns", None, None);
+        let done = point(PointKind::Progress, "turns", None, None, true);
+        let mut turn = Turn::NEW;
+        let mut contexts = Vec::new();
+        for _ in 0..4 {
+            for (by, hits) in
+                [(Cause::Outside, Some(done)), (Cause::Task, None), (Cause::Outside, None)]
+            {
+                let (context, next) = poll(task, turn, by, hits);
+                contexts.push(context);
+                turn = next;
+            }
+        }
+        // The first round begins anywhere.
+        let rounds: Vec<_> = contexts[3..].chunks(3).collect();
+        assert!(rounds.iter().all(|round| *round == rounds[0]), "{contexts:x?}");
+        let [hit, locked, answered] = rounds[0] else { unreachable!("it is three polls") };
+        assert!(hit != locked && locked != answered && hit != answered, "{contexts:x?}");
+        assert_eq!(poll(task, Turn::NEW, Cause::Outside, None).0, task.id());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_target_in_short_visits_needs_no_fine_samples() {
+    let _alone = lock(&SAMPLINGS);
+    let symbols = Symbols::of_this_program().unwrap();
+    let mut finder = Finder::new(symbols, ADDRESSES.get_or_init(Addresses::new));
+    let new = |kind, name| target(kind, name, None, None);
+    let [short, long] = ["short", "long"].map(|name| new(TargetKind::Task, name));
+    let [one, other] = ["one", "other"].map(|name| new(TargetKind::Line, name));
+    for (context, visits) in [(short, 1000), (long, 10)] {
+        (0..visits).for_each(|_| share::visited(context.id()));
+        finder.saw(context.id(), 100, &[(one, 30), (other, if visits == 10 { 2 } else { 60 })]);
+    }
+    // The visits of the long ones are half of it inside of one line, and hardly ever inside of the other.
+    assert_eq!(finder.by_samples(one), 0.5);
+    assert_eq!(finder.by_samples(other), 0.0);
+    // A plain thread.
+    finder.saw(0, 100, &[(other, 62)]);
+    assert_eq!(finder.by_samples(other), 0.5);
+}
+
 #[test]
 fn a_thread_with_an_account_is_sampled() {
+    let _alone = lock(&SAMPLINGS);
     thread::enable();
     let symbols = Symbols::of_this_program().unwrap().with_scope("re:.".parse().unwrap());
     let sampling = match Sampling::start(symbols, Event::default()) {

@@ -86,6 +86,11 @@ impl Ran {
         self.passed(now, STRETCH).is_some()
     }
 
+    /// The end of the last stretch or gap.
+    pub(super) fn at(&self) -> Real {
+        self.at.get()
+    }
+
     #[inline]
     fn begin_by(&self, now: Real, clocks: impl FnOnce() -> (Real, Nanos)) {
         if self.passed(now, GAP).is_none() {

@@ -8,8 +8,12 @@ use crate::sampler::share::{self, Credit};
 use crate::sampler::{FINE, late};
 use crate::time::{Nanos, Real, Speedup};
 
+/// How far ahead a thread is expected to go on in its context: it says so at its samples and whenever it acts, long before.
+const AHEAD: Nanos = Nanos::from_millis(2);
+
 impl Thread {
-    /// Credits the thread with the share that its context has of a sampled target, of its time since the last call.
+    /// Credits the thread with the share that its context has of a sampled target, of its time since the last call. The share of what is to come is
+    /// told to who reads D meanwhile, as if the thread were so often in a target that is timed.
     #[inline]
     pub(super) fn share(&self) {
         let aim = share::aim();
@@ -25,22 +29,25 @@ impl Thread {
             return self.share_of_stretch(stretch, account, aim);
         }
         if aim == 0 {
-            return self.shared.set(0);
+            return self.unshare();
         }
         match (share::credit(self.context.get()), self.account.get()) {
             (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
             (Credit::Share(share @ 1..), Some(account)) => {
                 let now = clock::now();
+                let share = Speedup::from_ppm(share);
                 if goes_on {
-                    let inside = Speedup::from_ppm(share).of(self.ran(now));
-                    self.grew(LEDGER.credit(account, inside), now);
+                    let inside = share.of(self.ran(now));
+                    self.grew(LEDGER.settle(account, inside, now), now);
                 } else {
+                    self.unshare();
                     self.shared.set(aim);
                     self.ran.begin(now);
                 }
+                LEDGER.expect(account, share.of(AHEAD), now, now + AHEAD);
             }
             // What follows counts from the next call on.
-            _ => self.shared.set(0),
+            _ => self.unshare(),
         }
     }
 
@@ -106,7 +113,12 @@ impl Thread {
 
     fn unshare(&self) {
         self.shared.set(0);
-        if let (Some(_), Some(account)) = (self.stretch(), self.account.get()) {
+        self.expects_no_more();
+    }
+
+    /// Nothing is expected of the thread any more, which is credited up to now.
+    fn expects_no_more(&self) {
+        if let Some(account) = self.account.get() {
             LEDGER.settle(account, Nanos::ZERO, clock::now());
         }
     }
@@ -137,10 +149,24 @@ impl Thread {
             self.end_stretch();
         }
         let before = self.context.replace(context);
-        if self.shared.get() == 0 {
+        if self.shared.get() != 0 {
+            self.expect_in(context);
+        } else {
             self.share();
         }
         before
+    }
+
+    /// The thread, which is credited up to now, goes on to have a share, of another context.
+    fn expect_in(&self, context: u32) {
+        self.expects_no_more();
+        if let (Credit::Share(share @ 1..), Some(account)) =
+            (share::credit(context), self.account.get())
+        {
+            // From when it is credited on: else it would seem to be inside for longer than it was there.
+            let now = self.ran.at();
+            LEDGER.expect(account, Speedup::from_ppm(share).of(AHEAD), now, now + AHEAD);
+        }
     }
 }
 
@@ -200,6 +226,30 @@ mod tests {
         }
         exit(around, clock::now());
         (clock::thread_cpu() - began, LEDGER.taken(account, clock::now()) - before)
+    }
+
+    #[test]
+    fn a_share_is_owed_as_it_comes_and_no_more_once_the_visit_is_over() {
+        let context = target(TargetKind::Span, "shared: ahead", None, None);
+        let speedup = Speedup::from_ppm(500_000);
+        std::thread::spawn(move || {
+            enable();
+            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+            LEDGER.begin(speedup, clock::now());
+            share::begin([(context.id(), 800_000)].into_iter());
+            register().unwrap();
+            let visit = enter(context, clock::now());
+            let now = clock::now();
+            let grows = LEDGER.owed(now + Nanos::from_millis(1)) - LEDGER.owed(now);
+            assert_eq!(grows, Nanos::from_micros(400));
+            exit(visit, clock::now());
+            let now = clock::now();
+            assert_eq!(LEDGER.owed(now + Nanos::from_millis(1)), LEDGER.owed(now));
+            share::end();
+            LEDGER.end(clock::now());
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]
