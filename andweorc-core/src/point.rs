@@ -99,8 +99,9 @@ impl Point {
 
     /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
-        self.hit();
+        self.count.add([1]);
         self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
+        thread::hits(self.id);
     }
 
     /// Hits so far.

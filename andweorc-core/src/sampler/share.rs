@@ -85,7 +85,6 @@ pub(crate) fn credit(context: u32) -> Credit {
 }
 
 /// A visit of `context` begins, while shares are learned.
-#[cold]
 pub(crate) fn visited(context: u32) {
     if let Some(place) = place(context) {
         // Relaxed: a count.

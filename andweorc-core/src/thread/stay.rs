@@ -100,6 +100,13 @@ impl Thread {
     /// The context of a visit of `target` that begins.
     #[inline]
     fn visits(&self, target: &Target) -> u32 {
+        if share::has_learned() { self.visits_in_turn(target) } else { target.id() }
+    }
+
+    /// The same where polls are told apart.
+    #[cold]
+    #[inline(never)]
+    fn visits_in_turn(&self, target: &Target) -> u32 {
         let context = target.id() | self.phase.get();
         if share::learns() {
             share::visited(context);

@@ -68,6 +68,7 @@ impl Thread {
     }
 
     #[cold]
+    #[inline(never)]
     fn takes_turn(&self, turn: Turn, ended: Option<Ended>) -> Around {
         let phase = share::in_phase(turn.phase(ended));
         Around { turn: self.turn.replace(turn), phase: self.phase.replace(phase) }
@@ -75,6 +76,7 @@ impl Thread {
 
     /// It has ended. Returns which comes next.
     #[cold]
+    #[inline(never)]
     pub(super) fn end_turn(&self, around: Around) -> Turn {
         self.phase.set(around.phase);
         self.turn.replace(around.turn).next()
@@ -90,6 +92,7 @@ pub(crate) fn hits(point: u32) {
 }
 
 #[cold]
+#[inline(never)]
 fn hits_in_turn(point: u32) {
     with(|thread| thread.turn.set(thread.turn.get().hits(point)));
 }
