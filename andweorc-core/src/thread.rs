@@ -31,7 +31,7 @@ pub(crate) use sampled::sampled;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
 pub(crate) use switch::{ASKED, abandon, set_target};
 pub use switch::{enable, enabled, is_target, when_enabled};
-pub use turn::Turn;
+pub use turn::Polled;
 pub(crate) use turn::hits;
 pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked,
@@ -56,6 +56,7 @@ use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stretch::Stretch;
+use turn::Turn;
 
 /// The ledger of this process.
 #[cfg(not(loom))]
@@ -199,7 +200,7 @@ thread_local! {
             waits: Cell::new(false),
             context: Cell::new(0),
             phase: Cell::new(0),
-            turn: Cell::new(Turn::NEW),
+            turn: Cell::new(Turn::NONE),
             blocked: Cell::new(false),
             shared: Cell::new(0),
             courses: Cell::new(None),

@@ -5,7 +5,7 @@ use crate::put_off;
 use crate::wake::{WakeCell, clones, is_early};
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
-use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Turn};
+use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, defer, enabled};
@@ -119,8 +119,6 @@ struct State {
     /// When it parked; [`Real::NEVER`] before its first poll has ended.
     parked: Real,
     cell: Arc<WakeCell>,
-    /// Which of its polls is the next.
-    turn: Turn,
 }
 
 impl<F> Profiled<F> {
@@ -141,7 +139,7 @@ impl State {
         let now = clock::now();
         let at = virtual_birth(born, now);
         let cell = WakeCell::new(outer.clone(), kind.targets(), at.delay_at(now), at);
-        State { at, parked: Real::NEVER, cell, turn: Turn::NEW }
+        State { at, parked: Real::NEVER, cell }
     }
 
     /// Goes on in another task, whose waker is `outer`.
@@ -181,7 +179,7 @@ impl State {
         if !self.cell.passes_on_to(outer) {
             self.move_to(outer);
         }
-        let State { at, parked, cell, turn } = self;
+        let State { at, parked, cell } = self;
         let now = clock::now();
         cell.end_wait(now);
         let ready = cell.take_ready(*at);
@@ -198,20 +196,20 @@ impl State {
             Real::NEVER => None,
             parked => wait_ended(targets.wait, parked, cell, now),
         };
-        let scope = PollScope::begin_on(level, targets.task, *turn, from, ended, now);
+        let polled = Polled::of(&**cell, *parked == Real::NEVER);
+        let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
         Some(Begun::new(cell, scope, woken))
     }
 
     /// Ends it. Only borrowed, since it would be copied to be moved in here.
     #[inline(never)]
     fn end(&mut self, begun: &mut Begun, completed: bool) {
-        let State { at, parked, cell, turn } = self;
+        let State { at, parked, cell } = self;
         let Begun { scope, listen, woken, before } = begun;
         let unnamed = listen.end();
         let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
         let ended = scope.end(completed, now);
-        *turn = scope.turn();
         // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
         if *woken {
             *at = ended.at;

@@ -3,7 +3,7 @@
 //! A sample is a lump as wide as the period, and it may come when the poll that it belongs to is long over. What a thread does between
 //! two samples is known beforehand, though, from the targets that it is in: of the time in polls of one kind of task, or in one span, a
 //! certain *share* is inside the line or function, and all samples of the run tell how large it is. Polls in which the task does different
-//! things are told apart, as far as its [turns](crate::thread::Turn) do. So where visits of that *context*
+//! things are told apart, as far as its turns (`thread/turn.rs`) do. So where visits of that *context*
 //! are shorter than a few periods, or all alike, the thread is credited with the share of each visit, as it ends and at each sample in it
 //! ([`Credit::Share`]). Where they are longer, samples are fine enough ([`Credit::Samples`]).
 

@@ -4,7 +4,7 @@ use crate::point::{Point, point};
 use crate::profile::PointKind;
 use crate::profile::TargetKind;
 use crate::target::{target, targets};
-use crate::thread::{LEDGER, Turn};
+use crate::thread::{LEDGER, Polled};
 use crate::time::{Real, Virtual};
 use crate::wait::{Cause, Ended};
 
@@ -17,16 +17,16 @@ fn work(time: Nanos) {
 /// Held by tests that need the visits of contexts, which each new [`Sampling`] forgets.
 static SAMPLINGS: Mutex<()> = Mutex::new(());
 
-/// One poll of a task whose wait ended as `by` says, and which hits a point or not. Returns its context, and which poll comes next.
-fn poll(task: &'static Target, turn: Turn, by: Cause, hits: Option<&Point>) -> (u32, Turn) {
+/// One poll of a task whose wait ended as `by` says, and which hits a point or not. Returns its context.
+fn poll(task: &'static Target, polled: Polled, by: Cause, hits: Option<&Point>) -> u32 {
     let ended = Some(Ended { parked: Real(0), woken: Real(1), by });
     let now = clock::now();
     let level = thread::Poll::level(Virtual(0), now);
-    let mut poll = thread::Poll::begin_on(level, task, turn, Virtual(0), ended, now);
+    let mut poll = thread::Poll::begin_on(level, task, polled, Virtual(0), ended, now);
     let context = thread::sampled(Nanos::ZERO, || None).expect("no one writes the account");
     hits.inspect(|point| point.hit());
     poll.end(false, clock::now());
-    (context, poll.turn())
+    context
 }
 
 #[test]
@@ -39,15 +39,14 @@ fn polls_of_one_task_are_contexts_by_their_place_in_its_round() {
     std::thread::spawn(|| {
         let task = target(TargetKind::Task, "turns", None, None);
         let done = point(PointKind::Progress, "turns", None, None, true);
-        let mut turn = Turn::NEW;
+        let own = 0_u64;
         let mut contexts = Vec::new();
         for _ in 0..4 {
             for (by, hits) in
                 [(Cause::Outside, Some(done)), (Cause::Task, None), (Cause::Outside, None)]
             {
-                let (context, next) = poll(task, turn, by, hits);
-                contexts.push(context);
-                turn = next;
+                let polled = Polled::of(&own, contexts.is_empty());
+                contexts.push(poll(task, polled, by, hits));
             }
         }
         // The first round begins anywhere.
@@ -55,7 +54,7 @@ fn polls_of_one_task_are_contexts_by_their_place_in_its_round() {
         assert!(rounds.iter().all(|round| *round == rounds[0]), "{contexts:x?}");
         let [hit, locked, answered] = rounds[0] else { unreachable!("it is three polls") };
         assert!(hit != locked && locked != answered && hit != answered, "{contexts:x?}");
-        assert_eq!(poll(task, Turn::NEW, Cause::Outside, None).0, task.id());
+        assert_eq!(poll(task, Polled::ANY, Cause::Outside, None), task.id());
     })
     .join()
     .unwrap();

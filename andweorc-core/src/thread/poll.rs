@@ -1,7 +1,7 @@
 //! A poll of a task, on the thread that polls it.
 
 use super::turn::Around;
-use super::{Entered, LEDGER, Role, THREAD, Thread, Turn, is_target, with};
+use super::{Entered, LEDGER, Polled, Role, THREAD, Thread, is_target, with};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Parked;
@@ -25,8 +25,6 @@ pub struct Poll {
     outer_ended: Option<Ended>,
     outer_waits: bool,
     outer_turn: Option<Around>,
-    /// Which of its polls it is of the task; then, which comes next.
-    turn: Turn,
 }
 
 /// How far a poll has come.
@@ -89,15 +87,15 @@ impl Poll {
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
     /// wait ended as `ended` says. `now` is a moment ago.
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
-        Poll::begin_on(Poll::level(ready, now), target, Turn::NEW, ready, ended, now)
+        Poll::begin_on(Poll::level(ready, now), target, Polled::ANY, ready, ended, now)
     }
 
-    /// The same where the caller has asked for the `level` just now, and knows whose `turn` it is among the task's polls.
+    /// The same where the caller has asked for the `level` just now, and knows which task is `polled`.
     #[inline]
     pub fn begin_on(
         level: Option<Level>,
         target: &'static Target,
-        turn: Turn,
+        polled: Polled,
         ready: Virtual,
         ended: Option<Ended>,
         now: Real,
@@ -106,7 +104,7 @@ impl Poll {
             let (began, at) = level.map_or_else(|| thread.join(ready, now), |Level(at)| (now, at));
             let before = thread.role.get();
             thread.set_role(Role::Entity);
-            let outer_turn = thread.begin_turn(turn, ended);
+            let outer_turn = thread.begin_turn(polled, ended);
             Poll {
                 before,
                 taken: at.delay_at(began),
@@ -117,7 +115,6 @@ impl Poll {
                 outer_ended: thread.ended.replace(ended),
                 outer_waits: thread.waits.replace(false),
                 outer_turn,
-                turn,
             }
         })
     }
@@ -139,12 +136,6 @@ impl Poll {
         })
     }
 
-    /// Which poll of the task is its next, once this has [ended](Poll::end).
-    #[inline]
-    pub fn turn(&self) -> Turn {
-        self.turn
-    }
-
     /// How long it lasted, once it has [ended](Poll::end).
     #[inline]
     pub fn lasted(&self) -> Nanos {
@@ -158,7 +149,7 @@ impl Poll {
         with(|thread| {
             thread.leave(self.target, &self.entered, true, now);
             if let Some(around) = self.outer_turn {
-                self.turn = thread.end_turn(around);
+                thread.end_turn(around);
             }
             let taken = (thread.role.get() != Role::Outside).then(|| thread.level()).flatten();
             let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));

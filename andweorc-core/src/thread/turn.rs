@@ -11,24 +11,80 @@
 use super::{Thread, with};
 use crate::sampler::share;
 use crate::wait::{Cause, Ended};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Polls after which they are not told apart any more.
 const MOST: u32 = 15;
 
-/// The bits of a [`Turn`] that count polls, and the one that says that this poll hit the point. Above them is the point's id.
+/// The bits of a [`Turn`] that count polls, the one that says that this poll hit the point. Above them is the point's id.
 const POLLS: u32 = 0b1111;
 const HIT: u32 = 0b1_0000;
 const POINT: u32 = !(POLLS | HIT);
 
 const _: () = assert!(MOST <= POLLS);
 
-/// Which poll of a task is its next.
+/// Places for tasks. Those of two tasks that fall on one place are told apart no more, for as long as both live.
+const PLACES: usize = 1 << 16;
+
+/// By the address of a task, the [`Turn`] that is its next, below, and above it what else is known of the address. While nothing is sampled this is not
+/// touched, and so takes no memory; nor does a task, of which there may be a million.
+static NEXT: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+
+/// The task that is polled, as what its next poll is known by.
+#[derive(Clone, Copy, Debug)]
+pub struct Polled {
+    /// Plus one at its first poll, and 0 for one whose polls are not told apart.
+    address: usize,
+}
+
+impl Polled {
+    /// One whose polls are not told apart.
+    pub const ANY: Polled = Polled { address: 0 };
+
+    /// That of which `own` is there for as long as it lives, and which is polled for the `first` time or again.
+    #[inline]
+    pub fn of<T>(own: &T, first: bool) -> Polled {
+        const { assert!(align_of::<T>() > 1) };
+        Polled { address: ptr::from_ref(own).addr() | usize::from(first) }
+    }
+
+    fn is_first(self) -> bool {
+        self.address & 1 != 0
+    }
+
+    /// Where its turn is kept, and what there tells it from others.
+    fn place(self) -> (&'static AtomicU64, u64) {
+        // As hash tables do it, by the golden ratio: addresses differ in few bits.
+        let hash = (self.address as u64 & !1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (&NEXT[hash as usize >> 16 & (PLACES - 1)], hash >> 32 << 32)
+    }
+
+    // Relaxed, both: one thread at a time polls a task, and what another one sees late is a poll that is taken for the one before.
+    fn turn(self) -> Turn {
+        if self.address == 0 || self.is_first() {
+            return Turn(0);
+        }
+        let (place, own) = self.place();
+        let kept = place.load(Ordering::Relaxed);
+        Turn(if kept & !u64::from(u32::MAX) == own { kept as u32 } else { 0 })
+    }
+
+    fn keep(self, turn: Turn) {
+        if self.address != 0 {
+            let (place, own) = self.place();
+            place.store(own | u64::from(turn.0), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Which of its polls a task is in. 0 is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn(u32);
+pub(super) struct Turn(u32);
 
 impl Turn {
-    /// That of a task which was not polled.
-    pub const NEW: Turn = Turn(0);
+    /// Of a thread that polls nothing.
+    pub(super) const NONE: Turn = Turn(0);
 
     /// The number of what the task does now that its wait has ended like this, below [`share::PHASES`].
     fn phase(self, ended: Option<Ended>) -> u32 {
@@ -53,9 +109,10 @@ impl Turn {
     }
 }
 
-/// What the thread was in before a poll.
+/// What the thread was in before a poll, and whose that is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
+    polled: Polled,
     turn: Turn,
     phase: u32,
 }
@@ -63,23 +120,24 @@ pub(super) struct Around {
 impl Thread {
     /// A poll begins, if what the thread does is to be told apart.
     #[inline]
-    pub(super) fn begin_turn(&self, turn: Turn, ended: Option<Ended>) -> Option<Around> {
-        share::has_learned().then(|| self.takes_turn(turn, ended))
+    pub(super) fn begin_turn(&self, polled: Polled, ended: Option<Ended>) -> Option<Around> {
+        share::has_learned().then(|| self.takes_turn(polled, ended))
     }
 
     #[cold]
     #[inline(never)]
-    fn takes_turn(&self, turn: Turn, ended: Option<Ended>) -> Around {
-        let phase = share::in_phase(turn.phase(ended));
-        Around { turn: self.turn.replace(turn), phase: self.phase.replace(phase) }
+    fn takes_turn(&self, polled: Polled, ended: Option<Ended>) -> Around {
+        let turn = polled.turn();
+        let phase = self.phase.replace(share::in_phase(turn.phase(ended)));
+        Around { polled, turn: self.turn.replace(turn), phase }
     }
 
-    /// It has ended. Returns which comes next.
+    /// It has ended.
     #[cold]
     #[inline(never)]
-    pub(super) fn end_turn(&self, around: Around) -> Turn {
+    pub(super) fn end_turn(&self, around: Around) {
         self.phase.set(around.phase);
-        self.turn.replace(around.turn).next()
+        around.polled.keep(self.turn.replace(around.turn).next());
     }
 }
 
@@ -108,7 +166,7 @@ mod tests {
 
     #[test]
     fn polls_are_counted_from_the_point_that_is_hit_first() {
-        let mut turn = Turn::NEW;
+        let mut turn = Turn(0);
         let mut seen = Vec::new();
         for poll in 0..9 {
             seen.push(turn.phase(ended(Cause::Outside)) >> 1);
@@ -125,15 +183,27 @@ mod tests {
     }
 
     #[test]
+    fn each_task_has_a_turn_of_its_own() {
+        let [one, other] = [1_u64, 2];
+        let again = |own| Polled::of(own, false);
+        again(&one).keep(Turn(5));
+        again(&other).keep(Turn(6));
+        assert_eq!([again(&one).turn(), again(&other).turn()], [Turn(5), Turn(6)]);
+        assert_eq!(Polled::of(&one, true).turn(), Turn(0));
+        Polled::ANY.keep(Turn(7));
+        assert_eq!(Polled::ANY.turn(), Turn(0));
+    }
+
+    #[test]
     fn who_ended_the_wait_tells_polls_apart() {
-        let turn = Turn::NEW.next();
+        let turn = Turn(0).next();
         let phases = [None, ended(Cause::Outside), ended(Cause::Task)].map(|it| turn.phase(it));
         assert_eq!(phases, [2, 2, 3]);
     }
 
     #[test]
     fn late_polls_are_all_alike() {
-        let late = (0..100).fold(Turn::NEW, |turn, _| turn.next());
+        let late = (0..100).fold(Turn(0), |turn, _| turn.next());
         assert_eq!(late.next(), late);
         assert!(late.phase(ended(Cause::Task)) < share::PHASES);
         let hit = late.hits(3).next();

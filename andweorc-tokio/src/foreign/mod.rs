@@ -30,7 +30,6 @@ use crate::put_off;
 use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
 use andweorc_core::foreign::{How, Spawned, Task, Tasks};
-use andweorc_core::thread::Turn;
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::{clock, thread};
 use std::hash::{Hash, Hasher};
@@ -71,7 +70,6 @@ impl Tasks for Foreign {
             state: Mutex::new(State {
                 at: born,
                 parked: Real::NEVER,
-                turn: Turn::NEW,
                 handed_back: None,
                 found: false,
                 held: false,
@@ -100,8 +98,6 @@ struct State {
     at: Virtual,
     /// When it parked; [`Real::NEVER`] before its first poll has ended.
     parked: Real,
-    /// Which of its polls is the next.
-    turn: Turn,
     /// Who was to poll it too early and gave it back: the runtime has that thread look again.
     handed_back: Option<ThreadId>,
     /// It was found in the driver by a worker that had nothing to do but what is held.

@@ -5,7 +5,7 @@ use crate::profiled::{Begun, wait_ended};
 use crate::put_off;
 use andweorc_core::clock;
 use andweorc_core::foreign::How;
-use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
+use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
 use andweorc_core::time::{Real, Virtual};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -90,7 +90,8 @@ fn begin(task: &ForeignTask) -> Entry {
         parked => wait_ended(targets.wait, parked, &task.cell, now),
     };
     let level = PollScope::level(from, now);
-    let scope = PollScope::begin_on(level, targets.task, state.turn, from, ended, now);
+    let polled = Polled::of(&*task.cell, state.parked == Real::NEVER);
+    let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
     Entry::Poll(Begun::new(&task.cell, scope, woken))
 }
 
@@ -103,8 +104,7 @@ fn end(task: &ForeignTask, begun: Begun) {
     let at = scope.end(!woken && task.how != How::Root, now).at;
     if woken {
         let parked = before.waits_since(&scope, at, now);
-        let turn = scope.turn();
-        task.change(|state| (state.at, state.parked, state.turn) = (at, parked, turn));
+        task.change(|state| (state.at, state.parked) = (at, parked));
         put_off::marks(&task.cell.targets().yields);
         task.cell.parks(parked, at.delay_at(parked), unnamed);
         if waits {
