@@ -242,7 +242,10 @@ mod tests {
             let visit = enter(context, clock::now());
             // However late the thread is by now: what is expected of it ends there.
             let later = clock::now() + AHEAD;
-            assert_eq!(LEDGER.owed(later) - before, speedup.of(Speedup::from_ppm(800_000).of(AHEAD)));
+            assert_eq!(
+                LEDGER.owed(later) - before,
+                speedup.of(Speedup::from_ppm(800_000).of(AHEAD))
+            );
             exit(visit, clock::now());
             assert_eq!(LEDGER.owed(later), LEDGER.owed(clock::now()));
             share::end();
