@@ -23,7 +23,7 @@ const SITES: usize = 16;
 /// The share of a step that is credited by samples.
 const BY_SAMPLES: u32 = u32::MAX;
 
-/// Set in the contexts that are steps of a course; the others are ids of targets.
+/// Set in the contexts that are steps of a course; the others are those of [`share`](super::share).
 pub(super) const IS_STEP: u32 = 1 << 31;
 
 const _: () = assert!(STEPS.is_power_of_two() && SITES.is_power_of_two());

@@ -198,7 +198,7 @@ impl Finder {
     fn seen(&self, context: u32, target: &Target) -> (u64, Option<u32>) {
         let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
         let (samples, time) = self.contexts.get(&context).copied().unwrap_or_default();
-        let visits = u64::from(share::visits(context));
+        let visits = share::visits(context);
         (inside, Seen { samples, inside, time, visits }.share().filter(|_| visits > 0))
     }
 

@@ -14,7 +14,7 @@ const ROOM: usize = 256;
 /// Where a thread was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// Id of the innermost target that the thread was in, 0 for none.
+    /// The [context](super::share) of the thread, 0 for none.
     pub(crate) context: u32,
     frames: [u64; DEPTH],
     length: usize,

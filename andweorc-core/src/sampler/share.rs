@@ -10,7 +10,7 @@
 use crate::sampler::{FINE, course};
 use crate::thread::ASKED;
 use crate::time::Nanos;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Targets whose contexts have a share, by their ids. Others are credited by samples.
 const TARGETS: usize = 4096;
@@ -24,12 +24,12 @@ const PHASE: u32 = 20;
 const _: () = assert!(TARGETS <= 1 << PHASE && course::IS_STEP >= PHASES << PHASE);
 
 /// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is never written, and so takes no memory.
-static SHARES: [AtomicU32; TARGETS * PHASES as usize] =
-    [const { AtomicU32::new(0) }; TARGETS * PHASES as usize];
+static SHARES: [AtomicU64; TARGETS * PHASES as usize] =
+    [const { AtomicU64::new(0) }; TARGETS * PHASES as usize];
 
 /// Its visits while shares are learned.
-static VISITS: [AtomicU32; TARGETS * PHASES as usize] =
-    [const { AtomicU32::new(0) }; TARGETS * PHASES as usize];
+static VISITS: [AtomicU64; TARGETS * PHASES as usize] =
+    [const { AtomicU64::new(0) }; TARGETS * PHASES as usize];
 
 /// How a thread in a context is credited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn place(context: u32) -> Option<usize> {
 /// How a thread in `context` is credited. Async-signal-safe.
 pub(crate) fn credit(context: u32) -> Credit {
     let share = place(context).map_or(0, |place| SHARES[place].load(Ordering::Relaxed));
-    share.checked_sub(1).map_or(Credit::Samples, Credit::Share)
+    share.checked_sub(1).map_or(Credit::Samples, |share| Credit::Share(share as u32))
 }
 
 /// A visit of `context` begins, while shares are learned.
@@ -93,7 +93,7 @@ pub(crate) fn visited(context: u32) {
 }
 
 /// Visits of `context` while shares were learned.
-pub(super) fn visits(context: u32) -> u32 {
+pub(super) fn visits(context: u32) -> u64 {
     place(context).map_or(0, |place| VISITS[place].load(Ordering::Relaxed))
 }
 
@@ -102,9 +102,9 @@ pub(super) fn forget_visits() {
     clear(&VISITS);
 }
 
-fn clear(places: &[AtomicU32]) {
+fn clear(places: &[AtomicU64]) {
     // Only read where nothing was written, so that there is no memory for it.
-    let written = |place: &&AtomicU32| place.load(Ordering::Relaxed) != 0;
+    let written = |place: &&AtomicU64| place.load(Ordering::Relaxed) != 0;
     places.iter().filter(written).for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
     clear(&SHARES);
     for (context, share) in shares {
         if let Some(place) = place(context) {
-            SHARES[place].store(share + 1, Ordering::Relaxed);
+            SHARES[place].store(u64::from(share) + 1, Ordering::Relaxed);
         }
     }
     // Relaxed: only that it differs from the one before matters.

@@ -75,9 +75,9 @@ fn a_target_in_short_visits_needs_no_fine_samples() {
     // The visits of the long ones are half of it inside of one line, and hardly ever inside of the other.
     assert_eq!(finder.by_samples(one), 0.5);
     assert_eq!(finder.by_samples(other), 0.0);
-    // A plain thread.
-    finder.saw(0, 100, &[(other, 62)]);
-    assert_eq!(finder.by_samples(other), 0.5);
+    // A plain thread: it has no visits, and no share even if it is always there.
+    finder.saw(0, 100, &[(other, 100)]);
+    assert_eq!(finder.by_samples(other), 100.0 / 162.0);
 }
 
 #[test]
