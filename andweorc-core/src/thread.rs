@@ -120,6 +120,8 @@ struct Thread {
     phase: Cell<u32>,
     /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
     shared: Cell<u32>,
+    /// The experiment on a sampled target in which it is known to have no share; 0 between experiments, and where it has to ask.
+    clear: Cell<u32>,
     tid: Cell<i32>,
     /// It asked for an account, whether or not it got one.
     asked: Cell<bool>,
@@ -203,6 +205,7 @@ thread_local! {
             turn: Cell::new(Turn::NONE),
             blocked: Cell::new(false),
             shared: Cell::new(0),
+            clear: Cell::new(0),
             courses: Cell::new(None),
             stretch: Cell::new(None),
         }
@@ -254,7 +257,7 @@ impl Thread {
     #[inline(never)]
     fn level(&self) -> Option<Nanos> {
         let account = self.account.get()?;
-        if share::aim() != 0 || self.shared.get() != 0 || self.depth.get() != 0 {
+        if !self.is_clear_of(share::aim()) || self.depth.get() != 0 {
             return None;
         }
         let (debt, taken) = LEDGER.at_rest(account)?;

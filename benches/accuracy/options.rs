@@ -16,7 +16,8 @@ cargo bench --bench accuracy [-- OPTIONS]
 
   --lines            lines and functions as targets, sampled: nothing marks the parts. Five programs more
   --sampling-cost    only say what a sample costs
-  --quick            every third program, each target at its least and its greatest speedup: less than five minutes
+  --quick            every third program (or those that --only names), each target at its least and its greatest speedup:
+                     less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
   --budget SECONDS   for each program (default 60; with --quick 18); each case is measured three times, and what time is left
                      goes to those that are known the least
@@ -106,7 +107,7 @@ impl Options {
         let programs: Vec<_> = programs::timed()
             .chain(programs::unmarked().filter(|_| lines))
             .enumerate()
-            .filter(|(number, _)| !quick || number % 3 == 0)
+            .filter(|(number, _)| !quick || !only.is_empty() || number % 3 == 0)
             .map(|(_, program)| program)
             // Threads are spawned by nobody but std.
             .filter(|it| !program::unwrapped() || it.runtime != Runtime::None)

@@ -89,9 +89,10 @@ struct Live {
 }
 
 /// What is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     event: Event,
+    kind: Kind,
     period: Nanos,
 }
 
@@ -111,22 +112,12 @@ struct Registry {
     /// Threads so far.
     opened: u32,
     asked: Option<Asked>,
-    kind: Option<Kind>,
     /// The first refusal.
     refused: Option<PerfError>,
     tally: Tally,
 }
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
-    live: Vec::new(),
-    all: Vec::new(),
-    free: Vec::new(),
-    opened: 0,
-    asked: None,
-    kind: None,
-    refused: None,
-    tally: Tally { lost: 0, throttled: 0 },
-});
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 
 fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
@@ -138,21 +129,16 @@ pub(crate) fn opened(tid: i32) -> Option<&'static Courses> {
         return None;
     }
     let stack = walk::own_stack();
-    let mut registry = registry();
-    let slot = registry.free.pop().unwrap_or_else(|| {
-        let slot: &'static Slot = Box::leak(Box::new(Slot::new()));
-        registry.all.push(slot);
-        slot
-    });
+    let (slot, asked) = registry().slot();
     // Relaxed: read by this thread alone.
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
-    registry.opened = registry.opened.wrapping_add(1);
-    slot.courses.hand_on(registry.opened);
     SLOT.set(Some(slot));
     let mut live = Live { tid, slot, source: None };
-    registry.begin(&mut live);
-    registry.live.push(live);
+    // Without the lock. Of threads that begin together one would wait for the other, and be woken on its processor: of two that work for 2 ms,
+    // spawned over and over, the second ran after the first, and not beside it.
+    let begun = asked.map_or(Ok(()), |asked| live.begin(asked));
+    registry().add(live, asked, begun);
     Some(&slot.courses)
 }
 
@@ -163,12 +149,13 @@ pub(crate) fn closed() {
     if forked() {
         return;
     }
+    let Some(mut live) = registry().remove(slot) else { return };
+    // As above.
+    let mut tally = Tally::default();
+    live.end(&mut tally);
     let mut registry = registry();
-    if let Some(at) = registry.live.iter().position(|live| std::ptr::eq(live.slot, slot)) {
-        let mut live = registry.live.swap_remove(at);
-        registry.end(&mut live);
-        registry.free.push(slot);
-    }
+    registry.tally.add(tally);
+    registry.free.push(slot);
 }
 
 /// Samples all threads from now on, the later ones too, at every `period` of their CPU time.
@@ -184,8 +171,7 @@ pub(super) fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
         Err(error) => return Err(error),
     };
     let mut registry = registry();
-    registry.asked = Some(Asked { event, period });
-    registry.kind = Some(kind);
+    registry.asked = Some(Asked { event, kind, period });
     registry.live.iter().for_each(|live| live.slot.courses.forget());
     let mut live = std::mem::take(&mut registry.live);
     live.iter_mut().for_each(|live| registry.begin(live));
@@ -198,7 +184,7 @@ pub(super) fn off() {
     let mut registry = registry();
     registry.asked = None;
     let mut live = std::mem::take(&mut registry.live);
-    live.iter_mut().for_each(|live| registry.end(live));
+    live.iter_mut().for_each(|live| live.end(&mut registry.tally));
     registry.live = live;
 }
 
@@ -259,27 +245,64 @@ pub(super) fn drain(mut each: impl FnMut(&Sample)) {
 }
 
 impl Registry {
-    fn begin(&mut self, live: &mut Live) {
-        let (Some(Asked { event, period }), Some(kind)) = (self.asked, self.kind) else { return };
-        let source = match kind {
-            Kind::Perf(_) => Source::perf(live.tid, event, period),
-            Kind::Timer => Source::timer(live.tid, period).map_err(PerfError::new),
-        };
-        match source {
-            Ok(source) => {
-                live.slot.stands_for(&source, period);
-                let cpu = clock::cpu_of_thread(live.tid).unwrap_or_default();
-                // Relaxed: a first sample that is somewhat wrong harms nothing.
-                live.slot.cpu.store(cpu.0, Ordering::Relaxed);
-                live.source = Some(source);
-            }
-            Err(error) => drop(self.refused.get_or_insert(error)),
+    const fn new() -> Registry {
+        Registry {
+            live: Vec::new(),
+            all: Vec::new(),
+            free: Vec::new(),
+            opened: 0,
+            asked: None,
+            refused: None,
+            tally: Tally { lost: 0, throttled: 0 },
         }
     }
 
-    fn end(&mut self, live: &mut Live) {
-        live.count(&mut self.tally);
-        live.source = None;
+    /// A place for one more thread, and what is asked for.
+    fn slot(&mut self) -> (&'static Slot, Option<Asked>) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let slot: &'static Slot = Box::leak(Box::new(Slot::new()));
+            self.all.push(slot);
+            slot
+        });
+        self.opened = self.opened.wrapping_add(1);
+        slot.courses.hand_on(self.opened);
+        (slot, self.asked)
+    }
+
+    /// A thread lives that has `begun` with what was `asked` for: if something else is by now, it begins anew.
+    fn add(&mut self, mut live: Live, asked: Option<Asked>, begun: Result<(), PerfError>) {
+        if self.asked == asked {
+            self.notes(begun);
+        } else {
+            live.end(&mut self.tally);
+            self.begin(&mut live);
+        }
+        self.live.push(live);
+    }
+
+    /// A thread lives no more.
+    fn remove(&mut self, slot: &'static Slot) -> Option<Live> {
+        let at = self.live.iter().position(|live| std::ptr::eq(live.slot, slot))?;
+        Some(self.live.swap_remove(at))
+    }
+
+    fn begin(&mut self, live: &mut Live) {
+        if let Some(asked) = self.asked {
+            self.notes(live.begin(asked));
+        }
+    }
+
+    fn notes(&mut self, begun: Result<(), PerfError>) {
+        if let Err(error) = begun {
+            self.refused.get_or_insert(error);
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.lost += other.lost;
+        self.throttled += other.throttled;
     }
 }
 
@@ -292,6 +315,25 @@ impl Slot {
 }
 
 impl Live {
+    /// Samples it.
+    fn begin(&mut self, Asked { event, kind, period }: Asked) -> Result<(), PerfError> {
+        let source = match kind {
+            Kind::Perf(_) => Source::perf(self.tid, event, period),
+            Kind::Timer => Source::timer(self.tid, period).map_err(PerfError::new),
+        }?;
+        self.slot.stands_for(&source, period);
+        let cpu = clock::cpu_of_thread(self.tid).unwrap_or_default();
+        // Relaxed: a first sample that is somewhat wrong harms nothing.
+        self.slot.cpu.store(cpu.0, Ordering::Relaxed);
+        self.source = Some(source);
+        Ok(())
+    }
+
+    fn end(&mut self, tally: &mut Tally) {
+        self.count(tally);
+        self.source = None;
+    }
+
     fn count(&mut self, tally: &mut Tally) {
         // Relaxed: counts.
         let handled = self.slot.handled.swap(0, Ordering::Relaxed);
@@ -306,6 +348,35 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_anew() {
+        thread::enable();
+        installed().unwrap();
+        let timers =
+            Asked { event: Event::TaskClock, kind: Kind::Timer, period: Nanos::from_millis(1000) };
+        let tid = nix::unistd::gettid().as_raw();
+        let is_sampled = |meanwhile: Option<Asked>| {
+            let mut registry = Registry { asked: Some(timers), ..Registry::new() };
+            let (slot, asked) = registry.slot();
+            let mut live = Live { tid, slot, source: None };
+            let begun = live.begin(asked.unwrap());
+            registry.asked = meanwhile;
+            registry.add(live, asked, begun);
+            registry.remove(slot).unwrap().source.is_some()
+        };
+        assert!(is_sampled(Some(timers)));
+        assert!(!is_sampled(None), "nobody asks for samples any more");
+        let events =
+            Asked { event: Event::TaskClock, kind: Kind::Perf(Event::TaskClock), ..timers };
+        let (refused, mut registry) = (crate::sampler::probe().is_err(), Registry::new());
+        let (slot, asked) = registry.slot();
+        registry.asked = Some(events);
+        registry.add(Live { tid, slot, source: None }, asked, Ok(()));
+        let live = registry.remove(slot).unwrap();
+        assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
+        assert_eq!(registry.refused.is_some(), refused);
+    }
 
     #[test]
     fn a_timer_stands_in_for_a_perf_event() {

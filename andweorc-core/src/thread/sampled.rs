@@ -11,27 +11,34 @@ use crate::time::{Nanos, Real, Speedup};
 /// How far ahead a thread is expected to go on in its context: it says so at its samples and whenever it acts, long before.
 const AHEAD: Nanos = Nanos::from_millis(2);
 
+/// What a thread is [clear](Thread::clear) of while it has a share: no experiment.
+const NONE: u32 = u32::MAX;
+
 impl Thread {
     /// Credits the thread with the share that its context has of a sampled target, of its time since the last call. The share of what is to come is
     /// told to who reads D meanwhile, as if the thread were so often in a target that is timed.
     #[inline]
     pub(super) fn share(&self) {
         let aim = share::aim();
-        if aim != 0 || self.shared.get() != 0 {
+        if !self.is_clear_of(aim) {
             self.share_of(aim);
         }
     }
 
+    /// Whether it is known that there is nothing to credit by shares in the experiment `aim`, or between experiments.
+    #[inline]
+    pub(super) fn is_clear_of(&self, aim: u32) -> bool {
+        self.clear.get() == aim
+    }
+
     #[cold]
     fn share_of(&self, aim: u32) {
-        let goes_on = self.shared.get() == aim;
         if let (Some(stretch), Some(account)) = (self.stretch(), self.account.get()) {
             return self.share_of_stretch(stretch, account, aim);
         }
-        if aim == 0 {
-            return self.unshare();
-        }
-        match (share::credit(self.context.get()), self.account.get()) {
+        let credit = if aim == 0 { Credit::Samples } else { share::credit(self.context.get()) };
+        let goes_on = self.shared.get() == aim;
+        match (credit, self.account.get()) {
             (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
             (Credit::Share(share @ 1..), Some(account)) => {
                 let now = clock::now();
@@ -41,20 +48,29 @@ impl Thread {
                     self.grew(LEDGER.settle(account, inside, now), now);
                 } else {
                     self.unshare();
-                    self.shared.set(aim);
+                    self.has_share_in(aim);
                     self.ran.begin(now);
                 }
+                self.spent_since(now, account);
+                // From when it is credited on: else it would seem to be inside for longer than it was there.
+                let now = self.ran.at();
                 LEDGER.expect(account, share.of(AHEAD), now, now + AHEAD);
             }
-            // What follows counts from the next call on.
-            _ => self.unshare(),
+            // What follows counts from when it has an account.
+            (Credit::Share(1..), None) => self.unshare(),
+            _ => {
+                self.unshare();
+                // A stretch counts as soon as the thread is an entity again.
+                self.clear.set(if self.stretch.get().is_none() { aim } else { 0 });
+            }
         }
     }
 
     /// As [`share`](Thread::share), of a thread on its course.
     fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) {
         let now = clock::now();
-        let before = self.shared.replace(aim);
+        let before = self.shared.get();
+        self.has_share_in(aim);
         if before == 0 {
             self.ran.begin(now);
             stretch.credited = now;
@@ -63,7 +79,12 @@ impl Thread {
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
             self.grew(LEDGER.settle(account, inside, now), now);
         }
-        self.is_on(stretch, account, aim, now);
+        self.is_on(stretch, account, aim, self.spent_since(now, account));
+    }
+
+    fn has_share_in(&self, aim: u32) {
+        self.shared.set(aim);
+        self.clear.set(if aim == 0 { 0 } else { NONE });
     }
 
     /// The thread is there on its course, and credited up to now: what is to come until the next sample is told to who reads D meanwhile.
@@ -106,14 +127,19 @@ impl Thread {
     #[inline]
     pub(super) fn share_no_more(&self) {
         self.share();
-        if self.shared.get() != 0 {
-            self.unshare();
-        }
+        self.unshare();
     }
 
     fn unshare(&self) {
-        self.shared.set(0);
-        self.expects_no_more();
+        if self.shared.replace(0) != 0 {
+            self.looks_anew();
+            self.expects_no_more();
+        }
+    }
+
+    /// Whether the thread has a share is to be asked again.
+    pub(super) fn looks_anew(&self) {
+        self.clear.set(0);
     }
 
     /// Nothing is expected of the thread any more, which is credited up to now.
@@ -126,9 +152,7 @@ impl Thread {
     /// The time that it has taken up to now is not of its context.
     #[inline]
     pub(super) fn share_anew(&self) {
-        if self.shared.get() != 0 {
-            self.unshare();
-        }
+        self.unshare();
         self.share();
     }
 
@@ -152,6 +176,7 @@ impl Thread {
         if self.shared.get() != 0 {
             self.expect_in(context);
         } else {
+            self.looks_anew();
             self.share();
         }
         before
@@ -163,7 +188,7 @@ impl Thread {
         if let (Credit::Share(share @ 1..), Some(account)) =
             (share::credit(context), self.account.get())
         {
-            // From when it is credited on: else it would seem to be inside for longer than it was there.
+            // As above.
             let now = self.ran.at();
             LEDGER.expect(account, Speedup::from_ppm(share).of(AHEAD), now, now + AHEAD);
         }
@@ -207,15 +232,17 @@ mod tests {
     use super::*;
     use crate::profile::TargetKind;
     use crate::target::{Target, target};
+    use crate::thread::stay::SPENT;
     use crate::thread::{EXPERIMENTS, enable, enter, exit, register};
     use std::sync::PoisonError;
 
     /// Works in a context and in one inside of it, for so long, in visits of a few microseconds. Returns the CPU time that it took, and what the
-    /// thread was credited with.
+    /// thread was credited with: what it takes to tell that is delay too, and left out.
     fn visits([outer, inner]: [&'static Target; 2], time: Nanos) -> (Nanos, Nanos) {
         let account = register().unwrap();
         let around = enter(outer, clock::now());
-        let (began, before) = (clock::thread_cpu(), LEDGER.taken(account, clock::now()));
+        let taken = || LEDGER.taken(account, clock::now()) - SPENT.get();
+        let (began, before) = (clock::thread_cpu(), taken());
         while clock::thread_cpu() - began < time {
             for _ in 0..100 {
                 let visit = enter(inner, clock::now());
@@ -225,7 +252,7 @@ mod tests {
             }
         }
         exit(around, clock::now());
-        (clock::thread_cpu() - began, LEDGER.taken(account, clock::now()) - before)
+        (clock::thread_cpu() - began, taken() - before)
     }
 
     #[test]
@@ -237,13 +264,13 @@ mod tests {
             let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
             LEDGER.begin(speedup, clock::now());
             share::begin([(context.id(), 800_000)].into_iter());
-            register().unwrap();
-            let before = LEDGER.owed(clock::now());
+            let account = register().unwrap();
+            let before = clock::now();
             let visit = enter(context, clock::now());
             // However late the thread is by now: what is expected of it ends there.
             let later = clock::now() + AHEAD;
             assert_eq!(
-                LEDGER.owed(later) - before,
+                LEDGER.owed(later) - LEDGER.taken(account, before),
                 speedup.of(Speedup::from_ppm(800_000).of(AHEAD))
             );
             exit(visit, clock::now());

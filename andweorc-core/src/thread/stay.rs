@@ -158,11 +158,20 @@ impl Thread {
 
     /// What the thread did since `since`, outside the target, was only to tell how long it is inside: nobody's time, and it takes as much of what it owes.
     /// Returns until when it did so.
-    fn spent_since(&self, since: Real, account: &Account) -> Real {
+    pub(super) fn spent_since(&self, since: Real, account: &Account) -> Real {
         let now = clock::now();
-        LEDGER.took(account, (now - since).min(MOST_SPENT), now);
+        let spent = (now - since).min(MOST_SPENT);
+        #[cfg(test)]
+        SPENT.set(SPENT.get() + spent);
+        LEDGER.took(account, spent, now);
         now
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What the calling thread [spent](Thread::spent_since) so far.
+    pub(super) static SPENT: std::cell::Cell<Nanos> = const { std::cell::Cell::new(Nanos::ZERO) };
 }
 
 #[cfg(test)]

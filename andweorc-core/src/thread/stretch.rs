@@ -91,6 +91,7 @@ impl Thread {
             let now = clock::now();
             let course = self.courses.get().and_then(|courses| courses.begin(site));
             self.stretch.set(course.map(|course| Stretch { course, at: now, credited: now }));
+            self.looks_anew();
             self.share();
         }
     }
