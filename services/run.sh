@@ -4,19 +4,19 @@
 #   services/run.sh [SERVICE...]     # orders, mini-redis, echo; all of them if none is named
 #   services/run.sh --build          # builds only
 #
-# Each service is profiled once, and its ranking compared with the truth: the same program, not profiled, with the dialed part really 25 %
-# and 50 % cheaper, in turns with the unchanged one. Needs wrk, redis-benchmark and h2load (Debian: apt-get install wrk redis-tools
+# The ranking of each service is compared with the truth: the same program, not profiled, with the dialed part really 25 % and 50 %
+# cheaper. All take turns, a part of the profile, unchanged, 25 %, 50 %, so that they are measured in the same minutes. Needs wrk, redis-benchmark and h2load (Debian: apt-get install wrk redis-tools
 # nghttp2-client), python3 and patch. Nothing else should run meanwhile. Fails if a dialed part is not ranked first or a prediction is
 # more than 5 points off.
 #
-#   PROFILE_SECONDS   how long each is profiled (default 60)
-#   ROUNDS            how many times the three versions take turns (default 4)
-#   TURN_SECONDS      how long each turn is measured (default 4)
+#   PROFILE_SECONDS   how long each is profiled, in all rounds (default 100)
+#   ROUNDS            how many times they take turns (default 4)
+#   TURN_SECONDS      how long each turn of the three versions is measured (default 4)
 #   KEEP              a directory for the profiles, reports and rates (default: they are deleted)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-profile_seconds=${PROFILE_SECONDS:-60}
+profile_seconds=${PROFILE_SECONDS:-100}
 rounds=${ROUNDS:-4}
 turn_seconds=${TURN_SECONDS:-4}
 full_us=600
@@ -98,34 +98,30 @@ stop() { # ends what was started last first
     running=()
 }
 
-predict() { # SERVICE
-    local profile=$work/$1.jsonl
-    DIAL_US=$full_us ANDWEORC_ENABLED=1 ANDWEORC_OUT=$profile ANDWEORC_DURATION=${profile_seconds}s start "$1"
+predict() { # SERVICE ROUND
+    local profile=$work/$1.$2.jsonl seconds=$((profile_seconds / rounds))
+    DIAL_US=$full_us ANDWEORC_ENABLED=1 ANDWEORC_OUT=$profile ANDWEORC_DURATION=${seconds}s start "$1"
     load "$1" >/dev/null 2>&1 &
     running+=($!)
-    for _ in $(seq $((profile_seconds + 20))); do
+    for _ in $(seq $((seconds + 20))); do
         grep -q '"record":"end"' "$profile" 2>/dev/null && break
         sleep 1
     done
     stop
-    cp "$work/service" "$work/$1.report"
-    "$bin/cargo-andweorc" andweorc report "$profile" --format json >"$work/$1.json" ||
-        die "no profile of $1: $(cat "$work/service")"
+    cp "$work/service" "$work/$1.$2.report"
 }
 
-truth() { # SERVICE
-    local round percent measured shares=(0 25 50)
-    for round in $(seq "$rounds"); do
-        # Each round begins with another one: a steady drift cancels.
-        for percent in "${shares[@]}"; do
-            export DIAL_US=$((full_us * (100 - percent) / 100))
-            start "$1"
-            rate "$1" 1 >/dev/null
-            measured=$(rate "$1" "$turn_seconds")
-            echo "$round $percent $measured" >>"$work/$1.truth"
-            stop
-        done
-        shares=("${shares[@]:1}" "${shares[0]}")
+truth() { # SERVICE ROUND
+    local percent measured shares=(0 25 50)
+    # Each round begins with another one: a steady drift cancels.
+    for _ in $(seq 2 "$2"); do shares=("${shares[@]:1}" "${shares[0]}"); done
+    for percent in "${shares[@]}"; do
+        export DIAL_US=$((full_us * (100 - percent) / 100))
+        start "$1"
+        rate "$1" 1 >/dev/null
+        measured=$(rate "$1" "$turn_seconds")
+        echo "$2 $percent $measured" >>"$work/$1.truth"
+        stop
     done
     unset DIAL_US
 }
@@ -150,8 +146,12 @@ DIAL_PACE=$("$bin/dial")
 export DIAL_PACE
 
 for service in "${services[@]}"; do
-    predict "$service"
-    truth "$service"
-    [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$work/$service".{json,jsonl,report,truth} "$KEEP"; }
+    for round in $(seq "$rounds"); do
+        predict "$service" "$round"
+        truth "$service" "$round"
+    done
+    "$bin/cargo-andweorc" andweorc report "$work/$service".*.jsonl --format json >"$work/$service.json" ||
+        die "no profile of $service: $(cat "$work/$service".*.report)"
+    [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$work/$service".{json,*.jsonl,*.report,truth} "$KEEP"; }
 done
 for service in "${services[@]}"; do echo "$service $(dialed "$service")"; done | "$here/table.py" "$work"

@@ -233,7 +233,7 @@ mod tests {
     use crate::profile::TargetKind;
     use crate::target::{Target, target};
     use crate::thread::stay::SPENT;
-    use crate::thread::{EXPERIMENTS, enable, enter, exit, register};
+    use crate::thread::{EXPERIMENTS, enable, enter, exit, register, with};
     use std::sync::PoisonError;
 
     /// Works in a context and in one inside of it, for so long, in visits of a few microseconds. Returns the CPU time that it took, and what the
@@ -283,6 +283,37 @@ mod tests {
     }
 
     #[test]
+    fn only_who_has_a_share_goes_the_long_way() {
+        let [with_share, without] = ["with", "without"]
+            .map(|name| target(TargetKind::Span, &format!("long way: {name}"), None, None));
+        std::thread::spawn(move || {
+            enable();
+            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+            LEDGER.begin(Speedup::from_ppm(1), clock::now());
+            register().unwrap();
+            let is_level = || with(|thread| thread.level()).is_some();
+            assert!(is_level());
+            share::begin([(with_share.id(), 500_000)].into_iter());
+            assert!(!is_level(), "it has not looked yet");
+            let visit = enter(without, clock::now());
+            assert!(is_level());
+            let inside = enter(with_share, clock::now());
+            assert!(!is_level());
+            exit(inside, clock::now());
+            exit(visit, clock::now());
+            with(Thread::share);
+            assert!(is_level());
+            share::end();
+            assert!(!is_level(), "nor that there is no experiment any more");
+            with(Thread::share);
+            assert!(is_level());
+            LEDGER.end(clock::now());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn each_context_is_credited_with_its_share_of_the_cpu_time() {
         let contexts = |share: u32| {
             ["outer", "inner"].map(|name| {
@@ -302,6 +333,7 @@ mod tests {
                 let expected = speedup.of(Speedup::from_ppm(share).of(ran));
                 let off = (credited - expected).0.abs();
                 assert!(off <= ran.0 / 200, "{credited} and not {expected}: {share} ppm of {ran}");
+                assert_eq!(SPENT.get() == Nanos::ZERO, share == 0, "no clock is read for no share");
             }
             share::end();
             LEDGER.end(clock::now());
