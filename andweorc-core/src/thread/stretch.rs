@@ -116,7 +116,10 @@ mod tests {
     use crate::profile::TargetKind;
     use crate::sampler::course::Courses;
     use crate::target::target;
-    use crate::thread::{enter, exit, register, with};
+    use crate::thread::stay::SPENT;
+    use crate::thread::{EXPERIMENTS, LEDGER, enable, enter, exit, register, with};
+    use crate::time::Speedup;
+    use std::sync::PoisonError;
     use tests_support::kept;
 
     /// A course whose first 128 us are outside the target, and what follows inside.
@@ -176,6 +179,30 @@ mod tests {
             exit(visit, clock::now());
             with(Thread::end_stretch);
             assert!(!is_on_course());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_course_that_begins_in_an_experiment_counts_from_there_on() {
+        std::thread::spawn(|| {
+            enable();
+            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+            LEDGER.begin(Speedup::from_ppm(1), clock::now());
+            share::begin(std::iter::empty());
+            register();
+            with(Thread::share);
+            let goes_the_long_way = || with(|thread| thread.level()).is_none();
+            assert!(!goes_the_long_way());
+            with(|thread| thread.begin_stretch(8));
+            assert!(goes_the_long_way());
+            let spent = SPENT.get();
+            with(Thread::share);
+            assert!(SPENT.get() > spent, "what it takes to say how far it has come is delay");
+            share::end();
+            with(Thread::end_stretch);
+            LEDGER.end(clock::now());
         })
         .join()
         .unwrap();
