@@ -151,6 +151,8 @@ struct Thread {
     sleeps: Sleeps,
     /// Which of its polls the task is in that it polls.
     turn: Cell<Turn>,
+    /// How often it has acted in this poll.
+    acts: Cell<u32>,
     /// Where it can be outside of all targets, once it is sampled.
     courses: Cell<Option<&'static Courses>>,
     /// Where it is on one of them.
@@ -203,6 +205,7 @@ thread_local! {
             context: Cell::new(0),
             phase: Cell::new(0),
             turn: Cell::new(Turn::NONE),
+            acts: Cell::new(Turn::NO_ACTS),
             blocked: Cell::new(false),
             shared: Cell::new(0),
             clear: Cell::new(0),

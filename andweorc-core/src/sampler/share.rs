@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const TARGETS: usize = 4096;
 
 /// How many kinds of polls are contexts of their own, in each target.
-pub(crate) const PHASES: u32 = 32;
+pub(crate) const PHASES: u32 = 128;
 
 /// Where in a context the number of the poll's kind begins: below it is the target's id.
 const PHASE: u32 = 20;
@@ -70,6 +70,11 @@ pub(super) fn set_learns(learns: bool) {
 /// What a poll's context has beside the target's id, if the poll is of this kind.
 pub(crate) fn in_phase(number: u32) -> u32 {
     number.min(PHASES - 1) << PHASE
+}
+
+/// The context of the same target where the poll is of this kind.
+pub(crate) fn of_phase(context: u32, phase: u32) -> u32 {
+    context & ((1 << PHASE) - 1) | phase
 }
 
 /// The place of a context that is no step of a course, if it has one.

@@ -61,6 +61,51 @@ fn polls_of_one_task_are_contexts_by_their_place_in_its_round() {
 }
 
 #[test]
+fn what_follows_an_act_in_a_poll_is_another_context() {
+    let _alone = lock(&SAMPLINGS);
+    thread::enable();
+    share::set_learns(true);
+    std::thread::spawn(|| {
+        let task = target(TargetKind::Task, "acts", None, None);
+        let span = target(TargetKind::Span, "acts: inside", None, None);
+        let (own, now) = (0_u64, clock::now());
+        let here = || thread::sampled(Nanos::ZERO, || None).expect("no one writes the account");
+        let begin = |polled| thread::Poll::begin_on(None, task, polled, Virtual(0), None, now);
+        let acts_of = |polled| {
+            let mut poll = begin(polled);
+            let act = |number| {
+                if number > 0 {
+                    thread::act();
+                }
+                here()
+            };
+            let contexts: Vec<u32> = (0..6).map(act).collect();
+            poll.end(false, clock::now());
+            contexts
+        };
+        let contexts = acts_of(Polled::of(&own, true));
+        assert!((1..4).all(|act| !contexts[..act].contains(&contexts[act])), "{contexts:x?}");
+        assert!(contexts[4..].iter().all(|it| *it == contexts[3]), "{contexts:x?}");
+        assert!(contexts.iter().all(|&it| share::visits(it) > 0));
+        assert_eq!(acts_of(Polled::ANY), [task.id(); 6]);
+
+        let mut poll = begin(Polled::of(&own, true));
+        let visit = thread::enter(span, now);
+        let before = here();
+        thread::act();
+        let inside = here();
+        thread::exit(visit, now);
+        assert_ne!(inside, before);
+        assert_eq!(here() - task.id(), inside - span.id(), "the same part of the poll");
+        poll.end(false, clock::now());
+        assert_eq!(here(), 0);
+    })
+    .join()
+    .unwrap();
+    share::set_learns(false);
+}
+
+#[test]
 fn a_target_in_short_visits_needs_no_fine_samples() {
     let _alone = lock(&SAMPLINGS);
     let symbols = Symbols::of_this_program().unwrap();

@@ -56,6 +56,7 @@ pub fn act() -> Acts {
         if role == Role::Outside {
             return Acts { at: clock::now(), entity: None, last: false };
         }
+        thread.acts_in_turn();
         if role == Role::Entity
             && let Some(taken) = thread.level()
         {

@@ -147,10 +147,11 @@ impl Poll {
     pub fn end(&mut self, completed: bool, now: Real) -> Parked {
         self.ended_at = now;
         with(|thread| {
-            thread.leave(self.target, &self.entered, true, now);
+            // First: what is around it is in a turn of its own.
             if let Some(around) = self.outer_turn {
                 thread.end_turn(around);
             }
+            thread.leave(self.target, &self.entered, true, now);
             let taken = (thread.role.get() != Role::Outside).then(|| thread.level()).flatten();
             let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));
             let told = thread.hooked.get() || self.before == Role::Entity;

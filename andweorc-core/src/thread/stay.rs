@@ -97,6 +97,13 @@ impl Thread {
         Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO), context }
     }
 
+    /// The thread goes back to the context around what it leaves.
+    #[inline]
+    fn go_back_to(&self, context: u32) {
+        let in_turn = context != 0 && share::has_learned();
+        self.go_on_in(if in_turn { self.in_this_part(context) } else { context });
+    }
+
     /// The context of a visit of `target` that begins.
     #[inline]
     fn visits(&self, target: &Target) -> u32 {
@@ -119,7 +126,7 @@ impl Thread {
         if entered.credited {
             self.exit_credited(now);
         }
-        self.go_on_in(entered.context);
+        self.go_back_to(entered.context);
         let busy = now - entered.at;
         let own = busy - self.inner.replace(entered.inner + busy);
         Stay { busy, own }

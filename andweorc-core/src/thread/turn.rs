@@ -7,6 +7,9 @@
 //!
 //! What a task does in a poll most often follows from who ended its wait, and from how many polls it is since it last hit the point that it hit
 //! first: once in each round, in a service. A task that hits none counts from its first poll.
+//!
+//! And in a poll it does one thing until it *acts*, wakes another task or hits a point, and then another: it lets go of a lock, and begins the next
+//! round.
 
 use super::{Thread, with};
 use crate::sampler::share;
@@ -23,6 +26,14 @@ const HIT: u32 = 0b1_0000;
 const POINT: u32 = !(POLLS | HIT);
 
 const _: () = assert!(MOST <= POLLS);
+
+/// Acts of a poll, after which what it does is not told apart any more.
+const MOST_ACTS: u32 = 3;
+
+/// The number of a phase in which the task has acted once, beside that of the poll.
+const ACTED: u32 = 2 * (MOST + 1);
+
+const _: () = assert!(ACTED * (MOST_ACTS + 1) <= share::PHASES);
 
 /// Places for tasks. Those of two tasks that fall on one place are told apart no more, for as long as both live.
 const PLACES: usize = 1 << 16;
@@ -86,6 +97,9 @@ impl Turn {
     /// Of a thread that polls nothing.
     pub(super) const NONE: Turn = Turn(0);
 
+    /// The acts of such a thread, which are not counted.
+    pub(super) const NO_ACTS: u32 = MOST_ACTS;
+
     /// The number of what the task does now that its wait has ended like this, below [`share::PHASES`].
     fn phase(self, ended: Option<Ended>) -> u32 {
         let by_task = ended.is_some_and(|ended| ended.by == Cause::Task);
@@ -115,6 +129,7 @@ pub(super) struct Around {
     polled: Polled,
     turn: Turn,
     phase: u32,
+    acts: u32,
 }
 
 impl Thread {
@@ -129,7 +144,37 @@ impl Thread {
     fn takes_turn(&self, polled: Polled, ended: Option<Ended>) -> Around {
         let turn = polled.turn();
         let phase = self.phase.replace(share::in_phase(turn.phase(ended)));
-        Around { polled, turn: self.turn.replace(turn), phase }
+        // Polls that are not told apart are so in one piece.
+        let acts = self.acts.replace(if polled.address == 0 { MOST_ACTS } else { 0 });
+        Around { polled, turn: self.turn.replace(turn), phase, acts }
+    }
+
+    /// The task acts, and goes on with something else.
+    #[inline]
+    pub(super) fn acts_in_turn(&self) {
+        if share::has_learned() && self.acts.get() < MOST_ACTS {
+            self.takes_next_part();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn takes_next_part(&self) {
+        self.acts.set(self.acts.get() + 1);
+        self.phase.set(self.phase.get() + share::in_phase(ACTED));
+        let context = self.context.get();
+        if context != 0 {
+            self.go_on_in(self.in_this_part(context));
+        }
+    }
+
+    /// The context of the same target in the part of the poll that the task is in.
+    pub(super) fn in_this_part(&self, context: u32) -> u32 {
+        let here = share::of_phase(context, self.phase.get());
+        if here != context && share::learns() {
+            share::visited(here);
+        }
+        here
     }
 
     /// It has ended.
@@ -137,6 +182,7 @@ impl Thread {
     #[inline(never)]
     pub(super) fn end_turn(&self, around: Around) {
         self.phase.set(around.phase);
+        self.acts.set(around.acts);
         around.polled.keep(self.turn.replace(around.turn).next());
     }
 }
@@ -152,7 +198,10 @@ pub(crate) fn hits(point: u32) {
 #[cold]
 #[inline(never)]
 fn hits_in_turn(point: u32) {
-    with(|thread| thread.turn.set(thread.turn.get().hits(point)));
+    with(|thread| {
+        thread.turn.set(thread.turn.get().hits(point));
+        thread.acts_in_turn();
+    });
 }
 
 #[cfg(test)]
