@@ -97,6 +97,12 @@ fn what_follows_an_act_in_a_poll_is_another_context() {
         thread::exit(visit, now);
         assert_ne!(inside, before);
         assert_eq!(here() - task.id(), inside - span.id(), "the same part of the poll");
+        let around = here();
+        let mut inner = begin(Polled::of(&0_u64, true));
+        thread::act();
+        thread::act();
+        inner.end(false, clock::now());
+        assert_eq!(here(), around, "what the task inside did is no act of the one around it");
         poll.end(false, clock::now());
         assert_eq!(here(), 0);
     })
