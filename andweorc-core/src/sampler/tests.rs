@@ -103,6 +103,11 @@ fn what_follows_an_act_in_a_poll_is_another_context() {
         thread::act();
         inner.end(false, clock::now());
         assert_eq!(here(), around, "what the task inside did is no act of the one around it");
+        let [second, third] = [(); 2].map(|()| {
+            thread::act();
+            here()
+        });
+        assert!(around != second && second != third, "nor does it count as one");
         poll.end(false, clock::now());
         assert_eq!(here(), 0);
     })
