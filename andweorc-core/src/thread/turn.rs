@@ -169,6 +169,8 @@ impl Thread {
     }
 
     /// The context of the same target in the part of the poll that the task is in.
+    #[cold]
+    #[inline(never)]
     pub(super) fn in_this_part(&self, context: u32) -> u32 {
         let here = share::of_phase(context, self.phase.get());
         if here != context && share::learns() {
