@@ -5,8 +5,8 @@
 #   services/run.sh --build          # builds only
 #
 # The ranking of each service is compared with the truth: the same program, not profiled, with the dialed part really 25 % and 50 %
-# cheaper. All take turns, a part of the profile, unchanged, 25 %, 50 %, so that they are measured in the same minutes. Needs wrk, redis-benchmark and h2load (Debian: apt-get install wrk redis-tools
-# nghttp2-client), python3 and patch. Nothing else should run meanwhile. Fails if a dialed part is not ranked first or a prediction is
+# cheaper. All take turns, a part of the profile, unchanged, 25 %, 50 %, so that they are measured in the same minutes. Needs wrk,
+# redis-benchmark and h2load (Debian: apt-get install wrk redis-tools nghttp2-client), python3 and patch. Nothing else should run meanwhile. Fails if a dialed part is not ranked first or a prediction is
 # more than 5 points off.
 #
 #   PROFILE_SECONDS   how long each is profiled, in all rounds (default 100)
@@ -27,6 +27,9 @@ die() {
     echo "run.sh: $*" >&2
     exit 1
 }
+
+[ "$profile_seconds" -ge $((10 * rounds)) ] ||
+    die "PROFILE_SECONDS=$profile_seconds in ROUNDS=$rounds is too short to hold experiments: ten seconds a round at least"
 
 build() {
     export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target}
@@ -109,6 +112,8 @@ predict() { # SERVICE ROUND
     done
     stop
     cp "$work/service" "$work/$1.$2.report"
+    # Without it the report would be one of fewer parts, and not say so.
+    grep -q '"record":"end"' "$profile" 2>/dev/null || die "no whole profile of $1 in round $2: $(cat "$work/service")"
 }
 
 truth() { # SERVICE ROUND

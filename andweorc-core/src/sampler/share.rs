@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Targets whose contexts have a share, by their ids. Others are credited by samples.
 const TARGETS: usize = 4096;
 
-/// How many kinds of polls are contexts of their own, in each target.
+/// How many kinds of polls, and of parts of them, are contexts of their own, in each target.
 pub(crate) const PHASES: u32 = 128;
 
 /// Where in a context the number of the poll's kind begins: below it is the target's id.
