@@ -161,7 +161,7 @@ pub(crate) struct WakeCell {
     targets: &'static TaskTargets,
     /// The earliest virtual time of an entity that woke the task since its last poll.
     by_entity: AtomicI64,
-    /// The earliest real time at which the world outside woke it since its last poll, and while it is held the latest.
+    /// The latest real time at which the world outside woke it since its last poll.
     by_outside: AtomicI64,
     /// L of the task as it parked, four times, plus [`Unnamed`]: who wakes it, if nobody's name is on the wake.
     parked: AtomicI64,
@@ -330,16 +330,11 @@ impl WakeCell {
         came
     }
 
-    /// The world outside woke it at `came`. A task that is held for something waits on for what comes meanwhile: `join!` needs both. It can't be
-    /// kept from seeing both once it is polled, so that it is polled when both are due.
+    /// The world outside woke it at `came`. It can't be kept from seeing, once it is polled, what has come by then: `join!` needs both answers, and may not
+    /// have the second one before that is due. So it is ready when the latest is.
     fn set_by_outside(&self, came: Real) {
-        let due = self.due.load(Ordering::Relaxed);
-        if seldom(due != NOTHING && !is_last(due)) {
-            let latest = |at: i64| Some(if at == NOTHING { came.0 } else { at.max(came.0) });
-            self.by_outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, latest).ok();
-        } else {
-            lower(&self.by_outside, came.0);
-        }
+        let later = |at: i64| (at == NOTHING || at < came.0).then_some(came.0);
+        self.by_outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).ok();
     }
 
     /// When all is due that came while it was held.

@@ -5,13 +5,16 @@ use andweorc_core::defer::LEAST;
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use andweorc_tokio::Profile;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::sleep;
 use std::time::Duration;
+
+/// The ledger is that of the process.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// The runtime: tells when it is to poll.
 struct Woken(mpsc::Sender<Real>);
@@ -71,7 +74,47 @@ fn answer_two() -> [Nanos; 2] {
 }
 
 #[test]
+fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
+    let _alone = ALONE.lock();
+    thread::enable();
+    LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+    let (tell, told) = mpsc::channel();
+    let outer = Waker::from(Arc::new(Woken(tell)));
+    let mut context = Context::from_waker(&outer);
+    let wakers = RefCell::new(Vec::new());
+    let polled = Cell::new(None);
+    let mut task = pin!(
+        poll_fn(|context| {
+            if wakers.borrow().is_empty() {
+                wakers.borrow_mut().extend([context.waker().clone(), context.waker().clone()]);
+            } else {
+                polled.set(polled.get().or(Some(clock::now())));
+            }
+            Poll::<()>::Pending
+        })
+        .profiled("joined in the queue")
+    );
+    let taken = LEDGER.owed(clock::now());
+    assert!(task.as_mut().poll(&mut context).is_pending());
+    wakers.borrow()[0].wake_by_ref();
+    told.recv().expect("it is woken");
+    delay();
+    // Nobody has polled it yet.
+    let came = clock::now();
+    wakers.borrow()[1].wake_by_ref();
+    assert!(task.as_mut().poll(&mut context).is_pending());
+    while polled.get().is_none() {
+        told.recv().expect("it is woken");
+        assert!(task.as_mut().poll(&mut context).is_pending());
+    }
+    let early = polled.get().map(|at| LEDGER.early(came.less(taken), at));
+    assert!(early <= Some(LEAST), "{early:?}");
+    LEDGER.end(clock::now());
+}
+
+#[test]
 fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
+    let _alone = ALONE.lock();
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     // The poll for the first answer must be short, and who releases in time, as they mostly are on a machine with nothing else to do.

@@ -129,3 +129,21 @@ fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken), "as of the second");
     LEDGER.end(clock::now());
 }
+
+#[test]
+fn a_task_is_ready_when_the_latest_is_that_came_from_outside() {
+    let _alone = alone();
+    thread::enable();
+    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    let (cell, taken) = cell("wake: two came");
+    Arc::clone(&cell).wake();
+    sleep(MS);
+    let second = clock::now();
+    Arc::clone(&cell).wake();
+    assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken));
+    // What comes later, but was there earlier, changes nothing.
+    cell.set_by_outside(second + Nanos(2));
+    cell.set_by_outside(second);
+    assert_eq!(cell.take_ready(Virtual(i64::MIN)), (second + Nanos(2)).less(taken));
+    LEDGER.end(clock::now());
+}
