@@ -213,8 +213,8 @@ struct Turner {
 }
 
 impl Turner {
-    /// Measures each case as often as it must be, and then whichever is known the least, for as long as the budget allows. Returns how
-    /// often in all. By how far prediction and truth are apart it does not go.
+    /// Measures each case as often as it must be, and then whichever is known the least, until all are known well enough or the budget is spent.
+    /// Returns how often in all. By how far prediction and truth are apart it does not go.
     fn turn(&mut self, cases: &[Case], budget: Duration) -> Result<u32, &'static str> {
         let began = Instant::now();
         self.baseline()?;
@@ -228,11 +228,14 @@ impl Turner {
         while began.elapsed() * (turns + 1) / turns <= budget {
             let unknown = |case: &Case| {
                 Row::new(case.target, case.speedup, &self.predicted, &self.truth)
-                    .map_or(f64::INFINITY, |row| row.throughput.half_width())
+                    .map_or(f64::INFINITY, |row| row.unknown())
             };
             let cases = cases.iter().map(|case| (case, unknown(case)));
-            let widest = cases.max_by(|(_, a), (_, b)| a.total_cmp(b));
-            let (case, _) = widest.ok_or("there is nothing to measure")?;
+            let least = cases.max_by(|(_, a), (_, b)| a.total_cmp(b));
+            let (case, unknown) = least.ok_or("there is nothing to measure")?;
+            if unknown < 1.0 {
+                break;
+            }
             self.both(case, turns % 2 == 1)?;
             turns += 1;
         }

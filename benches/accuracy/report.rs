@@ -58,6 +58,15 @@ pub(crate) struct Change {
 /// A true effect within so many points is none.
 const NULL: f64 = 1.0;
 
+/// An error of the throughput is known well enough within so many points, at 95 %, ...
+const KNOWN: f64 = 3.0;
+
+/// ... where there is nothing to gain within less, ...
+const KNOWN_NULL: f64 = 1.5;
+
+/// ... and one of the 99th percentile within so many %: among the 400 requests of a stretch it is the fourth longest.
+const KNOWN_P99: f64 = 10.0;
+
 impl Row {
     /// The estimates of a case. `None` when there were too few stretches for an interval.
     pub(crate) fn new(
@@ -81,6 +90,13 @@ impl Row {
             p50: pair(Metric::P50),
             p99: pair(Metric::P99),
         })
+    }
+
+    /// How far it is from being known well enough: below one it is.
+    pub(crate) fn unknown(&self) -> f64 {
+        let p99 = self.p99.map_or(0.0, |p99| p99.relative_half_width() / KNOWN_P99);
+        let known = if self.is_null() { KNOWN_NULL } else { KNOWN };
+        p99.max(self.throughput.half_width() / known)
     }
 
     /// Whether making the target faster changes nothing, in truth.
@@ -115,9 +131,16 @@ impl Pair {
     }
 
     /// Half of the 95 % interval of the error, in points.
-    pub(crate) fn half_width(&self) -> f64 {
+    fn half_width(&self) -> f64 {
         let half = |change: &Change| (change.high - change.low) / 2.0;
         half(&self.truth).hypot(half(&self.predicted))
+    }
+
+    /// The same of the relative error, in %.
+    fn relative_half_width(&self) -> f64 {
+        let half =
+            |change: &Change| ((change.high / 100.0).ln_1p() - (change.low / 100.0).ln_1p()) / 2.0;
+        100.0 * half(&self.truth).hypot(half(&self.predicted)).exp_m1()
     }
 
     /// Whether the truth is where the prediction's interval says. The measured truth is uncertain as well: if both intervals are what they
