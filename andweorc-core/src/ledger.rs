@@ -36,23 +36,22 @@
 //! inside the target; `since` serves as a sequence number (`Ledger::taken_inside`). D itself only rises, by `fetch_max`.
 //! All accesses are SeqCst but for those that say otherwise.
 
-use crate::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
-};
-use crate::sync::{Mutex, MutexGuard, const_fn};
+mod account;
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+pub use account::{ACCOUNTS, Account};
+pub use waits::TargetWait;
+
+use crate::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use crate::sync::{Mutex, const_fn};
 use crate::time::{Nanos, Real, Speedup, Virtual};
+use account::{OUTSIDE, closed_accounts};
 use crossbeam_utils::CachePadded;
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
-
-/// How many threads can have an account at once. A thread beyond that is not delayed, and the run says so.
-pub const ACCOUNTS: usize = if cfg!(loom) { 2 } else { 256 };
-
-/// `since` of a thread that is not inside the target.
-const OUTSIDE: i64 = i64::MIN;
-
-/// No wait is a target.
-const NO_LINE: i64 = i64::MIN;
+use waits::{Lines, NO_LINE};
 
 /// `ended` of an experiment that still runs.
 const RUNNING: i64 = i64::MAX;
@@ -88,41 +87,6 @@ struct Read {
     floor: AtomicI64,
     /// The running experiment's speedup, ppm; 0 between experiments.
     speedup: AtomicU32,
-}
-
-/// A thread's account: the delay that it has taken, and since when it is inside the target.
-#[derive(Debug)]
-pub struct Account {
-    open: AtomicBool,
-    /// L while outside the target, and L at the entry while inside, but for `sampled`.
-    taken: AtomicI64,
-    /// What samples inside the target have added to L. Only ever added to, so that a signal handler and the thread that it interrupted
-    /// don't overwrite each other's.
-    sampled: AtomicI64,
-    /// When it entered the target, or [`OUTSIDE`].
-    since: AtomicI64,
-    /// The speedup at the entry, ppm; of what is only [expected](Ledger::expect), the expected part of it.
-    speedup: AtomicU32,
-    /// Up to when that holds.
-    until: AtomicI64,
-    /// The experiment at the entry.
-    experiment: AtomicU32,
-    /// The owner's name for itself while it may be told to pay, or 0. The ledger only keeps it.
-    runs_as: AtomicI32,
-}
-
-/// Waits that are targets. L of a waiter is a line over time, `L(t) = L_park + s (t - t_park)`: the experiment gives all
-/// lines one slope, so that a line is known by its value at t = 0 and D follows the highest. Line -> number of waiters on it.
-type Lines = BTreeMap<i64, usize>;
-
-/// A wait that is a target, between [`Ledger::begin_wait`] and [`Ledger::end_wait`].
-#[derive(Debug)]
-#[must_use = "a wait that is never ended lets D grow for the rest of the experiment"]
-pub struct TargetWait {
-    experiment: u32,
-    since: Real,
-    speedup: Speedup,
-    line: i64,
 }
 
 /// A task's clock while it waits.
@@ -172,7 +136,7 @@ impl Ledger {
             ended: AtomicI64::new(i64::MIN),
             known: AtomicI64::new(Real::NEVER.0),
             opened: AtomicUsize::new(0),
-            lines: Mutex::new(BTreeMap::new()),
+            lines: Mutex::new(Lines::new()),
             slope: AtomicU32::new(0),
             accounts: closed_accounts(),
         }
@@ -518,93 +482,4 @@ impl Ledger {
         let owed = self.owed(now);
         self.update(account, now, |taken| owed.min(taken + idle).max(taken));
     }
-
-    /// A task parks at `now` with `taken`, and its wait is the target. `None` between experiments.
-    pub fn begin_wait(&self, taken: Nanos, now: Real) -> Option<TargetWait> {
-        let mut lines = self.lines();
-        let speedup = self.speedup();
-        if speedup == Speedup::ZERO {
-            return None;
-        }
-        let line = (taken.max(self.floor()) - speedup.of(Nanos(now.0))).0;
-        *lines.entry(line).or_insert(0) += 1;
-        self.publish_top(&lines);
-        let experiment = self.experiment.load(SeqCst);
-        Some(TargetWait { experiment, since: now, speedup, line })
-    }
-
-    /// The wait ended at `at`: returns by how much L of the task grew, `s waited`, and raises D to it. When the experiment has
-    /// ended meanwhile, D was raised then; when another has begun, what was saved is forgiven.
-    ///
-    /// The end may be past, where it was noticed late. D was read too high since, and who has paid for that has credit.
-    pub fn end_wait(&self, wait: TargetWait, at: Real) -> Nanos {
-        let mut lines = self.lines();
-        if wait.experiment != self.experiment.load(SeqCst) {
-            return Nanos::ZERO;
-        }
-        let until = self.credited(at).max(wait.since);
-        if let Some(count) = lines.get_mut(&wait.line) {
-            self.read.owed.fetch_max(wait.line + wait.speedup.of(Nanos(until.0)).0, SeqCst);
-            *count -= 1;
-            if *count == 0 {
-                lines.remove(&wait.line);
-            }
-            self.publish_top(&lines);
-        }
-        wait.speedup.of(until - wait.since)
-    }
-
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn publish_top(&self, lines: &Lines) {
-        let top = lines.last_key_value().map_or(NO_LINE, |(&line, _)| line);
-        self.read.top_line.store(top, SeqCst);
-    }
 }
-
-#[cfg(not(loom))]
-const fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
-    [const { CachePadded::new(Account::closed()) }; ACCOUNTS]
-}
-
-#[cfg(loom)]
-fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
-    std::array::from_fn(|_| CachePadded::new(Account::closed()))
-}
-
-impl Account {
-    const_fn! {
-    fn closed() -> Account {
-        Account {
-            open: AtomicBool::new(false),
-            taken: AtomicI64::new(0),
-            sampled: AtomicI64::new(0),
-            since: AtomicI64::new(OUTSIDE),
-            speedup: AtomicU32::new(0),
-            until: AtomicI64::new(Real::NEVER.0),
-            experiment: AtomicU32::new(0),
-            runs_as: AtomicI32::new(0),
-        }
-    }
-    }
-
-    /// L while outside the target; L at the entry while inside.
-    #[inline]
-    fn base(&self) -> Nanos {
-        Nanos(self.taken.load(SeqCst) + self.sampled.load(SeqCst))
-    }
-
-    /// Sets the name under which [`Ledger::lagging`] reports the owner; 0 for none.
-    #[inline]
-    pub fn set_runs_as(&self, name: i32) {
-        // Relaxed: who reads it late is late by one look.
-        self.runs_as.store(name, Relaxed);
-    }
-}
-
-#[cfg(all(test, loom))]
-mod model;
-#[cfg(test)]
-mod tests;
