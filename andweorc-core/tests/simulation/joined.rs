@@ -12,13 +12,14 @@ const fn joined(name: &'static str, raise: Raise, go_on: GoOn) -> Rules {
     Rules { name, joined: Joined { raise, go_on }, ..SHIPPED }
 }
 
-const RULES: [Rules; 6] = [
+const RULES: [Rules; 7] = [
     SHIPPED,
     joined("what comes does not raise the hold", Raise::Never, GoOn::NoneBegan),
     joined("waits count as begun by each poll", Raise::Once, GoOn::Never),
     joined("neither, as shipped before", Raise::Never, GoOn::Never),
     joined("by the number of wakers", Raise::Once, GoOn::NoMore),
     joined("raised again and again", Raise::Again, GoOn::NoneBegan),
+    joined("nor by what comes while it is queued", Raise::WhileHeld, GoOn::NoneBegan),
 ];
 
 /// So many tasks that wait for these at once, and merge what came. Beside them is one that nobody waits for.
@@ -82,8 +83,8 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
 /// A task has one clock. What it waits for outside comes at real times that were fixed before, each due later by what D grew since it
 /// was asked for. Two rules keep that, and both are needed.
 ///
-/// 1. What comes while the task is held for another answer raises the hold: otherwise all that came is found once the first is due. Once:
-///    otherwise what comes again and again would hold it for ever.
+/// 1. What comes while the task is held for another answer, or is in the queue for it, raises the hold: otherwise all that came is found once the
+///    first is due. While it is held once: otherwise what comes again and again would hold it for ever.
 /// 2. A poll that began no wait leaves those that go on as they were: otherwise what D grew before it is lost to them.
 ///
 /// The first has a price: of an answer and a timeout the first counts, and the answer waits until the timeout is due that ran out while
@@ -125,10 +126,13 @@ fn waits_at_once_are_predicted_once_each_is_held_and_goes_on() {
             println!("{:<44} {mean:>6.2} {p95:>6.2} {worst:>6.2}", rules.name);
         }
     }
-    let [shipped, never, anew, neither, by_number] = [0, 1, 2, 3, 4];
+    let [shipped, never, anew, neither, by_number, not_queued] = [0, 1, 2, 3, 4, 6];
     for one in [never, anew, neither] {
         assert!(of("join!", false, one).worst > 20.0, "{}", RULES[one].name);
     }
+    assert!(of("join!", false, shipped).worst < 0.5);
+    assert!(of("join!", false, not_queued).worst > 5.0);
+    assert!(1.5 * of("join!", true, shipped).mean < of("join!", true, not_queued).mean);
     assert!(3.0 * of("join!", false, shipped).mean < of("join!", false, neither).mean);
     assert!(3.0 * of("join!", true, shipped).mean < of("join!", true, neither).mean);
     assert!(of("a timeout", false, by_number).worst > 10.0);

@@ -90,11 +90,13 @@ pub(crate) struct Joined {
     pub(crate) go_on: GoOn,
 }
 
-/// What comes while a task is held raises the hold: when the first is due, it is held until the last of the others is.
+/// What comes until a task is polled raises the hold: when the first is due, it is held until the last of the others is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Raise {
     /// It finds all that came when the first is due.
     Never,
+    /// What comes while it is held, and not what comes while it is in the queue.
+    WhileHeld,
     Once,
     /// Also by what comes while it is held for the others.
     Again,

@@ -199,7 +199,11 @@ impl Engine<'_> {
         } else if woken.yielded {
             woken.by_entity = Virtual(i64::MIN);
         } else {
-            let all = woken.held && !woken.held_last && self.rules.joined.raise != Raise::Never;
+            let all = match self.rules.joined.raise {
+                Raise::Never => false,
+                Raise::WhileHeld => woken.held && !woken.held_last,
+                Raise::Once | Raise::Again => true,
+            };
             woken.by_outside = match woken.by_outside {
                 Real::NEVER => came,
                 before if all => before.max(came),
@@ -263,7 +267,7 @@ impl Engine<'_> {
         let last = std::mem::take(&mut held.held_last);
         let once_more = match self.rules.joined.raise {
             Raise::Never => false,
-            Raise::Once => !last,
+            Raise::WhileHeld | Raise::Once => !last,
             Raise::Again => true,
         };
         if let Some(raised) = held.raised.take()
