@@ -19,7 +19,7 @@ const RULES: [Rules; 7] = [
     joined("neither, as shipped before", Raise::Never, GoOn::Never),
     joined("by the number of wakers", Raise::Once, GoOn::NoMore),
     joined("raised again and again", Raise::Again, GoOn::NoneBegan),
-    joined("nor by what comes while it is queued", Raise::WhileHeld, GoOn::NoneBegan),
+    joined("what comes in the queue does not raise it", Raise::WhileHeld, GoOn::NoneBegan),
 ];
 
 /// So many tasks that wait for these at once, and merge what came. Beside them is one that nobody waits for.
