@@ -62,6 +62,11 @@ impl Look {
     pub const NONE: Look =
         Look { idle: None, at: Real(0), last: Real(0), after: Real(0), slept: false };
 
+    /// Whether it was taken by a worker that is idle since `idle`.
+    pub fn is_of(&self, idle: Option<Real>) -> bool {
+        self.idle == idle
+    }
+
     /// When that came which was [noticed](Looks::notices) in this look and woke a task that waits since `waits`, if that is known; `typical` are the
     /// waits of its kind.
     pub fn came(&self, waits: Option<Real>, typical: &Typical) -> Came {

@@ -90,6 +90,12 @@ pub(crate) fn worker_parked() {
     }
 }
 
+/// Whether a worker is idle, of those that tell.
+pub(crate) fn is_worker_idle() -> bool {
+    // Relaxed: one that parks at this moment has not been notified yet.
+    IDLE.load(Relaxed) > 0
+}
+
 /// Releases what is due. A busy worker calls this between two polls: nobody could run it earlier, and the thread would only take
 /// processor time from who works. Says whether anything was held at all: most often it is not, and no time has passed.
 #[inline]

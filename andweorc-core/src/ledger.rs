@@ -358,6 +358,15 @@ impl Ledger {
         self.taken_inside(account, now).unwrap_or_else(|| account.base()).max(self.floor())
     }
 
+    /// L(now) of a thread; if it entered the target no longer than `within` ago, as it did.
+    pub(crate) fn taken_as_entered(&self, account: &Account, within: Nanos, now: Real) -> Nanos {
+        let since = account.since.load(SeqCst);
+        if since == OUTSIDE || now.0 - since > within.0 {
+            return self.taken(account, now);
+        }
+        account.base().max(self.floor())
+    }
+
     /// The owner sets L of its account, outside the target.
     #[inline]
     fn update(&self, account: &Account, now: Real, new: impl FnOnce(Nanos) -> Nanos) {

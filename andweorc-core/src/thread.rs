@@ -6,6 +6,7 @@
 
 mod acts;
 mod block;
+mod notified;
 mod own;
 mod poll;
 mod preempted;
@@ -23,6 +24,7 @@ mod worker;
 
 pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
+pub use notified::{passes_on, spawns};
 pub(crate) use own::Takes;
 pub use poll::{Level, Poll};
 pub(crate) use preempted::set_idle;

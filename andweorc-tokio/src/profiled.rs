@@ -123,7 +123,7 @@ struct State {
 
 impl<F> Profiled<F> {
     pub(crate) fn new(future: F, kind: Kind) -> Profiled<F> {
-        let born = if enabled() { thread::virtual_now() } else { Virtual::NEVER };
+        let born = if enabled() { thread::spawns(clock::now()) } else { Virtual::NEVER };
         Profiled { future: Some(future), stage: Stage::New { kind, born } }
     }
 }

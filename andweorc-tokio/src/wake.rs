@@ -362,6 +362,7 @@ impl WakeCell {
 
     /// Passes on a wake that is in nobody's name, which makes the task ready at `ready`.
     fn pass_on(&self, ready: Virtual, by: Cause) {
+        thread::passes_on();
         let before = PASSING.with(|passing| passing.replace(Some((ready, by))));
         self.outer.wake_by_ref();
         PASSING.with(|passing| passing.set(before));

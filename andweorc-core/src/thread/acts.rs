@@ -1,5 +1,6 @@
 //! What the entity on the calling thread does that others see: it pays first.
 
+use super::notified::notifies;
 use super::{Role, Thread, with};
 use crate::clock;
 use crate::time::{Real, Virtual};
@@ -61,6 +62,7 @@ pub fn act() -> Acts {
             && let Some(taken) = thread.level()
         {
             let at = clock::now();
+            notifies(taken, at);
             return Acts { at, entity: Some(at.less(taken)), last: false };
         }
         thread.act(role)
@@ -76,7 +78,11 @@ impl Thread {
             self.pay_debt();
         }
         let at = clock::now();
-        Acts { at, entity: self.entity_at(at), last: role == Role::Completed }
+        let entity = self.entity_at(at);
+        if let Some(entity) = entity {
+            notifies(entity.delay_at(at), at);
+        }
+        Acts { at, entity, last: role == Role::Completed }
     }
 }
 

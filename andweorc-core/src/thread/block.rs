@@ -2,6 +2,7 @@
 
 mod door;
 
+use super::notified::notifies_thread;
 use super::{LEDGER, Role, THREAD, Thread, enabled, with};
 use crate::clock;
 use crate::time::{Real, Speedup};
@@ -44,7 +45,7 @@ impl Blocking {
         with(|thread| {
             thread.share_anew();
             if let Some(account) = thread.account(now) {
-                thread.idled(account, now - self.since, now);
+                thread.was_notified(account, self.since, now);
             }
             thread.pay(now);
         });
@@ -159,7 +160,10 @@ pub fn pay_before_waking(site: usize) {
     if !in_andweorc {
         with(|thread| {
             if thread.role.get() == Role::Entity {
-                thread.pay(clock::now());
+                let now = thread.pay(clock::now());
+                if let Some(account) = thread.account.get() {
+                    notifies_thread(account, now);
+                }
                 // Words that are waited at have even addresses: to wake is another site.
                 thread.acted_at(site | 1);
             }

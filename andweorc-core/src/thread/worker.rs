@@ -56,7 +56,8 @@ pub fn is_busy_worker() -> bool {
 pub fn unparked() {
     with(|thread| {
         let now = clock::now();
-        if let Some(since) = thread.parked.take() {
+        let parked = thread.parked.take();
+        if let Some(since) = parked {
             if thread.watches.get() {
                 LOOKS.waited(since, now, thread.has_slept(since, now));
             }
@@ -65,7 +66,11 @@ pub fn unparked() {
         if let Some(since) = thread.busy_until.take()
             && let Some(account) = thread.account(now)
         {
-            thread.idled(account, now - since, now);
+            if thread.look.get().is_of(parked) {
+                thread.idled(account, now - since, now);
+            } else {
+                thread.was_notified(account, since, now);
+            }
         }
     });
 }

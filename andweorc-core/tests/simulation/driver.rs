@@ -9,13 +9,16 @@
 
 use crate::engine::{Act, Engine};
 use crate::program::Cost;
-use crate::rules::Arrivals;
+use crate::rules::{Arrivals, Notified};
 use andweorc_core::arrival::{Came, Look, Looks, Typical};
 use andweorc_core::time::{Nanos, Real};
 use std::cell::Cell;
 
 /// After so many polls a busy worker looks, in tokio.
 const LOOK_INTERVAL: u32 = 61;
+
+/// Who was notified runs within this.
+const WAKE: Nanos = Nanos::from_micros(100);
 
 /// What a machine is like on which threads sleep.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +53,15 @@ pub(crate) struct Driver {
     looks: Looks,
     /// Of each kind of task.
     typical: Vec<Typical>,
+    /// When a task was last woken or spawned while a worker slept, and L of who did it.
+    last: (Real, Nanos),
 }
 
 /// A worker's part in it.
 pub(crate) struct Worker {
     searching: bool,
+    /// When it was notified, and D then, if it was since it fell asleep.
+    notified: Option<(Real, Nanos)>,
     /// Since when it is idle.
     parked: Option<Real>,
     look: Cell<Look>,
@@ -62,7 +69,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new() -> Worker {
-        Worker { searching: false, parked: None, look: Cell::new(Look::NONE) }
+        Worker { searching: false, notified: None, parked: None, look: Cell::new(Look::NONE) }
     }
 }
 
@@ -78,6 +85,7 @@ impl Driver {
             searching: 0,
             looks: Looks::new(),
             typical: (0..kinds).map(|_| Typical::default()).collect(),
+            last: (Real(0), Nanos::ZERO),
         }
     }
 
@@ -167,6 +175,39 @@ impl Engine<'_> {
         }
     }
 
+    /// Somebody wakes or spawns a task: the entity that runs on thread `by`, or nobody.
+    pub(crate) fn sets_going(&mut self, by: Option<usize>) {
+        let now = self.now;
+        let Some(driver) = self.driver.as_mut().filter(|driver| !driver.sleepers.is_empty()) else {
+            return;
+        };
+        let taken = match by {
+            Some(by) => self.ledger.taken(self.threads[by].account, now),
+            None => self.ledger.owed(now),
+        };
+        driver.last = (now, taken);
+    }
+
+    /// A worker that was notified owes nothing, and looks for work.
+    pub(crate) fn is_roused(&mut self, i: usize) {
+        self.threads[i].act = Act::Idle { since: self.now };
+        // If it finds some it notifies another one.
+        self.sets_going(Some(i));
+    }
+
+    /// L of worker `i`, which was notified while it slept since `since`: what it had taken then. `None` where it takes all, until it runs.
+    fn taken_when_notified(&self, i: usize, since: Real) -> Option<Nanos> {
+        let notified = self.threads[i].worker_state.notified;
+        match self.rules.notified {
+            Notified::Running => None,
+            Notified::Known => notified.map(|(_, taken)| taken),
+            Notified::Guessed => {
+                let (at, taken) = self.driver.as_ref()?.last;
+                (at > since && self.now - at <= WAKE).then_some(taken)
+            }
+        }
+    }
+
     /// Wakes a worker that sleeps, if none is looking for work already.
     pub(crate) fn notify(&mut self) {
         let Some(driver) = &mut self.driver else { return };
@@ -174,7 +215,9 @@ impl Engine<'_> {
             && let Some(i) = driver.sleepers.pop()
         {
             driver.searching += 1;
-            self.threads[i].worker_state.searching = true;
+            let worker = &mut self.threads[i].worker_state;
+            worker.searching = true;
+            worker.notified = Some((self.now, self.ledger.owed(self.now)));
             self.rouse(i);
         }
     }
@@ -261,7 +304,8 @@ impl Engine<'_> {
         let has_tasks = self.threads[i].lifo.is_some() || !self.threads[i].local.is_empty();
         let driver = self.driver();
         // If it is not among them, it was notified.
-        if let Some(at) = driver.sleepers.iter().position(|&sleeper| sleeper == i) {
+        let sleeper = driver.sleepers.iter().position(|&sleeper| sleeper == i);
+        if let Some(at) = sleeper {
             if !has_tasks {
                 // Nothing came, or all of it is held.
                 return;
@@ -271,12 +315,24 @@ impl Engine<'_> {
         let watched = driver.holder == Some(i);
         driver.holder = driver.holder.filter(|&holder| holder != i);
         let now = self.now;
+        let notified = sleeper.is_none();
         if let Some(since) = self.threads[i].worker_state.parked.take() {
             if watched {
                 self.driver().looks.waited(since, now, now > since);
             }
-            self.ledger.idle(self.threads[i].account, now - since, now);
+            let account = self.threads[i].account;
+            let until = notified.then(|| self.taken_when_notified(i, since)).flatten();
+            let idle = until.map_or(now - since, |taken| {
+                (taken - self.ledger.taken(account, now)).max(Nanos::ZERO).min(now - since)
+            });
+            self.ledger.idle(account, idle, now);
         }
-        self.threads[i].act = Act::Idle { since: now };
+        self.threads[i].worker_state.notified = None;
+        // What it owes it pays before it looks for work, and tells others of it.
+        self.threads[i].act = if self.rules.notified_pays && notified {
+            Act::Roused
+        } else {
+            Act::Idle { since: now }
+        };
     }
 }

@@ -50,6 +50,8 @@ pub(crate) enum Act {
     Waking {
         until: Real,
     },
+    /// It was woken, and pauses before it looks for work.
+    Roused,
     /// It pauses before a poll.
     Begin,
     /// It polls: `work` is CPU time to go.
@@ -345,7 +347,7 @@ impl<'a> Engine<'a> {
             match thread.act {
                 Act::Idle { .. } | Act::Asleep => {}
                 Act::Blocked { until } | Act::Waking { until } => sooner(until),
-                Act::Begin | Act::End => sooner(self.when_virtual(&shape, clock)),
+                Act::Roused | Act::Begin | Act::End => sooner(self.when_virtual(&shape, clock)),
                 Act::Run if thread.nudged => sooner(self.when_virtual(&shape, clock)),
                 Act::Run => {
                     let work = match self.rules.credit {
@@ -378,7 +380,7 @@ impl<'a> Engine<'a> {
                 Act::Idle { .. } | Act::Asleep | Act::Waking { .. } | Act::Blocked { .. } => {
                     continue;
                 }
-                Act::Begin | Act::End => pause,
+                Act::Roused | Act::Begin | Act::End => pause,
                 Act::Run if pays || thread.nudged => pause,
                 Act::Run => Nanos::ZERO,
             };
@@ -463,7 +465,9 @@ impl<'a> Engine<'a> {
             let due = match act {
                 Act::Idle { .. } => true,
                 Act::Asleep => false,
-                Act::Begin | Act::End => self.ledger.debt(thread.account, self.now) <= Nanos::ZERO,
+                Act::Roused | Act::Begin | Act::End => {
+                    self.ledger.debt(thread.account, self.now) <= Nanos::ZERO
+                }
                 Act::Run => thread.work == 0 && !thread.nudged,
                 Act::Blocked { until } | Act::Waking { until } => until <= self.now,
             };
@@ -474,6 +478,7 @@ impl<'a> Engine<'a> {
                 Act::Idle { .. } if !self.work(i) => return moved,
                 Act::Idle { .. } | Act::Asleep => {}
                 Act::Waking { .. } => self.wakes(i),
+                Act::Roused => self.is_roused(i),
                 Act::Begin => self.begin_poll(i),
                 Act::Run => self.execute(i),
                 Act::Blocked { .. } => self.threads[i].act = Act::Run,

@@ -10,6 +10,7 @@ mod joined;
 mod late;
 mod limits;
 mod measure;
+mod notified;
 mod part;
 mod poll;
 mod program;

@@ -55,6 +55,17 @@ pub(crate) enum Releases {
     ByThread,
 }
 
+/// Until when a worker that sleeps takes its delay, if another one gets it going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notified {
+    /// Until it was notified, as far as that is known: by the last time that a task was woken or spawned, unless that is too long ago.
+    Guessed,
+    /// Until it was, which nobody knows.
+    Known,
+    /// Until it runs.
+    Running,
+}
+
 /// A set of rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -70,6 +81,9 @@ pub(crate) struct Rules {
     pub(crate) requests_follow: bool,
     pub(crate) parts: Parts,
     pub(crate) joined: Joined,
+    pub(crate) notified: Notified,
+    /// It pays the rest before it looks for work, and tells others of it. Otherwise before its first poll.
+    pub(crate) notified_pays: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
 }
@@ -124,6 +138,8 @@ pub(crate) const SHIPPED: Rules = Rules {
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },
     joined: Joined { raise: Raise::Once, go_on: GoOn::NoneBegan },
+    notified: Notified::Guessed,
+    notified_pays: true,
     after_another: false,
 };
 

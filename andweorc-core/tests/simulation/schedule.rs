@@ -114,6 +114,7 @@ impl Engine<'_> {
             }
             State::Idle => {
                 queued.state = State::Queued;
+                self.sets_going(by.filter(|_| entity));
                 let looking = self.driver.as_ref().and_then(|driver| driver.looking);
                 let by = by.filter(|&by| self.threads[by].worker).or(looking);
                 let more = match (self.program.queues, by) {

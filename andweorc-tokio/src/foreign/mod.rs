@@ -60,7 +60,7 @@ impl Tasks for Foreign {
             return None;
         }
         let now = clock::now();
-        let born = thread::virtual_at(now);
+        let born = thread::spawns(now);
         let (waker, targets) = (Waker::noop().clone(), site::targets(&spawned));
         Some(Arc::new(ForeignTask {
             id: spawned.id,

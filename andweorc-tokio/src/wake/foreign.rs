@@ -57,6 +57,7 @@ impl WakeCell {
         } else {
             match self.unnamed() {
                 Unnamed::Outside => {
+                    thread::passes_on();
                     self.woken_outside(now);
                     return;
                 }

@@ -4,7 +4,8 @@
 //! waker says who wakes it; a lock of std does not. What is known is who goes into [`blocked`](super::blocked) and who comes out:
 //!
 //! - Who holds a lock has come out and has not gone in again. Where one lock is fought for, it is the **last** that came out. Its L is read as the
-//!   next one comes out, which is as it unlocked, since it pays at the end of its poll or span.
+//!   next one comes out, which is as it unlocked, since it pays at the end of its poll or span. If it has entered the target since, only just, it unlocked before
+//!   that: while the next one [woke up](super::super::notified) it has saved, which is not taken.
 //! - If it has gone in again since, but only just, the next one was on its way: its L as it went in counts. If it went in before, it can have let
 //!   nobody in.
 //! - A thread that owes more than one that runs can owe (it is [told to pay](crate::nudge)) sleeps, or has ended: it is not the one.
@@ -65,7 +66,7 @@ impl Door {
         let last = self.last.replace(Last { account, again: None });
         let taken = match last {
             Some(Last { account: other, again: None }) if !ptr::eq(other, account) => {
-                ledger.taken(other, now)
+                ledger.taken_as_entered(other, WAKE, now)
             }
             Some(Last { account: other, again: Some((at, taken)) })
                 if !ptr::eq(other, account) && at >= since && now - at <= WAKE =>

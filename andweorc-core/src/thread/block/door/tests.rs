@@ -216,3 +216,24 @@ fn all_is_taken_as_paid_where_nobody_is_known_to_have_let_it_in() {
     ledger.exit(sleeper, later, later - NOW);
     assert_eq!(door.comes_out(ledger, b, NOW, later), later - NOW, "the last sleeps");
 }
+
+/// By how much a thread came out absorbs that waited for one which unlocked, and has entered the target so long ago, in which half is saved.
+fn absorbed(entered: Nanos) -> Nanos {
+    let (ledger, mut door) = (kept(Ledger::new()), Door { last: None });
+    ledger.begin(Speedup::from_ppm(500_000), Real(0));
+    let [holds, waits] =
+        [(); 2].map(|()| ledger.open(Real(0)).expect("there is room") as &'static Account);
+    door.goes_in(ledger, holds, Real(0));
+    assert_eq!(door.comes_out(ledger, holds, Real(0), Real(0)), Nanos::ZERO);
+    door.goes_in(ledger, waits, Real(1000));
+    let now = Real(1000) + UNDER;
+    ledger.enter(holds, Real(now.0 - entered.0));
+    door.comes_out(ledger, waits, Real(1000), now)
+}
+
+#[test]
+fn what_is_saved_after_the_unlock_is_not_taken() {
+    assert_eq!(absorbed(WAKES), Nanos::ZERO, "it wakes up meanwhile");
+    let inside = Nanos::from_micros(300);
+    assert_eq!(absorbed(inside), Nanos(inside.0 / 2), "it unlocked inside");
+}
