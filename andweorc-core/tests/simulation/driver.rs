@@ -60,8 +60,8 @@ pub(crate) struct Driver {
 /// A worker's part in it.
 pub(crate) struct Worker {
     searching: bool,
-    /// When it was notified, and D then, if it was since it fell asleep.
-    notified: Option<(Real, Nanos)>,
+    /// D when it was notified, if it was since it fell asleep.
+    notified: Option<Nanos>,
     /// Since when it is idle.
     parked: Option<Real>,
     look: Cell<Look>,
@@ -200,7 +200,7 @@ impl Engine<'_> {
         let notified = self.threads[i].worker_state.notified;
         match self.rules.notified {
             Notified::Running => None,
-            Notified::Known => notified.map(|(_, taken)| taken),
+            Notified::Known => notified,
             Notified::Guessed => {
                 let (at, taken) = self.driver.as_ref()?.last;
                 (at > since && self.now - at <= WAKE).then_some(taken)
@@ -217,7 +217,7 @@ impl Engine<'_> {
             driver.searching += 1;
             let worker = &mut self.threads[i].worker_state;
             worker.searching = true;
-            worker.notified = Some((self.now, self.ledger.owed(self.now)));
+            worker.notified = Some(self.ledger.owed(self.now));
             self.rouse(i);
         }
     }
