@@ -19,9 +19,9 @@ cargo bench --bench accuracy [-- OPTIONS]
   --quick            every third program (or those that --only names), each target at its least and its greatest speedup:
                      less than five minutes
   --only NAME        only the programs whose name contains NAME (may be repeated)
-  --budget SECONDS   at most, for each program (default 180; with --quick 18); each case is measured three times, and then those that are known
-                     the least, until throughputs are known within 3 points (1.5 where there is nothing to gain)
-                     and p99 within 10 %
+  --budget SECONDS   at most, for each program (default 180; with --quick 18); each case is measured three times in any case, six times
+                     if there is time, and then those that are known the least, until throughputs are known within
+                     3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
   --json FILE        write all rows to FILE
   --list             list the programs
