@@ -90,7 +90,7 @@ impl Thread {
             return self.idled(account, now - since, now);
         };
         // What it waited behind the target, for its processor, a faster target would have spared it.
-        let taken = taken + self.came_late(since, now).grown;
+        let taken = taken + self.came_late(since, now);
         let more = taken - LEDGER.taken(account, now);
         self.idled(account, more.max(Nanos::ZERO).min(now - since), now);
         let now = self.pay(now);

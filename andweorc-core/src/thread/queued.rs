@@ -9,9 +9,8 @@
 //! nothing for a wait; what it has risen by since, the thread has waited for, unless it slept meanwhile. So the kernel is asked for how long it
 //! has waited for a processor, and no more than that is taken.
 //!
-//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. [That came](Thread::came_late) as the kernel woke the worker.
-//! What the worker waited is no part of the task's wait for the world outside: a task that is held for it waits behind the target once more as it is due, as often as it would
-//! behind a faster one, since V moves slowly while the target runs. In real time what wakes a worker finds the target there more often.
+//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. What it waited is in the task's wait for the world outside,
+//! which is not sped up; so that came [earlier](Thread::came_late), by what D grew by meanwhile.
 
 use super::processor::{Lately, Processor, Times};
 use super::{LEDGER, Thread};
@@ -43,21 +42,8 @@ pub(super) struct Queued {
     place: Cell<Option<Place>>,
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
-    /// How it [came late](Thread::came_late) from the sleep that began then.
-    late: Cell<(Real, Late)>,
-}
-
-/// A thread was woken, and waited for its processor behind the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Late {
-    /// For how long.
-    pub(super) waited: Nanos,
-    /// What D grew by meanwhile: were the target faster, it would have come earlier by as much.
-    pub(super) grown: Nanos,
-}
-
-impl Late {
-    const NOT: Late = Late { waited: Nanos::ZERO, grown: Nanos::ZERO };
+    /// What D grew by as it [came late](Thread::came_late) from the sleep that began then.
+    late: Cell<(Real, Nanos)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,16 +59,16 @@ impl Queued {
         Queued {
             place: Cell::new(None),
             waited: Cell::new(Nanos::ZERO),
-            late: Cell::new((Real(0), Late::NOT)),
+            late: Cell::new((Real(0), Nanos::ZERO)),
         }
     }
 }
 
 #[cfg(test)]
 impl Queued {
-    /// It came so late from the sleep that began at `since`.
-    pub(super) fn set_late(&self, since: Real, waited: Nanos, grown: Nanos) {
-        self.late.set((since, Late { waited, grown }));
+    /// It came as late from the sleep that began at `since`.
+    pub(super) fn set_late(&self, since: Real, late: Nanos) {
+        self.late.set((since, late));
     }
 }
 
@@ -144,8 +130,9 @@ impl Thread {
         }
     }
 
-    /// It has slept since `since`, and was woken; it is `now`. How it waited for its processor then, if that was behind the target.
-    pub(super) fn came_late(&self, since: Real, now: Real) -> Late {
+    /// It has slept since `since`, and was woken; it is `now`. What D has grown by while it waited for its processor then, behind the target: were that
+    /// faster, it would have come earlier by as much.
+    pub(super) fn came_late(&self, since: Real, now: Real) -> Nanos {
         let (known, late) = self.queued.late.get();
         if known == since {
             return late;
@@ -156,10 +143,9 @@ impl Thread {
             .and_then(|processor| {
                 let waited = self.waited_behind_the_target()?;
                 let woken = since.max(now - waited);
-                let grown = grown(processor, woken).min(LEDGER.slope().of(waited));
-                Some(Late { waited: now - woken, grown })
+                Some(grown(processor, woken).min(LEDGER.slope().of(waited)))
             })
-            .unwrap_or(Late::NOT);
+            .unwrap_or(Nanos::ZERO);
         self.queued.late.set((since, late));
         late
     }
@@ -287,12 +273,13 @@ mod tests {
         LEDGER.end(clock::now());
         drop(alone);
         for &(slept, late, again) in &late {
-            let Late { waited, grown } = late;
-            let is_part = waited <= slept && grown <= LEDGER.slope().of(waited);
-            assert!(is_part && late == again, "{late:?}, {again:?} of {slept}");
+            assert!(
+                late <= LEDGER.slope().of(slept) && late == again,
+                "{late}, {again} of {slept}"
+            );
         }
         // If it is let in before the target is left, nothing is known yet: so it is now and then, and often where this program is not a nice one.
-        assert!(late.iter().any(|it| it.1.grown > Nanos::ZERO), "never late");
+        assert!(late.iter().any(|it| it.1 > Nanos::ZERO), "never late");
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
         let idle = thread.parked.get();
         let came = thread.notices(now).came(waits, typical);
         match idle.filter(|_| came.at_once) {
-            Some(since) => Came { at: came.at - thread.came_late(since, came.at).waited, ..came },
+            Some(since) => Came { at: came.at - thread.came_late(since, came.at), ..came },
             None => came,
         }
     });
@@ -142,9 +142,6 @@ pub fn handed_back() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::notified::notifies;
-    use crate::thread::{EXPERIMENTS, register};
-    use std::sync::PoisonError;
 
     #[test]
     fn what_a_busy_worker_finds_came_before_it_looked() {
@@ -170,43 +167,13 @@ mod tests {
             let (late, typical) = (Nanos::from_micros(300), Typical::default());
             parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
-            with(|thread| {
-                thread.queued.set_late(thread.parked.get().unwrap(), late, Nanos::ZERO);
-            });
+            with(|thread| thread.queued.set_late(thread.parked.get().unwrap(), late));
             let now = clock::now();
             assert_eq!(came_before(now, None, &typical), now - late);
             unparked();
         })
         .join()
         .unwrap();
-    }
-
-    #[test]
-    fn who_was_notified_and_came_late_is_spared_what_grew_meanwhile() {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let (waited, grown) = (Nanos::from_millis(5), Nanos::from_micros(100));
-        let rest = Nanos::from_millis(1) - grown;
-        let round = move |_| {
-            let (account, target) = (register().unwrap(), LEDGER.open(clock::now()).unwrap());
-            LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-            parked(false);
-            LEDGER.enter(target, clock::now());
-            std::thread::sleep(std::time::Duration::from_millis(3));
-            // It ran for 2 ms of that, so that D is 1 ms more.
-            LEDGER.exit(target, clock::now(), Nanos::from_millis(2));
-            with(|thread| thread.queued.set_late(thread.parked.get().unwrap(), waited, grown));
-            let notified = clock::now();
-            notifies(LEDGER.taken(account, notified), notified);
-            unparked();
-            let paid = clock::now() - notified;
-            LEDGER.end(clock::now());
-            LEDGER.close(target, clock::now());
-            paid
-        };
-        // If it gets no processor for long after it was notified, it takes all.
-        let paid = std::thread::spawn(move || (0..50).map(round).find(|&paid| paid >= rest));
-        assert!(paid.join().unwrap().is_some(), "never paid {rest}");
-        drop(alone);
     }
 
     #[test]
