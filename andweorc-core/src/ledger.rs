@@ -17,7 +17,7 @@
 //! | timer or socket wakes B | `L_B` unchanged | [`Parked::woken_outside`] |
 //! | the wait itself is the target | `L_B += s waited`, `D = max(D, L_B)` | [`Ledger::begin_wait`], [`Ledger::end_wait`] |
 //! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
-//! | and another one, whose L was `m`, had got it going | `L = max(L, min(D, m))`, and it pays the rest | [`Ledger::idle`] |
+//! | and another one, whose L was `m`, had got it going | `L = max(L, min(D, m, L + idle))`, and it pays the rest | [`Ledger::idle`] |
 //! | a thread waited for its processor behind the target | `L = min(D, L + s waited)` | [`Ledger::idle`] |
 //! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
