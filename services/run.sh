@@ -9,6 +9,9 @@
 # redis-benchmark and h2load (Debian: apt-get install wrk redis-tools nghttp2-client), python3 and patch. Nothing else should run meanwhile. Fails if a dialed part is not ranked first or a prediction is
 # more than 5 points off.
 #
+# The tools stand for clients on other machines: they have real-time priority where that is allowed, so that they do not wait for a
+# processor behind the service (docs/accuracy.md, "What shares the processors").
+#
 #   PROFILE_SECONDS   how long each is profiled, in all rounds (default 100)
 #   ROUNDS            how many times they take turns (default 4)
 #   TURN_SECONDS      how long each turn of the three versions is measured (default 4)
@@ -55,17 +58,17 @@ dialed() { # SERVICE
 rate() { # SERVICE SECONDS
     case $1 in
         orders)
-            wrk -t 1 -c 8 -d "$2" -s "$here/load/orders.lua" http://127.0.0.1:$port >"$work/load"
+            "${ahead[@]}" wrk -t 1 -c 8 -d "$2" -s "$here/load/orders.lua" http://127.0.0.1:$port >"$work/load"
             if grep -q Non-2xx "$work/load"; then die "orders refused: $(cat "$work/load")"; fi
             awk '/^Requests\/sec:/ { print $2 }' "$work/load"
             ;;
         mini-redis)
             # It takes a number of requests, not a time: so many as fill it at about the rate of the dialed part.
-            redis-benchmark -p $port -t set -c 8 -n $((1000000 * $2 / DIAL_US)) --csv 2>/dev/null |
+            "${ahead[@]}" redis-benchmark -p $port -t set -c 8 -n $((1000000 * $2 / DIAL_US)) --csv 2>/dev/null |
                 awk -F '"' '$2 == "SET" { print $4 }'
             ;;
         echo)
-            h2load -t 1 -c 4 -m 2 -D "$2" "${grpc[@]}" >"$work/load"
+            "${ahead[@]}" h2load -t 1 -c 4 -m 2 -D "$2" "${grpc[@]}" >"$work/load"
             grep -q ' 0 4xx, 0 5xx' "$work/load" || die "echo refused: $(cat "$work/load")"
             sed -n 's/^finished in .*, \([0-9.]*\) req\/s.*/\1/p' "$work/load"
             ;;
@@ -75,9 +78,9 @@ rate() { # SERVICE SECONDS
 # Load until it is stopped.
 load() { # SERVICE
     case $1 in
-        orders) exec wrk -t 1 -c 8 -d 3600 -s "$here/load/orders.lua" http://127.0.0.1:$port ;;
-        mini-redis) exec redis-benchmark -p $port -t set -c 8 -n 1000000 -l --csv ;;
-        echo) exec h2load -t 1 -c 4 -m 2 -D 3600 "${grpc[@]}" ;;
+        orders) exec "${ahead[@]}" wrk -t 1 -c 8 -d 3600 -s "$here/load/orders.lua" http://127.0.0.1:$port ;;
+        mini-redis) exec "${ahead[@]}" redis-benchmark -p $port -t set -c 8 -n 1000000 -l --csv ;;
+        echo) exec "${ahead[@]}" h2load -t 1 -c 4 -m 2 -D 3600 "${grpc[@]}" ;;
     esac
 }
 
@@ -147,6 +150,11 @@ trap 'stop; rm -rf "$work"' EXIT
 # A message of gRPC: not compressed, 8 bytes, field 1 is a text of 6.
 printf '\0\0\0\0\010\012\006hello!' >"$work/message"
 grpc=(-d "$work/message" -H 'content-type: application/grpc' -H 'te: trailers' "http://127.0.0.1:$port/echo.Echo/Say")
+ahead=(chrt --fifo 1)
+"${ahead[@]}" true 2>/dev/null || {
+    echo "run.sh: real-time priority is not allowed here: the load waits for processors behind the service" >&2
+    ahead=()
+}
 DIAL_PACE=$("$bin/dial")
 export DIAL_PACE
 
