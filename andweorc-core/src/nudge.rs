@@ -4,7 +4,6 @@
 //! operations). Paid in such lumps, the debt changes the timing of everybody who waits for that task. So while experiments run, one thread looks
 //! at the accounts every [`PERIOD`] and sends a signal to who owes more than [`LEAST`]; its handler pauses.
 //!
-//! - Where polls are short nobody ever owes that much. As long as none did, it looks [`RARELY`].
 //! - Only threads that are in a poll (or registered), outside the target, not known to be blocked, and using CPU time are told. A thread that waits
 //!   for another takes its delay as it waits: to pause then would have it come late to a lock, which the one that let it go has taken again by then.
 //! - The signal is SIGURG, which does nothing by default; a program that handles it itself keeps its handler and is not nudged. SA_RESTART.
@@ -22,17 +21,13 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the thread looks once somebody lagged, in baselines too, so that what it costs is on both sides of a comparison. While no
-/// experiment is held there is nothing to see, and it sleeps.
+/// How often the thread looks, in baselines too, so that what it costs is on both sides of a comparison. While no experiment is held
+/// there is nothing to see, and it sleeps.
 ///
 /// A look takes some 40 us from a busy processor (on a virtual machine a timer interrupt alone takes 20 us), and that counts more the more the
 /// program is delayed: looks every 500 us made a pipeline of 600 and 400 us read 4 to 9 points too low, none at all 5 points too
 /// high, and every 2 or 4 ms were right within 2 points. What it takes from the target is now time of the target ([`Takes`]).
 const PERIOD: Duration = Duration::from_millis(2);
-
-/// How often it looks as long as nobody lagged. Two services whose processors are all busy, with polls of 60 us outside of the target, took 16 us
-/// less for a request so, of 657 and 848: time that does not shrink with the target, and makes it seem to matter less.
-const RARELY: Duration = Duration::from_millis(16);
 
 /// What a thread may owe without being told.
 const LEAST: Nanos = Nanos::from_micros(100);
@@ -128,18 +123,15 @@ impl Drop for Nudger {
 fn look(order: &Order, tells: bool, also: impl Fn(Real)) {
     let mut seen = HashMap::new();
     let takes = Takes::new();
-    let mut period = RARELY;
     while order.wait() {
         takes.count();
-        std::thread::sleep(period);
+        std::thread::sleep(PERIOD);
         let now = clock::now();
         also(now);
         if !tells {
             continue;
         }
         for tid in LEDGER.lagging(LEAST, now) {
-            // For good: baselines are as disturbed as the experiments beside them.
-            period = PERIOD;
             let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
             let before = seen.insert(tid, cpu);
             if before.is_some_and(|before| cpu > before) {
