@@ -1,9 +1,11 @@
 //! Payment in mid-run: threads that lag behind for long are told to pay, by a signal.
 //!
-//! A task pays at the boundaries of its polls, and one poll may run for tens of ms (tokio's coop budget allows 128 channel
-//! operations). Paid in such lumps, the debt changes the timing of everybody who waits for that task. So while experiments run, one thread looks
-//! at the accounts every [`PERIOD`] and sends a signal to who owes more than [`LEAST`]; its handler pauses.
+//! A task pays at the boundaries of its polls, before it wakes another one and at the ends of its spans, and one poll may run for tens of ms between
+//! those. Paid in such lumps, the debt changes the timing of everybody who shares something else with that task, a std lock or a socket. So
+//! while experiments run, one thread looks at the accounts and sends a signal to who owes more than [`LEAST`]; its handler pauses.
 //!
+//! - It looks [`RARELY`] where there are tasks only, which pay in time by themselves. It looks [`OFTEN`] once a plain thread has
+//!   [registered](thread::register), which may have nothing that it pays at, or lines are [sampled](crate::sampler).
 //! - Only threads that are in a poll (or registered), outside the target, not known to be blocked, and using CPU time are told. A thread that waits
 //!   for another takes its delay as it waits: to pause then would have it come late to a lock, which the one that let it go has taken again by then.
 //! - The signal is SIGURG, which does nothing by default; a program that handles it itself keeps its handler and is not nudged. SA_RESTART.
@@ -17,17 +19,31 @@ use crate::time::{Nanos, Real};
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the thread looks, in baselines too, so that what it costs is on both sides of a comparison. While no experiment is held
-/// there is nothing to see, and it sleeps.
+/// How often the thread looks where [`often`] was called, in baselines too, so that what it costs is on both sides of a comparison. While no
+/// experiment is held there is nothing to see, and it sleeps.
 ///
 /// A look takes some 40 us from a busy processor (on a virtual machine a timer interrupt alone takes 20 us), and that counts more the more the
-/// program is delayed: looks every 500 us made a pipeline of 600 and 400 us read 4 to 9 points too low, none at all 5 points too
-/// high, and every 2 or 4 ms were right within 2 points. What it takes from the target is now time of the target ([`Takes`]).
-const PERIOD: Duration = Duration::from_millis(2);
+/// program is delayed: looks every 500 us made a pipeline of 600 and 400 us read 4 to 9 points too low, when tasks did not yet pay before their wakes,
+/// and every 2 or 4 ms were right within 2 points. What it takes from the target is now time of the target ([`Takes`]).
+const OFTEN: Duration = Duration::from_millis(2);
+
+/// How often it looks otherwise. In ten programs of tasks, up to a third of the time behind by more than [`LEAST`], predictions were the same with both
+/// (docs/accuracy.md), and looks every 2 ms took 16 us of each request of two services whose processors were all busy.
+const RARELY: Duration = Duration::from_millis(16);
+
+/// Whether to look [`OFTEN`].
+static LOOKS_OFTEN: AtomicBool = AtomicBool::new(false);
+
+/// Looks often from now on, for good: a session is not half of the one and half of the other.
+pub(crate) fn often() {
+    LOOKS_OFTEN.store(true, SeqCst);
+}
 
 /// What a thread may owe without being told.
 const LEAST: Nanos = Nanos::from_micros(100);
@@ -125,7 +141,7 @@ fn look(order: &Order, tells: bool, also: impl Fn(Real)) {
     let takes = Takes::new();
     while order.wait() {
         takes.count();
-        std::thread::sleep(PERIOD);
+        std::thread::sleep(if LOOKS_OFTEN.load(SeqCst) { OFTEN } else { RARELY });
         let now = clock::now();
         also(now);
         if !tells {

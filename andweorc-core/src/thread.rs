@@ -43,6 +43,7 @@ use crate::arrival::Look;
 use crate::clock;
 use crate::defer;
 use crate::ledger::{Account, Ledger};
+use crate::nudge;
 use crate::pause;
 use crate::sampler::course::Courses;
 use crate::sampler::{share, slots};
@@ -382,6 +383,7 @@ pub fn register() -> Option<&'static Account> {
     with(|thread| {
         let account = thread.account(clock::now());
         thread.set_role(Role::Entity);
+        nudge::often();
         account
     })
 }

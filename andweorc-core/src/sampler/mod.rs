@@ -34,6 +34,7 @@ pub(crate) use found::line_target;
 pub use perf::{Event, PerfError};
 
 use crate::fork::forked;
+use crate::nudge;
 use crate::symbols::Symbols;
 use crate::target::Target;
 use crate::thread;
@@ -137,6 +138,7 @@ impl Sampling {
         let table = ADDRESSES.get_or_init(Addresses::new);
         let kind = slots::on(event, COARSE)?;
         share::set_learns(true);
+        nudge::often();
         let finder = Arc::new(Mutex::new(Finder::new(symbols, table)));
         *lock(&FINDER) = Some(Arc::clone(&finder));
         let stop = Arc::new(AtomicBool::new(false));

@@ -24,7 +24,8 @@ pub(super) static DOOR: Mutex<Door> = Mutex::new(Door { last: None });
 /// How long after its wake a thread comes out.
 const WAKE: Nanos = Nanos::from_micros(100);
 
-/// What a thread that runs owes at most: it is told to pay every 2 ms.
+/// What a thread that runs owes at most: a plain thread is told to pay every 2 ms. A task is told more rarely: one that runs on for longer with the lock held
+/// is taken for one that sleeps.
 const MOST: Nanos = Nanos::from_millis(4);
 
 pub(super) fn lock(door: &Mutex<Door>) -> MutexGuard<'_, Door> {
