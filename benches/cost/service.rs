@@ -10,6 +10,8 @@ use andweorc_core::experiment::{Experimenter, Lengths};
 use axum::{Json, Router, routing::post};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -94,7 +96,7 @@ async fn order(Json(lines): Json<Vec<Line>>) -> Json<Receipt> {
 
 /// Serves until its standard input ends. Prints its address first.
 pub(crate) fn serve(mode: Mode) -> Result<()> {
-    pin_to(0);
+    let _pinned = Pinned::to(0);
     match mode {
         Mode::Without => {}
         // With a layer, though it does nothing: the registry alone never frees a span.
@@ -317,7 +319,7 @@ impl<const N: usize> Measured<N> {
                 .iter()
                 .map(|(executable, mode)| Service::start(executable, mode))
                 .collect::<Result<Vec<_>>>()?;
-            pin_to(1);
+            let _pinned = Pinned::to(1);
             let mut turns = Vec::new();
             for turn in 0..TURNS + 5 {
                 let mut loaded = [Turn::default(); N];
@@ -357,15 +359,38 @@ fn request() -> Result<Vec<u8>> {
     Ok(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }
 
-/// Keeps this process on one core, where there is more than one: neither the services nor the load move between turns.
-fn pin_to(core: usize) {
-    if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) || core == 0 {
-        let mut set = nix::sched::CpuSet::new();
-        let pinned = set
-            .set(core)
-            .and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set));
-        if let Err(error) = pinned {
-            eprintln!("cost: not pinned to core {core}, so expect more scatter: {error}");
+/// Keeps this thread, and those that it starts meanwhile, on one core, where there is more than one: neither the services nor the load move
+/// between turns. Dropped, it lets the thread go where it could before: what the bench does next may need all cores.
+struct Pinned(Option<CpuSet>);
+
+impl Pinned {
+    fn to(core: usize) -> Pinned {
+        let pin = || {
+            let before = sched_getaffinity(Pid::from_raw(0))?;
+            let mut set = CpuSet::new();
+            set.set(core)?;
+            sched_setaffinity(Pid::from_raw(0), &set)?;
+            nix::Result::Ok(before)
+        };
+        if thread::available_parallelism().is_ok_and(|cores| cores.get() == 1) {
+            return Pinned(None);
+        }
+        match pin() {
+            Ok(before) => Pinned(Some(before)),
+            Err(error) => {
+                eprintln!("cost: not pinned to core {core}, so expect more scatter: {error}");
+                Pinned(None)
+            }
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0
+            && let Err(error) = sched_setaffinity(Pid::from_raw(0), before)
+        {
+            eprintln!("cost: still pinned, so what follows is wrong: {error}");
         }
     }
 }
