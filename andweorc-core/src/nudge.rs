@@ -33,7 +33,7 @@ use std::time::Duration;
 /// and every 2 or 4 ms were right within 2 points. What it takes from the target is now time of the target ([`Takes`]).
 const OFTEN: Duration = Duration::from_millis(2);
 
-/// How often it looks otherwise. In ten programs of tasks, up to a third of the time behind by more than [`LEAST`], predictions were the same with both
+/// How often it looks otherwise. In nine programs of tasks, up to a third of the time behind by more than [`LEAST`], predictions were the same with both
 /// (docs/accuracy.md), and looks every 2 ms took 16 us of each request of two services whose processors were all busy.
 const RARELY: Duration = Duration::from_millis(16);
 
