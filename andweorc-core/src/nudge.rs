@@ -40,7 +40,7 @@ const RARELY: Duration = Duration::from_millis(16);
 /// Whether to look [`OFTEN`].
 static LOOKS_OFTEN: AtomicBool = AtomicBool::new(false);
 
-/// Looks often from now on, for good: a session is not half of the one and half of the other.
+/// Looks often from now on, for good: how often it looks changes once at most, and not between a baseline and its experiment again and again.
 pub(crate) fn often() {
     LOOKS_OFTEN.store(true, SeqCst);
 }

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use tracing_core::span::Id;
 
-/// Places that are made together, when a thread opens the first span that belongs there: 4 KiB. tracing's registry uses the lowest that are free.
+/// Places of a page, 4 KiB, which is made when a thread opens the first span that belongs there. tracing's registry uses the lowest that are free.
 const PAGE: u64 = 128;
 
 /// Pages of a thread.
@@ -51,6 +51,7 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() == 32, "two places are a cache line");
 
+/// Places that are made together.
 type Page = [Place; PAGE as usize];
 
 /// An open span that is not in its place.
