@@ -20,11 +20,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use tracing_core::span::Id;
 
-/// Places of a page, 4 KiB, which is made when a thread opens the first span that belongs there. tracing's registry uses the lowest that are free.
-const PAGE: u64 = 128;
-
-/// Pages of a thread.
-const PAGES: u64 = 8;
+/// Places of a thread: 16 KiB, made when it opens its first span.
+const PLACES: u64 = 512;
 
 /// Threads with places of their own. Those beyond use them too.
 const THREADS: u64 = 64;
@@ -51,9 +48,6 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() == 32, "two places are a cache line");
 
-/// Places that are made together.
-type Page = [Place; PAGE as usize];
-
 /// An open span that is not in its place.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -65,8 +59,7 @@ struct Open {
 /// The open spans.
 #[derive(Debug)]
 pub(crate) struct Spans {
-    /// The pages of all threads.
-    pages: [OnceLock<Box<Page>>; (THREADS * PAGES) as usize],
+    places: [OnceLock<Box<[Place]>>; THREADS as usize],
     /// How many are in `others`.
     displaced: AtomicUsize,
     others: Table<Open>,
@@ -75,7 +68,7 @@ pub(crate) struct Spans {
 impl Default for Spans {
     fn default() -> Spans {
         Spans {
-            pages: [const { OnceLock::new() }; (THREADS * PAGES) as usize],
+            places: [const { OnceLock::new() }; THREADS as usize],
             displaced: AtomicUsize::new(0),
             others: Table::default(),
         }
@@ -83,7 +76,7 @@ impl Default for Spans {
 }
 
 impl Place {
-    const fn empty() -> Place {
+    fn empty() -> Place {
         Place {
             id: AtomicU64::new(NONE),
             site: AtomicPtr::new(ptr::null_mut()),
@@ -102,26 +95,24 @@ impl Place {
     }
 }
 
-/// Makes the places of a page, unless another thread is faster.
+/// Makes the places of a thread, unless another thread is faster.
 #[cold]
 #[inline(never)]
-fn make(page: &OnceLock<Box<Page>>) -> &Page {
-    page.get_or_init(|| Box::new([const { Place::empty() }; PAGE as usize]))
+fn make(places: &OnceLock<Box<[Place]>>) -> &[Place] {
+    places.get_or_init(|| (0..PLACES).map(|_| Place::empty()).collect())
 }
 
 impl Spans {
-    /// The page of the thread that a span with this id was opened on, and the place in it.
+    /// The places of the thread that a span with this id was opened on.
     #[inline]
-    fn page(&self, id: u64) -> (&OnceLock<Box<Page>>, usize) {
-        let page = (id >> THREAD) % THREADS * PAGES + id / PAGE % PAGES;
-        (&self.pages[page as usize], (id % PAGE) as usize)
+    fn places(&self, id: u64) -> &OnceLock<Box<[Place]>> {
+        &self.places[(id >> THREAD) as usize % THREADS as usize]
     }
 
     /// The place that holds this span. Not inlined: its code is there once for all that happens to a span.
     #[inline(never)]
     fn find(&self, id: u64) -> Option<&Place> {
-        let (page, place) = self.page(id);
-        let place = &page.get()?[place];
+        let place = &self.places(id).get()?[(id % PLACES) as usize];
         // Acquire, pairs with the Release in `insert`.
         (place.id.load(Ordering::Acquire) == id).then_some(place)
     }
@@ -137,9 +128,9 @@ impl Spans {
     #[inline]
     pub(crate) fn insert(&self, id: &Id, site: &'static Span, begin: Virtual) {
         let key = id.into_u64();
-        let (page, place) = self.page(key);
-        let page = page.get().map_or_else(|| make(page), |made| &**made);
-        let place = &page[place];
+        let places = self.places(key);
+        let places = places.get().map_or_else(|| make(places), |made| &**made);
+        let place = &places[(key % PLACES) as usize];
         // Acquire, pairs with the Release in `remove`: its last span is read no more.
         let taken = place.id.compare_exchange(NONE, TAKING, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_err() {
@@ -218,7 +209,7 @@ impl Spans {
     /// How many are open.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        let places = self.pages.iter().filter_map(OnceLock::get).flat_map(|page| page.iter());
+        let places = self.places.iter().filter_map(OnceLock::get).flatten();
         places.filter(|place| place.id.load(Ordering::Relaxed) != NONE).count() + self.others.len()
     }
 }
@@ -260,26 +251,6 @@ mod tests {
             assert!(ptr::eq(closed, site));
             assert_eq!(begin, Virtual(i as i64));
             assert!(spans.enter(id).is_none() && spans.remove(id).is_none());
-        }
-        assert_eq!((spans.len(), spans.any_displaced()), (0, false));
-    }
-
-    #[test]
-    fn as_many_as_are_open_at_once_have_places_then_the_table() {
-        let spans = Spans::default();
-        let site = site("open many");
-        let pages = || spans.pages.iter().filter(|page| page.get().is_some()).count() as u64;
-        let many = 2 * PAGES * PAGE;
-        // Of two threads, as the registry would give them out.
-        let ids: Vec<Id> = (1..=many).flat_map(|n| [n, n | 1 << THREAD]).map(id).collect();
-        for (i, id) in ids.iter().enumerate() {
-            assert!(pages() <= 2 * (i.div_ceil(2) as u64 / PAGE + 1), "made before there was need");
-            spans.insert(id, site, Virtual(i as i64));
-        }
-        assert_eq!((spans.len(), pages()), (ids.len(), 2 * PAGES));
-        assert_eq!(spans.others.len() as u64, 2 * PAGES * PAGE, "what has no place, and no more");
-        for (i, id) in ids.iter().enumerate() {
-            assert_eq!(spans.remove(id).unwrap().1, Virtual(i as i64));
         }
         assert_eq!((spans.len(), spans.any_displaced()), (0, false));
     }
