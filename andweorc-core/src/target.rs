@@ -77,7 +77,7 @@ impl Target {
     /// when the task had parked before `since`, it ran from then on, and there was no wait.
     #[inline]
     pub fn record_wait(&self, since: Real, ended: Option<Ended>, until: Real) {
-        if ended.is_some_and(|ended| ended.parked < since) {
+        if ended.is_some_and(|ended| ended.parked() < since) {
             return;
         }
         if let Times::Waits(waits) = &self.times {
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn only_a_task_that_parked_has_waited() {
         let wait = target(TargetKind::Wait, "target: wait", None, None);
-        let ended = Some(Ended { parked: Real(10), woken: Real(40), by: Cause::Outside });
+        let ended = Some(Ended::new(Real(10), Real(40), Cause::Outside));
         wait.record_wait(Real(20), ended, Real(50));
         assert_eq!((wait.busy_ns(), wait.count(), wait.waited_ns()), (0, 0, Some([0, 0, 0])));
         wait.record_wait(Real(5), ended, Real(50));

@@ -2,6 +2,8 @@
 
 use crate::counter::Counters;
 use crate::time::{Nanos, Real};
+use std::fmt;
+use std::num::NonZeroI64;
 
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,15 +14,48 @@ pub enum Cause {
     Task,
 }
 
-/// A task's wait that is over: the task was polled again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A task's wait that is over: the task was polled again. An `Option` of it is two words, which each poll keeps in registers.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
+    parked: Real,
+    /// When the task was woken, four times, plus 1 if by the world outside, and 2 if by a task.
+    woken: NonZeroI64,
+}
+
+const _: () = assert!(size_of::<Option<Ended>>() == 16, "two words");
+
+impl Ended {
+    /// Of a task that parked at `parked`, and was woken for the first time at `woken`, `by` whom.
+    #[inline]
+    pub fn new(parked: Real, woken: Real, by: Cause) -> Ended {
+        let woken = NonZeroI64::new((woken.0 << 2) | (1 + by as i64)).expect("no cause is 0");
+        Ended { parked, woken }
+    }
+
     /// When the task parked.
-    pub parked: Real,
+    #[inline]
+    pub fn parked(self) -> Real {
+        self.parked
+    }
+
     /// When it was woken for the first time.
-    pub woken: Real,
+    #[inline]
+    pub fn woken(self) -> Real {
+        Real(self.woken.get() >> 2)
+    }
+
     /// By whom.
-    pub by: Cause,
+    #[inline]
+    pub fn by(self) -> Cause {
+        if self.woken.get() & 1 == 1 { Cause::Outside } else { Cause::Task }
+    }
+}
+
+impl fmt::Debug for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (parked, woken, by) = (self.parked, self.woken(), self.by());
+        write!(f, "Ended {{ parked: {parked:?}, woken: {woken:?}, by: {by:?} }}")
+    }
 }
 
 /// The waits of a target of kind wait: time in all, number, and of the time that for the world outside, for another task, and in the queue.
@@ -33,9 +68,9 @@ impl Waits {
     #[inline(never)]
     pub(crate) fn add(&self, since: Real, ended: Option<Ended>, until: Real) {
         let [outside, task, queue] = ended.map_or([0; 3], |ended| {
-            let waited = to_ns(ended.woken - since);
-            let queued = to_ns(until - ended.woken);
-            match ended.by {
+            let waited = to_ns(ended.woken() - since);
+            let queued = to_ns(until - ended.woken());
+            match ended.by() {
                 Cause::Outside => [waited, 0, queued],
                 Cause::Task => [0, waited, queued],
             }
@@ -67,7 +102,7 @@ mod tests {
     #[test]
     fn a_wait_is_split_at_its_wake() {
         let waits = Waits::default();
-        let ended = |by| Ended { parked: Real(10), woken: Real(40), by };
+        let ended = |by| Ended::new(Real(10), Real(40), by);
         waits.add(Real(5), Some(ended(Cause::Outside)), Real(47));
         waits.add(Real(9), Some(ended(Cause::Task)), Real(41));
         waits.add(Real(9), None, Real(10));

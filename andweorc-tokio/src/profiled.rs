@@ -295,7 +295,7 @@ fn begin_wait(cell: &WakeCell, now: Real) {
 pub(crate) fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
     let (woken, by) = cell.take_woken()?;
     // The clocks of two threads differ by some ns: to this one, `now` may be before the other has parked it.
-    let ended = Ended { parked, woken: woken.clamp(parked, now.max(parked)), by };
+    let ended = Ended::new(parked, woken.clamp(parked, now.max(parked)), by);
     wait.record_wait(parked, Some(ended), now);
     Some(ended)
 }

@@ -19,7 +19,7 @@ static SAMPLINGS: Mutex<()> = Mutex::new(());
 
 /// One poll of a task whose wait ended as `by` says, and which hits a point or not. Returns its context.
 fn poll(task: &'static Target, polled: Polled, by: Cause, hits: Option<&Point>) -> u32 {
-    let ended = Some(Ended { parked: Real(0), woken: Real(1), by });
+    let ended = Some(Ended::new(Real(0), Real(1), by));
     let now = clock::now();
     let level = thread::Poll::level(Virtual(0), now);
     let mut poll = thread::Poll::begin_on(level, task, polled, Virtual(0), ended, now);

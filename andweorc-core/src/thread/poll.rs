@@ -218,6 +218,7 @@ mod tests {
     use crate::profile::TargetKind;
     use crate::target::target;
     use crate::thread::{entity_at, parked, register, wait_begins};
+    use crate::wait::Cause;
 
     /// How the wait ended of the task that is polled.
     fn ended_here() -> Option<Ended> {
@@ -228,7 +229,7 @@ mod tests {
     fn a_wait_of_the_task_that_is_polled_is_told_to_its_spans() {
         let [task, span] = ["wait told", "wait told inside"]
             .map(|name| target(TargetKind::Wait, name, None, None));
-        let ended = Some(Ended { parked: Real(1), woken: Real(2), by: crate::wait::Cause::Task });
+        let ended = Some(Ended::new(Real(1), Real(2), Cause::Task));
         let mut outer = Poll::begin(task, Virtual(0), ended, clock::now());
         assert_eq!(ended_here(), ended);
         let mut inner = Poll::begin(task, Virtual(0), None, clock::now());

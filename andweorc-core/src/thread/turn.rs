@@ -102,7 +102,7 @@ impl Turn {
 
     /// The number of what the task does now that its wait has ended like this, below [`share::PHASES`].
     fn phase(self, ended: Option<Ended>) -> u32 {
-        let by_task = ended.is_some_and(|ended| ended.by == Cause::Task);
+        let by_task = ended.is_some_and(|ended| ended.by() == Cause::Task);
         (self.0 & POLLS) << 1 | u32::from(by_task)
     }
 
@@ -212,7 +212,7 @@ mod tests {
     use crate::time::Real;
 
     fn ended(by: Cause) -> Option<Ended> {
-        Some(Ended { parked: Real(0), woken: Real(1), by })
+        Some(Ended::new(Real(0), Real(1), by))
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
     cell.set_woken(now, Cause::Task);
     let parked = now + Nanos(50);
     let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
-    assert_eq!((ended.parked, ended.woken), (parked, parked));
+    assert_eq!((ended.parked(), ended.woken()), (parked, parked));
 }
 
 /// Tells when it is woken.
