@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use tests_support::take_interrupts;
 
 /// Writes the profile, and then does what its arguments say.
 const PROGRAM: &str = r#"
@@ -164,6 +165,7 @@ fn the_exit_code_is_that_of_the_program() {
 
 #[test]
 fn ctrl_c_is_left_to_the_program_and_sigterm_is_handed_on() {
+    take_interrupts();
     let project = project(&["shop"]);
     let mut child = in_folder(project.path())
         .args(["--", "wait"])

@@ -1,8 +1,10 @@
 //! What tests of several crates share.
 
+mod interrupts;
 mod kept;
 pub mod memory;
 #[cfg(feature = "wakes")]
 pub mod wakes;
 
+pub use interrupts::take_interrupts;
 pub use kept::kept;

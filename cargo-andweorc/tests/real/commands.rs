@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
+use tests_support::take_interrupts;
 
 #[test]
 fn every_command_does_its_part() {
@@ -91,6 +92,7 @@ fn reports_in_every_form(shop: &Shop) {
 }
 
 fn serves_the_page(shop: &Shop) {
+    take_interrupts();
     let mut child = shop.command(&["view"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
