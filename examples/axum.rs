@@ -1,7 +1,7 @@
 //! A JSON service on axum, as its authors would write it, with the three lines that andweorc asks for, marked (1) to (3).
 //!
 //! ```sh
-//! ANDWEORC_ENABLED=1 cargo run --release --example axum --features tower
+//! ANDWEORC_ENABLED=1 cargo run --release --example axum --features axum
 //! wrk -d 40 http://127.0.0.1:3000/quote?article=7       # or any other load
 //! ```
 //!
@@ -33,14 +33,11 @@ struct Quote {
 #[andweorc::main] // (1) in the place of #[tokio::main]
 async fn main() -> std::io::Result<()> {
     tracing_subscriber::registry().with(andweorc::layer()).init(); // (2) spans are points and targets
-    let service = Router::new()
-        .route("/quote", get(quote))
-        .layer(andweorc::tower::layer("request")) // (3) sees inside of axum's tasks
-        .with_state(Arc::new(Semaphore::new(2)));
+    let service = Router::new().route("/quote", get(quote)).with_state(Arc::new(Semaphore::new(2)));
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = TcpListener::bind(address).await?;
     println!("listening on {}", listener.local_addr()?);
-    axum::serve(listener, service).await
+    andweorc::axum::serve(listener, service).await // (3) sees inside of axum's tasks
 }
 
 #[tracing::instrument(skip_all)]

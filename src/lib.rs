@@ -43,6 +43,8 @@
 //!
 //! The same in code: [`Settings`] and [`Session`].
 
+#[cfg(feature = "axum")]
+pub mod axum;
 mod classic;
 mod macros;
 mod start;
@@ -64,7 +66,7 @@ pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
 pub use andweorc_tokio::{
-    InProcess, JoinSet, Profile, Profiled, runtime, spawn, spawn_blocking, task,
+    InProcess, JoinSet, Profile, Profiled, io, runtime, spawn, spawn_blocking, task,
 };
 #[cfg(not(tokio_unstable))]
 pub use andweorc_tracing::layer;

@@ -1,5 +1,5 @@
 //! `examples/axum.rs`, run as its users run it, under load: what runs inside of axum's tasks is seen.
-#![cfg(feature = "tower")]
+#![cfg(feature = "axum")]
 
 use andweorc_core::profile::{Profile, TargetKind};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -47,7 +47,7 @@ fn start(out: &Path) -> (Service, SocketAddr) {
         }
     }
     command.arg("127.0.0.1:0").env("ANDWEORC_ENABLED", "1").env("ANDWEORC_OUT", out);
-    command.env("ANDWEORC_DURATION", "5s").env("ANDWEORC_TARGETS", "price,request");
+    command.env("ANDWEORC_DURATION", "5s").env("ANDWEORC_TARGETS", "price,/quote");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -138,7 +138,7 @@ fn requests_inside_of_axums_tasks_are_profiled() {
     let has = |kind, name: &str| {
         run.targets.iter().any(|target| target.kind == kind && target.name == name)
     };
-    assert!(has(TargetKind::Task, "request") && has(TargetKind::Wait, "request"), "{run:?}");
+    assert!(has(TargetKind::Task, "/quote") && has(TargetKind::Wait, "/quote"), "{run:?}");
     assert!(has(TargetKind::Task, "main") && has(TargetKind::Span, "price"), "{run:?}");
     assert!(run.points.iter().any(|point| point.name == "quote"), "{run:?}");
     let named = |id: u32| run.targets.iter().any(|target| target.id == id);

@@ -15,6 +15,7 @@ mod alarm;
 mod foreign;
 #[cfg(feature = "hyper")]
 pub mod hyper;
+pub mod io;
 mod join_set;
 mod parks;
 mod profiled;

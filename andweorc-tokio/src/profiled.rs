@@ -274,7 +274,7 @@ impl Before {
 /// Defers a poll that comes too early, and says whether it does. Out of the way of polls that nothing holds.
 #[cold]
 #[inline(never)]
-fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
+pub(crate) fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
     let early = is_early(ready, now);
     if early {
         put_off::ends();

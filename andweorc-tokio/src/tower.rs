@@ -4,6 +4,7 @@
 //! The future of each request is [`.profiled(name)`](crate::Profile::profiled): its polls, its waits and who ends them are known exactly. The
 //! connection's task around it takes no part: reading the request and writing the response count as the world outside. What the
 //! services inside do in `call` itself, before there is a future, is the connection's too; axum's handlers do nothing there.
+//! That clients take their time between two requests is told by their streams: [`Outside`](crate::io::Outside).
 
 use crate::profiled::{Kind, Profiled};
 use andweorc_core::enabled;

@@ -4,20 +4,22 @@ use crate::load::Load;
 use crate::outside::Line;
 use crate::program::{Aim, Done, Part, Program, Runtime, Stage, spawn, unwrapped};
 use andweorc::Profile;
+use andweorc::io::Outside;
 use andweorc_core::profile::PointKind::Latency;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::get;
+use axum::serve::Listener;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tracing::info_span;
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -32,7 +34,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "http_axum_serve",
-        about: "the same behind `axum::serve`, which spawns by itself: only the requests are profiled",
+        about: "the same behind `axum::serve`, which spawns by itself: only the requests are profiled, and when clients come is known",
         runtime: Runtime::Workers,
         parts: &[("parse", 150), ("render", 400)],
         targets: &[Aim::span("parse"), Aim::span("render")],
@@ -111,9 +113,30 @@ fn spawned(stage: &Stage) -> io::Result<()> {
 
 fn axum_serve(stage: &Stage) -> io::Result<()> {
     let (router, listener) = (router(stage)?, listen(stage)?);
-    let router = if unwrapped() { router } else { router.layer(from_fn(profiled)) };
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    if unwrapped() {
+        tokio::spawn(async move { axum::serve(listener, router).await });
+    } else {
+        let router = router.layer(from_fn(profiled));
+        tokio::spawn(async move { axum::serve(Clients(listener), router).await });
+    }
     Ok(())
+}
+
+/// As `andweorc::axum::listener`, whose feature this bench does without.
+struct Clients(TcpListener);
+
+impl Listener for Clients {
+    type Io = Outside<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (stream, address) = Listener::accept(&mut self.0).await;
+        (Outside::new(stream), address)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.0.local_addr()
+    }
 }
 
 async fn profiled(request: Request, next: Next) -> Response {

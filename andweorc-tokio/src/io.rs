@@ -1,0 +1,207 @@
+//! Streams whose other end is outside, where what reads them is in a task that nobody profiles: connections that a library spawns.
+//!
+//! A client takes its time between a response and its next request. In an experiment that time must be stretched by what is delayed meanwhile, as each
+//! wait for the world outside: else the client would come earlier, in virtual time, than it ever does. Around a profiled task its waker
+//! sees to that. [`Outside`] is such a waker for reads of one stream: what comes is held until the virtual clock gets there.
+
+use crate::parks::Unnamed;
+use crate::profiled::{Kind, defers};
+use crate::wake::WakeCell;
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::{clock, enabled};
+use pin_project_lite::pin_project;
+use std::borrow::Cow;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop;
+
+pin_project! {
+    /// The stream of a client, of which the next request is held, in experiments, until the virtual clock gets to when it came: the time that the
+    /// client takes is not the program's. For servers whose connections are tasks that nobody profiles, as a library spawns them on stable tokio.
+    ///
+    /// A request begins with what is read first after something was written. What comes after that, a body, ends a wait of the profiled part that handles the
+    /// request, and is held there. So is what comes over a connection to a server: don't wrap those. Does nothing in a task that is profiled, whose own waker sees to
+    /// it all, and nothing but a check at each read and write while andweorc is off. The other end must be in another process: one in this program
+    /// is delayed itself.
+    ///
+    /// ```
+    /// use andweorc_tokio::io::Outside;
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// # runtime.block_on(async {
+    /// let (mut client, stream) = tokio::io::duplex(64);
+    /// let mut stream = Outside::new(stream);
+    /// client.write_u32(7).await.unwrap();
+    /// assert_eq!(stream.read_u32().await.unwrap(), 7);
+    /// # });
+    /// ```
+    #[derive(Debug)]
+    pub struct Outside<S> {
+        #[pin]
+        stream: S,
+        // From its first read on while andweorc is on.
+        other: Option<Other>,
+    }
+}
+
+/// The other end.
+#[derive(Debug)]
+struct Other {
+    cell: Arc<WakeCell>,
+    /// The virtual time since when it may take its time.
+    at: Virtual,
+    /// What comes next is its answer to what was written last. What comes after that, the rest of a request, ends a wait of whoever handles it, who is
+    /// profiled: it is held there.
+    answers: bool,
+}
+
+impl Other {
+    /// Whoever reads it is woken by `outer`.
+    #[cold]
+    fn new(outer: &Waker, now: Real) -> Other {
+        // No target: what it keeps is how long the others take.
+        let targets = Kind::Name(Cow::Borrowed("andweorc::io::Outside")).targets();
+        let at = LEDGER.virtual_now(now);
+        let cell = WakeCell::new(outer.clone(), targets, at.delay_at(now), Virtual::NEVER);
+        Other { cell, at, answers: true }
+    }
+
+    /// From now on `outer` wakes the reader.
+    #[cold]
+    fn move_to(&mut self, outer: &Waker) {
+        let ready = self.cell.take_ready(self.at);
+        self.cell = WakeCell::new(outer.clone(), self.cell.targets(), self.cell.taken(), ready);
+    }
+
+    /// Whether what came comes too early, and is held.
+    fn comes_early(&self, now: Real) -> bool {
+        let ready = self.cell.take_ready(self.at);
+        ready != Virtual::NEVER && defers(&self.cell, ready, now)
+    }
+
+    /// It was written to, and takes its time from now on.
+    fn was_asked(&mut self) {
+        let now = clock::now();
+        self.at = LEDGER.virtual_now(now);
+        self.answers = true;
+        self.waits(self.at.delay_at(now), Unnamed::Outside);
+    }
+
+    /// There is nothing to read yet.
+    fn has_nothing(&mut self) {
+        let who = match self.answers {
+            _ if !coop::has_budget_remaining() => Unnamed::Runtime,
+            true => Unnamed::Outside,
+            false => Unnamed::Program,
+        };
+        self.waits(self.cell.taken(), who);
+    }
+
+    /// The reader waits, as of when it had `taken` this delay, for `who`.
+    fn waits(&self, taken: Nanos, who: Unnamed) {
+        // What it waited for before is over.
+        self.cell.take_woken();
+        self.cell.parks(self.at.more(taken), taken, who);
+    }
+}
+
+impl<S> Outside<S> {
+    /// What comes from `stream` comes from outside of this process.
+    pub fn new(stream: S) -> Outside<S> {
+        Outside { stream, other: None }
+    }
+
+    /// The stream itself.
+    pub fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
+    /// The stream itself, to set an option of the socket, say. What is read there is not held.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
+    /// The stream, from which nothing is held any more.
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+}
+
+/// Passes on that something was written: whoever gets it takes its time from then on.
+fn wrote(other: &mut Option<Other>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    if let (Poll::Ready(Ok(_)), Some(other)) = (&written, other)
+        && enabled()
+    {
+        other.was_asked();
+    }
+    written
+}
+
+impl<S: AsyncRead> AsyncRead for Outside<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.project();
+        if !enabled() {
+            return this.stream.poll_read(cx, buffer);
+        }
+        let (now, outer) = (clock::now(), cx.waker());
+        if thread::entity_at(now).is_some() {
+            *this.other = None;
+            return this.stream.poll_read(cx, buffer);
+        }
+        let other = this.other.get_or_insert_with(|| Other::new(outer, now));
+        if !other.cell.passes_on_to(outer) {
+            other.move_to(outer);
+        }
+        if other.comes_early(now) {
+            return Poll::Pending;
+        }
+        let waker = other.cell.waker();
+        let read = this.stream.poll_read(&mut Context::from_waker(&waker), buffer);
+        if read.is_pending() {
+            other.has_nothing();
+        } else {
+            other.answers = false;
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite> AsyncWrite for Outside<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.project();
+        wrote(this.other, this.stream.poll_write(cx, buffer))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.project().stream.poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.project().stream.poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.project();
+        wrote(this.other, this.stream.poll_write_vectored(cx, buffers))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,231 @@
+//! What comes from outside to a task that nobody profiles is held there.
+
+use andweorc_core::clock;
+use andweorc_core::defer::LEAST;
+use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::time::{Nanos, Real, Speedup};
+use andweorc_tokio::Profile;
+use andweorc_tokio::io::Outside;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::sleep;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The ledger is that of the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// An experiment in which nobody is in the target, until it is dropped.
+struct Experiment(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+impl Experiment {
+    fn begin() -> Experiment {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        thread::enable();
+        LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+        Experiment(alone)
+    }
+}
+
+impl Drop for Experiment {
+    fn drop(&mut self) {
+        LEDGER.end(clock::now());
+    }
+}
+
+/// Lets D grow by 5 ms while 10 pass.
+fn delay() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let account = LEDGER.open(clock::now()).expect("accounts are free");
+            LEDGER.enter(account, clock::now());
+            sleep(Duration::from_millis(10));
+            LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
+            LEDGER.close(account, clock::now());
+        });
+    });
+}
+
+/// The runtime: tells when it is to poll.
+struct Woken(mpsc::Sender<Real>);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.send(clock::now()).expect("the test listens");
+    }
+}
+
+/// A socket: nothing comes before `comes`.
+#[derive(Default)]
+struct Socket {
+    reader: Option<Waker>,
+    is_readable: bool,
+}
+
+impl Socket {
+    /// Something comes, as the driver notices now. Returns when.
+    fn comes(&mut self) -> Real {
+        self.is_readable = true;
+        let now = clock::now();
+        self.reader.take().expect("somebody reads").wake();
+        now
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.is_readable {
+            buffer.put_slice(b"!");
+            return Poll::Ready(Ok(()));
+        }
+        self.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(buffer.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn read(stream: &mut Outside<Socket>, cx: &mut Context<'_>) -> bool {
+    let mut byte = [0];
+    Pin::new(stream).poll_read(cx, &mut ReadBuf::new(&mut byte)).is_ready()
+}
+
+fn write(stream: &mut Outside<Socket>, cx: &mut Context<'_>) {
+    assert!(Pin::new(stream).poll_write(cx, b"?").is_ready());
+}
+
+#[test]
+fn what_comes_is_held_by_what_grew_while_it_was_waited_for() {
+    let _experiment = Experiment::begin();
+    let (tell, told) = mpsc::channel();
+    let outer = Waker::from(Arc::new(Woken(tell)));
+    let mut context = Context::from_waker(&outer);
+    let mut stream = Outside::new(Socket::default());
+    let taken = LEDGER.owed(clock::now());
+    assert!(!read(&mut stream, &mut context));
+    delay();
+    let came = stream.get_mut().comes();
+    let woken = told.recv().expect("it is woken");
+    assert!(LEDGER.early(came.less(taken), woken) <= LEAST);
+    assert!(read(&mut stream, &mut context));
+}
+
+#[test]
+fn who_reads_too_early_finds_nothing() {
+    let _experiment = Experiment::begin();
+    let (tell, told) = mpsc::channel();
+    let outer = Waker::from(Arc::new(Woken(tell)));
+    let mut context = Context::from_waker(&outer);
+    let mut stream = Outside::new(Socket::default());
+    let taken = LEDGER.owed(clock::now());
+    assert!(!read(&mut stream, &mut context));
+    delay();
+    let came = stream.get_mut().comes();
+    // Whatever else its task waits for.
+    while !read(&mut stream, &mut context) {
+        told.recv().expect("it is woken when there is something to read");
+    }
+    assert!(LEDGER.early(came.less(taken), clock::now()) <= LEAST);
+}
+
+#[test]
+fn what_grew_before_the_question_was_written_does_not_count() {
+    let _experiment = Experiment::begin();
+    let (tell, told) = mpsc::channel();
+    let outer = Waker::from(Arc::new(Woken(tell)));
+    let mut context = Context::from_waker(&outer);
+    let mut stream = Outside::new(Socket::default());
+    assert!(!read(&mut stream, &mut context));
+    delay();
+    write(&mut stream, &mut context);
+    stream.get_mut().comes();
+    // It is passed on by the wake itself, not later.
+    assert!(told.try_recv().is_ok());
+    assert!(read(&mut stream, &mut context));
+}
+
+#[test]
+fn what_comes_after_the_first_of_a_request_is_not_held() {
+    let _experiment = Experiment::begin();
+    let (tell, told) = mpsc::channel();
+    let outer = Waker::from(Arc::new(Woken(tell)));
+    let mut context = Context::from_waker(&outer);
+    let mut stream = Outside::new(Socket::default());
+    assert!(!read(&mut stream, &mut context));
+    stream.get_mut().comes();
+    assert!(told.try_recv().is_ok());
+    assert!(read(&mut stream, &mut context));
+    // Whoever handles the request waits for the rest, and is held for it.
+    stream.get_mut().is_readable = false;
+    assert!(!read(&mut stream, &mut context));
+    delay();
+    stream.get_mut().comes();
+    assert!(told.try_recv().is_ok());
+    assert!(read(&mut stream, &mut context));
+    // The next request is held again.
+    stream.get_mut().is_readable = false;
+    let taken = LEDGER.owed(clock::now());
+    write(&mut stream, &mut context);
+    delay();
+    // Found empty once more, it still waits since then.
+    assert!(!read(&mut stream, &mut context));
+    let came = stream.get_mut().comes();
+    let woken = told.recv().expect("it is woken");
+    assert!(LEDGER.early(came.less(taken), woken) <= LEAST);
+}
+
+#[test]
+fn a_stream_that_moves_to_another_task_wakes_that_one() {
+    let _experiment = Experiment::begin();
+    let (tell, told) = mpsc::channel();
+    let second = Waker::from(Arc::new(Woken(tell)));
+    let mut stream = Outside::new(Socket::default());
+    let taken = LEDGER.owed(clock::now());
+    assert!(!read(&mut stream, &mut Context::from_waker(Waker::noop())));
+    delay();
+    let came = stream.get_mut().comes();
+    let mut context = Context::from_waker(&second);
+    while !read(&mut stream, &mut context) {
+        told.recv().expect("it is woken when there is something to read");
+    }
+    assert!(LEDGER.early(came.less(taken), clock::now()) <= LEAST);
+}
+
+#[test]
+fn in_a_profiled_task_the_waker_is_that_of_the_task() {
+    thread::enable();
+    let mut stream = Outside::new(Socket::default());
+    let mut task = pin!(
+        poll_fn(|context| {
+            assert!(!read(&mut stream, context));
+            let reader = stream.get_ref().reader.as_ref().expect("somebody reads");
+            assert!(reader.will_wake(context.waker()));
+            Poll::Ready(())
+        })
+        .profiled("reads")
+    );
+    assert!(task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+}
