@@ -12,15 +12,15 @@
 # The tools stand for clients on other machines: they have real-time priority where that is allowed, so that they do not wait for a
 # processor behind the service (docs/accuracy.md, "What shares the processors").
 #
-#   PROFILE_SECONDS   how long each is profiled, in all rounds (default 100)
-#   ROUNDS            how many times they take turns (default 4)
+#   PROFILE_SECONDS   how long each is profiled, in all rounds (default 120)
+#   ROUNDS            how many times they take turns (default 6)
 #   TURN_SECONDS      how long each turn of the three versions is measured (default 4)
 #   KEEP              a directory for the profiles, reports and rates (default: they are deleted)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-profile_seconds=${PROFILE_SECONDS:-100}
-rounds=${ROUNDS:-4}
+profile_seconds=${PROFILE_SECONDS:-120}
+rounds=${ROUNDS:-6}
 turn_seconds=${TURN_SECONDS:-4}
 full_us=600
 port=3137

@@ -8,6 +8,7 @@ mod locks;
 mod messages;
 mod offload;
 mod pipelines;
+mod sockets;
 mod threads;
 mod unmarked;
 
@@ -30,6 +31,7 @@ pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
         threads::PROGRAMS,
         contention::PROGRAMS,
         http::PROGRAMS,
+        sockets::PROGRAMS,
     ]
     .into_iter()
     .flatten()

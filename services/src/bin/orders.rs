@@ -67,10 +67,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let service = Router::new()
         .route("/orders", post(take))
         .route("/orders/{id}", get(show))
-        .with_state(shop)
-        .layer(andweorc::tower::layer("request")); // (3) sees inside of axum's tasks
+        .with_state(shop);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse()?)).await?;
-    axum::serve(listener, service).await?;
+    andweorc::axum::serve(listener, service).await?; // (3) sees inside of axum's tasks
     Ok(())
 }
 
