@@ -38,6 +38,9 @@ pub fn layer<S>() -> Layer<S> {
 /// It asks for these whatever their level, but for spans that dependencies have at level `TRACE`; for no other events; and for nothing at all while
 /// andweorc is off. Other layers get what they get without it. Add it last: beneath a layer without a filter, tracing asks for each event anew whether somebody wants it.
 ///
+/// What is done only where `tracing::enabled!` or `event_enabled!` says so, to prepare a costly log record, is not done for this layer's sake: profiling would slow the
+/// program down for nobody (sqlx prepares one for each statement). A named event in there counts if another layer asks for it, or [`with_events`](Layer::with_events) does.
+///
 /// A global filter beside it, such as an `EnvFilter` added by `.with(..)`, hides spans from it too; give such a filter to the layer that
 /// it is meant for: `fmt::layer().with_filter(..)`.
 #[derive(Debug)]

@@ -152,10 +152,13 @@ fn span(metadata: &Metadata<'_>) -> Site {
 }
 
 /// Whether the user named this event: unnamed ones are called `event <file>:<line>`, and records of the `log` crate, which tracing-log
-/// makes events of, by one of two names.
+/// makes events of, by one of two names. What only asks whether there would be an event, `enabled!` and `event_enabled!`, is called
+/// `enabled <file>:<line>`: whoever asks has something costly to log.
 pub(crate) fn is_named(metadata: &Metadata<'_>) -> bool {
     let name = metadata.name();
-    !name.starts_with("event ") && !["log event", "log record"].contains(&name)
+    !name.starts_with("event ")
+        && !name.starts_with("enabled ")
+        && !["log event", "log record"].contains(&name)
 }
 
 /// The site of an event: a progress point by its own name, or by `file:line`.

@@ -9,7 +9,10 @@ use std::cell::Cell;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id};
-use tracing::{Dispatch, Event, Subscriber, debug, debug_span, info, trace, trace_span};
+use tracing::{
+    Dispatch, Event, Level, Subscriber, debug, debug_span, enabled, event_enabled, info,
+    span_enabled, trace, trace_span,
+};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{EnvFilter, Layer, registry};
@@ -154,6 +157,36 @@ fn it_takes_nothing_from_a_layer_without_a_filter() {
     );
 }
 
+/// Whether there would be events, spans, or any of both at level debug, as a program asks before it prepares what it would tell.
+fn would_be(to: &Dispatch) -> [bool; 3] {
+    tracing::dispatcher::with_default(to, || {
+        // The second time the interests are cached.
+        let [once, again] = [(); 2].map(|()| {
+            [event_enabled!(Level::DEBUG), span_enabled!(Level::DEBUG), enabled!(Level::DEBUG)]
+        });
+        assert_eq!(once, again);
+        once
+    })
+}
+
+#[test]
+fn what_is_prepared_only_to_be_logged_stays_off() {
+    let _turn = turn();
+    let spans_only = [false, true, false];
+    assert_eq!(would_be(&Dispatch::new(registry().with(layer()))), spans_only);
+    let counting = Counting::default();
+    in_each_order!(
+        counting.clone().with_filter(LevelFilter::INFO), layer();
+        |to| assert_eq!(would_be(&to), spans_only)
+    );
+    in_each_order!(
+        counting.clone().with_filter(LevelFilter::DEBUG), layer();
+        |to| assert_eq!(would_be(&to), [true; 3])
+    );
+    let asked = layer().with_events(|event| *event.level() == Level::DEBUG);
+    assert_eq!(would_be(&Dispatch::new(registry().with(asked))), [true; 3]);
+}
+
 #[test]
 fn a_global_filter_holds_for_it_too() {
     let _turn = turn();
@@ -183,7 +216,7 @@ fn events_are_seen_when_asked_for() {
     let counting = Counting::default();
     in_each_order!(
         counting.clone().with_filter(LevelFilter::INFO),
-        layer().with_events(|event| *event.level() == tracing::Level::TRACE);
+        layer().with_events(|event| *event.level() == Level::TRACE);
         |to| {
             assert_eq!(program(&to), Seen { evaluated: 6, spans: 3, named: 1 });
             assert_eq!(counting.take(), (2, 2));
