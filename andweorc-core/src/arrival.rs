@@ -10,6 +10,9 @@
 //! When it came is not to be known, only between which two looks, and after the task began to wait. Tasks of its kind whose wakes were noticed at once
 //! tell how long they wait ([`Typical`]); where none was, the middle is the best guess.
 //!
+//! Noticed at once is not when it came: a worker that sleeps needs a while to get going. That is part of those waits, and so it is of one that is noticed
+//! late: it counts as come when a sleeping worker would have noticed it.
+//!
 //! Looks are those of all runtimes of the program together: with several that are busy, what came is taken to be younger than it is.
 
 mod typical;
@@ -28,6 +31,8 @@ const AT_ONCE: Nanos = Nanos::from_micros(40);
 pub struct Looks {
     /// When all that had come was last known to be noticed, real ns; 0 before any look.
     looked: AtomicI64,
+    /// How long a worker that sleeps needs on average to get going when something comes, ns.
+    wakes: AtomicI64,
 }
 
 /// Those of this process.
@@ -46,6 +51,8 @@ pub struct Look {
     after: Real,
     /// The worker slept until something came.
     slept: bool,
+    /// How long one that sleeps needs to notice what comes.
+    wakes: Nanos,
 }
 
 /// When something came that a worker has noticed.
@@ -59,8 +66,14 @@ pub struct Came {
 
 impl Look {
     /// None yet.
-    pub const NONE: Look =
-        Look { idle: None, at: Real(0), last: Real(0), after: Real(0), slept: false };
+    pub const NONE: Look = Look {
+        idle: None,
+        at: Real(0),
+        last: Real(0),
+        after: Real(0),
+        slept: false,
+        wakes: Nanos::ZERO,
+    };
 
     /// Whether it was taken by a worker that is idle since `idle`.
     pub fn is_of(&self, idle: Option<Real>) -> bool {
@@ -73,14 +86,14 @@ impl Look {
         if self.slept {
             return Came { at: self.at, at_once: true };
         }
-        let latest = self.idle.unwrap_or(self.at);
-        let earliest = self.after.max(waits.unwrap_or(Real(0)));
-        let at = if earliest == Real(0) || earliest >= latest {
-            latest
-        } else if let Some(waits) = waits {
-            waits + typical.between(earliest - waits, latest - waits)
-        } else {
-            earliest + Nanos((latest - earliest).0 / 2)
+        let noticed_asleep = |came: Real| (came + self.wakes).min(self.at);
+        let latest = noticed_asleep(self.idle.unwrap_or(self.at));
+        let looked = (self.after != Real(0)).then(|| noticed_asleep(self.after));
+        let earliest = looked.max(waits);
+        let at = match (earliest.filter(|&earliest| earliest < latest), waits) {
+            (None, _) => latest,
+            (Some(earliest), Some(waits)) => waits + typical.draw(earliest - waits, latest - waits),
+            (Some(earliest), None) => earliest + Nanos((latest - earliest).0 / 2),
         };
         Came { at, at_once: false }
     }
@@ -89,10 +102,15 @@ impl Look {
 impl Looks {
     /// None yet.
     pub const fn new() -> Looks {
-        Looks { looked: AtomicI64::new(0) }
+        Looks { looked: AtomicI64::new(0), wakes: AtomicI64::new(0) }
     }
 
     // All accesses are Relaxed: they publish nothing else, and looks that race with each other are one look.
+
+    /// A worker that sleeps until something comes needs so long on average to get going.
+    pub fn wakes_in(&self, mean: Nanos) {
+        self.wakes.store(mean.0, Relaxed);
+    }
 
     /// A worker waited in the driver from `since` until `now`: it has looked, and if it `slept` in the end, there was nothing.
     pub fn waited(&self, since: Real, now: Real, slept: bool) {
@@ -118,7 +136,8 @@ impl Looks {
         look.set(if goes_on {
             Look { last: now, ..last }
         } else {
-            Look { idle, at, last: now, after, slept }
+            let wakes = Nanos(self.wakes.load(Relaxed));
+            Look { idle, at, last: now, after, slept, wakes }
         });
         look.get()
     }
@@ -236,12 +255,22 @@ mod tests {
     }
 
     #[test]
+    fn what_came_counts_as_come_when_a_sleeping_worker_would_have_noticed_it() {
+        let worker = Worker::new(1000);
+        worker.looks.wakes_in(Nanos::from_micros(50));
+        assert_eq!(worker.finds(2010, Some(1900)), guess(us(1500)));
+        let worker = Worker::new(1000);
+        worker.looks.wakes_in(Nanos::from_micros(50));
+        assert_eq!(worker.finds(2010, Some(2000)), guess(us(1530)), "not after it was noticed");
+    }
+
+    #[test]
     fn waits_that_were_noticed_at_once_tell_of_those_that_were_not() {
         let worker = Worker::new(1000);
         worker.typical.count(Nanos::from_micros(500));
         let came = |now, waits| worker.came(now, Some(2000), false, Some(waits));
         assert_eq!(came(2010, 1200), guess(us(1700)));
-        assert_eq!(came(2011, 1800), guess(us(2000)), "not after the look");
-        assert_eq!(came(2012, 100), guess(us(1000)), "not before the last one");
+        assert_eq!(came(2011, 1800), guess(us(1900)), "it can't have been as long");
+        assert_eq!(came(2012, 100), guess(us(1500)), "it was longer");
     }
 }

@@ -36,7 +36,7 @@ pub use switch::{enable, enabled, is_target, when_enabled};
 pub use turn::Polled;
 pub(crate) use turn::hits;
 pub use worker::{
-    came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked,
+    came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
 };
 
 use crate::arrival::Look;

@@ -271,6 +271,7 @@ impl Alarm {
         let woken = thread::parked_since().zip(holds.set.take());
         if let Some((_, set)) = woken.filter(|(parked, set)| parked < set) {
             holds.lead.measured(now - set);
+            thread::wakes_in(holds.lead.mean());
         }
         let due = if holds.ended {
             holds.waiting.take_due(Virtual::NEVER)

@@ -1,83 +1,61 @@
 //! How long tasks of one kind wait for the world outside.
 
 use crate::time::Nanos;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Two an octave, from 2^[`SHORTEST`] ns, about 1 us, up to 17 s.
-const BUCKETS: usize = 48;
-const SHORTEST: u32 = 10;
+/// So many are kept: a service changes, and what only one wait of fifty is like should not be forgotten.
+const KEPT: usize = 128;
 
-/// A bucket that has counted so many forgets half of them: a service changes.
-const MOST: u64 = 256;
-
-/// The waits of tasks of one kind whose end was noticed at once: a histogram, since one task waits now for a timer, now for a database.
+/// The last waits of tasks of one kind whose end was noticed at once, as they were: one task waits now for a timer, now for a database.
 #[derive(Debug)]
 pub struct Typical {
-    buckets: [Bucket; BUCKETS],
-}
-
-#[derive(Debug, Default)]
-struct Bucket {
-    count: AtomicU64,
     /// ns.
-    sum: AtomicU64,
+    waits: [AtomicU64; KEPT],
+    /// How many were counted.
+    counted: AtomicUsize,
+    /// With which the next [draw](Typical::draw) begins.
+    turn: AtomicUsize,
 }
 
-// All accesses are Relaxed: it is a guess, and of two threads that count at once one may be forgotten.
-
-impl Bucket {
-    fn count(&self, waited: u64) {
-        let (count, sum) = (self.count.load(Relaxed) + 1, self.sum.load(Relaxed) + waited);
-        let half = u32::from(count >= MOST);
-        self.count.store(count >> half, Relaxed);
-        self.sum.store(sum >> half, Relaxed);
-    }
-
-    /// How many, and their mean.
-    fn get(&self) -> Option<(u64, Nanos)> {
-        let count = self.count.load(Relaxed);
-        let mean = self.sum.load(Relaxed).checked_div(count)?;
-        Some((count, Nanos(mean as i64)))
-    }
-}
+// All accesses are Relaxed: it is a guess, and of two threads that count or draw at once one may be forgotten.
 
 impl Default for Typical {
     fn default() -> Typical {
-        Typical { buckets: std::array::from_fn(|_| Bucket::default()) }
+        Typical {
+            waits: std::array::from_fn(|_| AtomicU64::new(0)),
+            counted: AtomicUsize::new(0),
+            turn: AtomicUsize::new(0),
+        }
     }
 }
 
 impl Typical {
     /// Counts one.
     pub fn count(&self, waited: Nanos) {
-        let waited = waited.0.max(0) as u64;
-        self.buckets[index(waited)].count(waited);
+        let place = self.counted.fetch_add(1, Relaxed) % KEPT;
+        self.waits[place].store(waited.0.max(0) as u64, Relaxed);
     }
 
-    /// The best guess of the length of a wait that is known to be from `least` to `most`: the mean of those that were. Where none was, the end
-    /// that all were beyond, or else the middle.
-    pub(crate) fn between(&self, least: Nanos, most: Nanos) -> Nanos {
-        let seen = || self.buckets.iter().filter_map(Bucket::get);
-        let (count, sum) = seen()
-            .filter(|&(_, mean)| least <= mean && mean <= most)
-            .fold((0, 0), |(count, sum), (n, mean)| (count + n, sum + n * mean.0 as u64));
-        if let Some(mean) = sum.checked_div(count) {
-            return Nanos(mean as i64);
-        }
-        match (seen().any(|(_, mean)| mean < least), seen().any(|(_, mean)| mean > most)) {
-            (true, false) => least,
-            (false, true) => most,
-            _ => least + Nanos((most - least).0 / 2),
+    /// The length of a wait that is known to be from `least` to `most`: that of one of those that were, of each in its turn. Where none was, the middle.
+    ///
+    /// One of them and not their mean: a task is held for what is left of its wait, and for nothing if that is over. So by the mean it would be held for
+    /// less than waits of different lengths are on average (Jensen's inequality).
+    pub(crate) fn draw(&self, least: Nanos, most: Nanos) -> Nanos {
+        let kept = self.counted.load(Relaxed).min(KEPT);
+        let first = self.turn.load(Relaxed);
+        let in_turn = (first..first + kept).map(|turn| turn % kept);
+        let wait = |place: usize| Nanos(self.waits[place].load(Relaxed) as i64);
+        let found = in_turn
+            .map(|place| (place, wait(place)))
+            .find(|&(_, wait)| least <= wait && wait <= most);
+        match found {
+            Some((place, wait)) => {
+                self.turn.store(place + 1, Relaxed);
+                wait
+            }
+            None => least + Nanos((most - least).0 / 2),
         }
     }
-}
-
-/// The bucket of a wait, ns.
-fn index(waited: u64) -> usize {
-    let octave = waited.max(1).ilog2();
-    let upper_half = (waited >> octave.saturating_sub(1)) & 1;
-    let from_shortest = (2 * octave + upper_half as u32).saturating_sub(2 * SHORTEST);
-    (from_shortest as usize).min(BUCKETS - 1)
 }
 
 #[cfg(test)]
@@ -95,42 +73,37 @@ mod tests {
             typical.count(us(400));
             typical.count(us(1000));
         }
-        assert_eq!(typical.between(us(300), us(500)), us(400));
-        assert_eq!(typical.between(us(500), us(2000)), us(1000), "it had not come by 500");
-        assert_eq!(typical.between(us(0), us(2000)), us(700), "either");
+        assert_eq!(typical.draw(us(300), us(500)), us(400));
+        assert_eq!(typical.draw(us(500), us(2000)), us(1000), "it had not come by 500");
     }
 
     #[test]
-    fn a_wait_unlike_all_others_is_as_near_to_them_as_can_be() {
+    fn each_is_drawn_in_its_turn() {
         let typical = Typical::default();
-        assert_eq!(typical.between(us(100), us(200)), us(150), "nothing is known");
+        for waited in [400, 5000, 1000, 700] {
+            typical.count(us(waited));
+        }
+        let drawn: Vec<_> = (0..6).map(|_| typical.draw(us(0), us(2000))).collect();
+        assert_eq!(drawn, [400, 1000, 700, 400, 1000, 700].map(us));
+    }
+
+    #[test]
+    fn of_a_wait_unlike_all_others_only_the_bounds_are_known() {
+        let typical = Typical::default();
+        assert_eq!(typical.draw(us(100), us(200)), us(150), "nothing is known");
         typical.count(us(400));
-        assert_eq!(typical.between(us(500), us(600)), us(500));
-        assert_eq!(typical.between(us(100), us(200)), us(200));
-        typical.count(us(50));
-        assert_eq!(typical.between(us(100), us(200)), us(150));
+        assert_eq!(typical.draw(us(100), us(200)), us(150));
+        assert_eq!(typical.draw(us(500), us(600)), us(550));
     }
 
     #[test]
     fn old_waits_are_forgotten() {
         let typical = Typical::default();
-        for _ in 0..10_000 {
-            typical.count(us(1100));
-        }
-        for _ in 0..2000 {
+        typical.count(us(1100));
+        for _ in 0..KEPT {
             typical.count(us(1300));
         }
-        let now = typical.between(us(1050), us(1350));
-        assert!(now > us(1295), "{now:?}");
-    }
-
-    #[test]
-    fn buckets_are_two_an_octave() {
-        assert_eq!(index(0), 0);
-        assert_eq!(index(1024), 0);
-        assert_eq!(index(1535), 0);
-        assert_eq!(index(1536), 1);
-        assert_eq!(index(2048), 2);
-        assert_eq!(index(u64::MAX), BUCKETS - 1);
+        assert_eq!(typical.draw(us(1050), us(1350)), us(1300));
+        assert_eq!(typical.draw(us(1050), us(1150)), us(1100), "the middle");
     }
 }

@@ -75,6 +75,8 @@ impl Worker {
 
 impl Driver {
     pub(crate) fn new(latencies: Latencies, kinds: usize, seed: u64) -> Driver {
+        let looks = Looks::new();
+        looks.wakes_in(Nanos(latencies.wake.mean()));
         Driver {
             latencies,
             rng: fastrand::Rng::with_seed(seed ^ 0xD81),
@@ -83,7 +85,7 @@ impl Driver {
             looking: None,
             sleepers: Vec::new(),
             searching: 0,
-            looks: Looks::new(),
+            looks,
             typical: (0..kinds).map(|_| Typical::default()).collect(),
             last: (Real(0), Nanos::ZERO),
         }

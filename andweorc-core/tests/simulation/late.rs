@@ -23,8 +23,8 @@ const NOTICED: Rules =
     Rules { name: "but noticed is arrived", arrivals: Arrivals::Noticed, ..FOLLOWING };
 
 /// Four handlers, each of which waits for the world outside with the lock held.
-fn lock_over_a_wait() -> Program {
-    let mut p = Program::new("lock held over a wait", 2).late_looks();
+fn lock_over_a_wait(name: Tag, wait: fn(Tag, f64) -> Op) -> Program {
+    let mut p = Program::new(name, 2).late_looks();
     let lock = p.semaphore(1);
     let mut ops = vec![span("check", 300.0)];
     ops.extend(locked(lock, &[span("stock", 300.0), wait("journal", 400.0)]));
@@ -64,6 +64,7 @@ pub(crate) fn catalogue() -> Vec<Program> {
         requests("requests with spare time", wait("think", 500.0)),
         low_load().targets(&parts),
         medium_load().targets(&parts),
+        lock_over_a_wait("lock over a wait that varies", wait_spread),
     ]
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn catalogue() -> Vec<Program> {
 fn beyond() -> Vec<Program> {
     let outside = [Target::Wait("db")];
     vec![
-        lock_over_a_wait(),
+        lock_over_a_wait("lock held over a wait", wait),
         low_load().targets(&outside),
         medium_load().targets(&outside),
         handlers_of("late handlers, saturating load", 2, 14, 500.0).late_looks(),

@@ -426,6 +426,13 @@ pub(crate) fn wait_exp(tag: Tag, us: f64) -> Op {
     Op::External(External { cost: Cost::Exp((us * 1e3) as i64), tag, server: None, unseen: false })
 }
 
+/// I/O that takes from half of this time to one and a half.
+pub(crate) fn wait_spread(tag: Tag, us: f64) -> Op {
+    let end = |factor: f64| (us * factor * 1e3) as i64;
+    let cost = Cost::Spread(end(0.5), end(1.5));
+    Op::External(External { cost, tag, server: None, unseen: false })
+}
+
 /// A request to a server outside that serves others too.
 pub(crate) fn ask(server: usize, tag: Tag, us: f64) -> Op {
     Op::External(External { cost: fixed(us), tag, server: Some(server), unseen: false })
