@@ -7,8 +7,8 @@
 //! One worker waits in the driver; while that one works, nobody looks, also if others are idle. What it notices in one look has come by the time of the
 //! first: at once, if it slept until then, or before it looked. It may look more than once while it is parked, where nothing that it finds may run yet.
 //!
-//! When it came is not to be known, only between which two looks, and after the task began to wait. Tasks of its kind whose wakes were noticed at once
-//! tell how long they wait ([`Typical`]); where none was, the middle is the best guess.
+//! When it came is not to be known, only between which two looks, and after the task began to wait. How long tasks of its kind wait tells the rest
+//! ([`Typical`]): it is taken to be one of those waits that it may have been, and where there is none, from the middle.
 //!
 //! Noticed at once is not when it came: a worker that sleeps needs a while to get going. That is part of those waits, and so it is of one that is noticed
 //! late: it counts as come when a sleeping worker would have noticed it.

@@ -1,5 +1,6 @@
 //! The clients of the HTTP services: a closed loop of connections that are kept, in the process that is the world outside.
 
+use crate::outside::Vary;
 use nix::sys::prctl::set_timerslack;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,7 +14,7 @@ use std::time::Duration;
 pub(crate) struct Load {
     pub(crate) service: SocketAddr,
     pub(crate) clients: usize,
-    /// How long a client waits between an answer and its next question.
+    /// How long a client waits between an answer and its next question, [more or less](Vary).
     pub(crate) think: Duration,
 }
 
@@ -49,11 +50,11 @@ fn client(load: Load) -> io::Result<()> {
     set_timerslack(1)?;
     let mut stream = TcpStream::connect(load.service)?;
     stream.set_nodelay(true)?;
-    let mut answers = BufReader::new(stream.try_clone()?);
+    let (mut answers, mut vary) = (BufReader::new(stream.try_clone()?), Vary::new());
     loop {
         stream.write_all(b"GET /item/7 HTTP/1.1\r\nhost: bench\r\n\r\n")?;
         skip_answer(&mut answers)?;
-        thread::sleep(load.think);
+        thread::sleep(vary.next(load.think));
     }
 }
 

@@ -23,6 +23,8 @@ cargo bench --bench accuracy [-- OPTIONS]
                      if there is time, and then those that are known the least, until throughputs are known within
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
+  --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
+                     (docs/accuracy.md)
   --json FILE        write all rows to FILE
   --list             list the programs
 
@@ -81,6 +83,7 @@ impl Options {
                     );
                 }
                 Long("unwrapped") => program::unwrap(),
+                Long("steady") => outside::be_steady(),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),
                 Long("budget") => budget = Some(args.value()?.parse_with(seconds)?),

@@ -1,6 +1,7 @@
 //! One program after the other, each in a process of its own.
 
 use crate::options::{ONE, Options};
+use crate::outside;
 use crate::program::Program;
 use crate::report::{Report, Totals};
 use crate::work::Pace;
@@ -50,6 +51,7 @@ fn one(program: &Program, pace: Pace, options: &Options) -> Result<Report, Box<d
         .args(options.quick.then_some("--quick"))
         .args(options.lines.then_some("--lines"))
         .args(options.unwrapped.then_some("--unwrapped"))
+        .args(outside::is_steady().then_some("--steady"))
         .env_remove("ANDWEORC_ENABLED")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

@@ -1,12 +1,19 @@
 //! How long tasks of one kind wait for the world outside.
+//!
+//! Of a wait whose end is noticed at once that is known, of another one only between which bounds. Those known are not like the others: what ends a wait
+//! makes workers busy, and so which of the next ones are noticed late (of six handlers that wait for 300 to 900 us, two at a time, the short ones were: by those
+//! known alone the others were taken to end 45 to 105 us too late). So the others count too, each as what it is taken to be. That is Turnbull's estimate of a
+//! distribution from data of which some are only known between bounds, which is what it makes of them itself ("The empirical distribution function
+//! with arbitrarily grouped, censored and truncated data", 1976), by draws in the place of shares (Tanner and Wong, "The calculation of posterior distributions by data
+//! augmentation", 1987).
 
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// So many are kept: a service changes, and what only one wait of fifty is like should not be forgotten.
+/// So many are kept: a service changes, and what one wait of fifty is like should not be forgotten.
 const KEPT: usize = 128;
 
-/// The last waits of tasks of one kind whose end was noticed at once, as they were: one task waits now for a timer, now for a database.
+/// The last waits of tasks of one kind, one by one: it waits now for a timer, now for a database.
 #[derive(Debug)]
 pub struct Typical {
     /// ns.
@@ -30,7 +37,7 @@ impl Default for Typical {
 }
 
 impl Typical {
-    /// Counts one.
+    /// Counts one, as it was or is taken to have been.
     pub fn count(&self, waited: Nanos) {
         let place = self.counted.fetch_add(1, Relaxed) % KEPT;
         self.waits[place].store(waited.0.max(0) as u64, Relaxed);

@@ -150,8 +150,8 @@ impl Engine<'_> {
         let (waits, typical) = (task.waits.take(), &driver.typical[task.kind]);
         let slept = || worker.parked.is_some_and(|since| now > since);
         let look = driver.looks.notices(&worker.look, now, worker.parked, slept);
-        let Came { at, at_once } = look.came(waits, typical);
-        if at_once && let Some(waits) = waits {
+        let Came { at, .. } = look.came(waits, typical);
+        if let Some(waits) = waits {
             typical.count(at - waits);
         }
         at

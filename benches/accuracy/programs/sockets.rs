@@ -18,9 +18,6 @@ pub(crate) const PROGRAMS: &[Program] = &[Program {
     start: clients_inside,
 }];
 
-/// How long the queries take outside, us, one after the other. They differ: with equal ones the clients fall into step, and what is to be told is the step.
-const QUERIES: [u32; 7] = [500, 900, 600, 1100, 800, 1000, 700];
-
 const CLIENTS: usize = 3;
 
 fn clients_inside(stage: &Stage) -> io::Result<()> {
@@ -36,11 +33,10 @@ fn clients_inside(stage: &Stage) -> io::Result<()> {
             let (mut stream, _) = listener.accept().await.expect("the listener is open");
             stream.set_nodelay(true).expect("the stream is open");
             spawn("connection", async move {
-                for query in QUERIES.into_iter().cycle() {
-                    // Until the client is gone.
-                    let Ok(request) = stream.read_u32().in_process().await else { break };
+                // Until the client is gone.
+                while let Ok(request) = stream.read_u32().in_process().await {
                     serve.run();
-                    line.ask(query).await;
+                    line.ask(800).await;
                     stream.write_u32(request).await.expect("the client waits");
                 }
             });
