@@ -17,7 +17,7 @@
 //! | timer or socket wakes B | `L_B` unchanged | [`Parked::woken_outside`] |
 //! | the wait itself is the target | `L_B += s waited`, `D = max(D, L_B)` | [`Ledger::begin_wait`], [`Ledger::end_wait`] |
 //! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
-//! | and another one, whose L was `m`, had got it going | `L = max(L, min(D, m, L + idle))`, and it pays the rest | [`Ledger::idle`] |
+//! | and another one, whose L was `m`, had got it going | `L = max(L, min(m, L + idle))`, and it pays the rest | [`Ledger::set_going`] |
 //! | a thread waited for its processor behind the target | `L = min(D, L + s waited)` | [`Ledger::idle`] |
 //! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
@@ -491,5 +491,12 @@ impl Ledger {
     pub fn idle(&self, account: &Account, idle: Nanos, now: Real) {
         let owed = self.owed(now);
         self.update(account, now, |taken| owed.min(taken + idle).max(taken));
+    }
+
+    /// The thread, outside the target, was idle or blocked for `idle`, until another one got it going whose L was `by`: it goes on in the virtual time of
+    /// that one, if it was idle by then. If that one has credit, so has the thread: what one comes late by from its pause, all who wait for it come late by.
+    /// Credit of its own it keeps: who got it going is a guess, and if that is wrong it would pay once more.
+    pub fn set_going(&self, account: &Account, idle: Nanos, by: Nanos, now: Real) {
+        self.update(account, now, |taken| by.min(taken + idle).max(taken));
     }
 }

@@ -72,10 +72,14 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let born = enabled().then(|| thread::virtual_at(clock::now()));
+    let spawned = enabled().then(|| {
+        let now = clock::now();
+        let born = thread::virtual_at(now);
+        (born, born.delay_at(now))
+    });
     move || {
-        let Some(born) = born else { return f() };
-        thread::in_pool();
+        let Some((born, by)) = spawned else { return f() };
+        thread::in_pool(by);
         let mut scope = Poll::begin(kind.targets().task, born, None, clock::now());
         let result = f();
         scope.end(true, clock::now());

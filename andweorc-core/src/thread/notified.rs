@@ -34,8 +34,13 @@ impl Last {
 
     /// L of who did it, if that was after `since` and not long before `now`.
     fn taken(&self, since: Real, now: Real) -> Option<Nanos> {
-        let at = Real(self.at.load(Relaxed));
-        (at > since && now - at <= WAKE).then(|| Nanos(self.taken.load(Relaxed)))
+        let is_it = Real(self.at.load(Relaxed)) > since && self.is_recent(now);
+        is_it.then(|| Nanos(self.taken.load(Relaxed)))
+    }
+
+    /// Whether somebody who was notified then may not run yet.
+    fn is_recent(&self, now: Real) -> bool {
+        now - Real(self.at.load(Relaxed)) <= WAKE
     }
 }
 
@@ -74,27 +79,34 @@ pub fn spawns(now: Real) -> Virtual {
     at
 }
 
-/// The calling thread passes on a wake that is in nobody's name.
+/// The calling thread passes on a wake that is in nobody's name. Most often it runs the task itself: who has been notified a moment ago was so by somebody else.
 #[inline]
 pub fn passes_on() {
     if LEDGER.speedup() != Speedup::ZERO {
         let now = clock::now();
-        notifies_worker(LEDGER.owed(now), now);
+        if !LAST.is_recent(now) {
+            notifies_worker(LEDGER.owed(now), now);
+        }
     }
 }
 
 impl Thread {
     /// The thread slept from `since` until now, when another one had got it going: it takes what it owed by then, and pays the rest.
     pub(super) fn was_notified(&self, account: &Account, since: Real, now: Real) {
-        let Some(taken) = LAST.taken(since, now) else {
+        let Some(by) = LAST.taken(since, now) else {
             return self.idled(account, now - since, now);
         };
-        // What it waited behind the target, for its processor, a faster target would have spared it.
-        let taken = taken + self.came_late(since, now);
-        let more = taken - LEDGER.taken(account, now);
-        self.idled(account, more.max(Nanos::ZERO).min(now - since), now);
+        self.set_going(account, since, by, now);
         let now = self.pay(now);
         // If it finds work it notifies another one.
         notifies(LEDGER.taken(account, now), now);
+    }
+
+    /// The thread was idle or blocked from `since` until now, when one had got it going whose L was `by`. It does not pay yet.
+    pub(super) fn set_going(&self, account: &Account, since: Real, by: Nanos, now: Real) {
+        // What it waited behind the target, for its processor, a faster target would have spared it.
+        let by = by + self.came_late(since, now).grown;
+        LEDGER.set_going(account, now - since, by, now);
+        self.is_level_here();
     }
 }

@@ -9,8 +9,9 @@
 //! nothing for a wait; what it has risen by since, the thread has waited for, unless it slept meanwhile. So the kernel is asked for how long it
 //! has waited for a processor, and no more than that is taken.
 //!
-//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. What it waited is in the task's wait for the world outside,
-//! which is not sped up; so that came [earlier](Thread::came_late), by what D grew by meanwhile.
+//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. [That came](Thread::came_late) as the kernel woke the worker.
+//! What the worker waited is no part of the task's wait for the world outside: a task that is held for it waits behind the target once more as it is due, as often as it would
+//! behind a faster one, since V moves slowly while the target runs. In real time what wakes a worker finds the target there more often.
 
 use super::processor::{Lately, Processor, Times};
 use super::{LEDGER, Thread};
@@ -42,8 +43,21 @@ pub(super) struct Queued {
     place: Cell<Option<Place>>,
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
-    /// What D grew by as it [came late](Thread::came_late) from the sleep that began then.
-    late: Cell<(Real, Nanos)>,
+    /// How it [came late](Thread::came_late) from the sleep that began then.
+    late: Cell<(Real, Late)>,
+}
+
+/// A thread was woken, and waited for its processor behind the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Late {
+    /// For how long.
+    pub(super) waited: Nanos,
+    /// What D grew by meanwhile: were the target faster, it would have come earlier by as much.
+    pub(super) grown: Nanos,
+}
+
+impl Late {
+    const NOT: Late = Late { waited: Nanos::ZERO, grown: Nanos::ZERO };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,16 +73,16 @@ impl Queued {
         Queued {
             place: Cell::new(None),
             waited: Cell::new(Nanos::ZERO),
-            late: Cell::new((Real(0), Nanos::ZERO)),
+            late: Cell::new((Real(0), Late::NOT)),
         }
     }
 }
 
 #[cfg(test)]
 impl Queued {
-    /// It came as late from the sleep that began at `since`.
-    pub(super) fn set_late(&self, since: Real, late: Nanos) {
-        self.late.set((since, late));
+    /// It came so late from the sleep that began at `since`.
+    pub(super) fn set_late(&self, since: Real, waited: Nanos, grown: Nanos) {
+        self.late.set((since, Late { waited, grown }));
     }
 }
 
@@ -130,9 +144,8 @@ impl Thread {
         }
     }
 
-    /// It has slept since `since`, and was woken; it is `now`. What D has grown by while it waited for its processor then, behind the target: were that
-    /// faster, it would have come earlier by as much.
-    pub(super) fn came_late(&self, since: Real, now: Real) -> Nanos {
+    /// It has slept since `since`, and was woken; it is `now`. How it waited for its processor then, if that was behind the target.
+    pub(super) fn came_late(&self, since: Real, now: Real) -> Late {
         let (known, late) = self.queued.late.get();
         if known == since {
             return late;
@@ -143,9 +156,10 @@ impl Thread {
             .and_then(|processor| {
                 let waited = self.waited_behind_the_target()?;
                 let woken = since.max(now - waited);
-                Some(grown(processor, woken).min(LEDGER.slope().of(waited)))
+                let grown = grown(processor, woken).min(LEDGER.slope().of(waited));
+                Some(Late { waited: now - woken, grown })
             })
-            .unwrap_or(Nanos::ZERO);
+            .unwrap_or(Late::NOT);
         self.queued.late.set((since, late));
         late
     }
@@ -273,13 +287,12 @@ mod tests {
         LEDGER.end(clock::now());
         drop(alone);
         for &(slept, late, again) in &late {
-            assert!(
-                late <= LEDGER.slope().of(slept) && late == again,
-                "{late}, {again} of {slept}"
-            );
+            let Late { waited, grown } = late;
+            let is_part = waited <= slept && grown <= LEDGER.slope().of(waited);
+            assert!(is_part && late == again, "{late:?}, {again:?} of {slept}");
         }
         // If it is let in before the target is left, nothing is known yet: so it is now and then, and often where this program is not a nice one.
-        assert!(late.iter().any(|it| it.1 > Nanos::ZERO), "never late");
+        assert!(late.iter().any(|it| it.1.grown > Nanos::ZERO), "never late");
     }
 
     #[test]

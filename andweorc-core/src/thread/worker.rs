@@ -93,7 +93,7 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
         let idle = thread.parked.get();
         let came = thread.notices(now).came(waits, typical);
         match idle.filter(|_| came.at_once) {
-            Some(since) => Came { at: came.at - thread.came_late(since, came.at), ..came },
+            Some(since) => Came { at: came.at - thread.came_late(since, came.at).waited, ..came },
             None => came,
         }
     });
@@ -114,15 +114,17 @@ pub fn noticed() {
     with(|thread| thread.notices(now));
 }
 
-/// For a thread of the blocking pool: it is no worker now. If it was one (until a task blocked it in place), no hook has told since when it
-/// was idle: it owes nothing.
-pub fn in_pool() {
+/// For a thread of the blocking pool, which begins what somebody spawned whose L was `by`: it is no worker now. If it was one (until a task blocked it in place), no
+/// hook has told since when it was idle: it owes nothing.
+pub fn in_pool(by: Nanos) {
     with(|thread| {
         let now = clock::now();
-        if thread.hooked.replace(false)
-            && let Some(account) = thread.account(now)
-        {
+        let was_worker = thread.hooked.replace(false);
+        let Some(account) = thread.account(now) else { return };
+        if was_worker {
             thread.idled(account, now - Real(0), now);
+        } else if let Some(since) = thread.busy_until.take() {
+            thread.set_going(account, since, by, now);
         }
     });
 }
@@ -172,7 +174,9 @@ mod tests {
             let (late, typical) = (Nanos::from_micros(300), Typical::default());
             parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
-            with(|thread| thread.queued.set_late(thread.parked.get().unwrap(), late));
+            with(|thread| {
+                thread.queued.set_late(thread.parked.get().unwrap(), late, Nanos::ZERO);
+            });
             let now = clock::now();
             assert_eq!(came_before(now, None, &typical), now - late);
             unparked();

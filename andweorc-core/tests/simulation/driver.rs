@@ -27,6 +27,8 @@ pub(crate) struct Latencies {
     pub(crate) wake: Cost,
     /// How much later than it should the world outside answers.
     pub(crate) answer: Cost,
+    /// How much later than it should a thread comes back from a pause.
+    pub(crate) pause: Cost,
 }
 
 /// Something that came, and was not noticed yet.
@@ -185,6 +187,8 @@ impl Engine<'_> {
         };
         let taken = match by {
             Some(by) => self.ledger.taken(self.threads[by].account, now),
+            // Who looks runs most often what it finds.
+            None if now - driver.last.0 <= WAKE => return,
             None => self.ledger.owed(now),
         };
         driver.last = (now, taken);
@@ -208,6 +212,12 @@ impl Engine<'_> {
                 (at > since && self.now - at <= WAKE).then_some(taken)
             }
         }
+    }
+
+    /// How much later than it should a thread comes back from a pause that it begins now.
+    pub(crate) fn late_from_pause(&mut self) -> Nanos {
+        let late = |driver: &mut Driver| driver.latencies.pause.draw(&mut driver.rng);
+        Nanos(self.driver.as_mut().map_or(0, late))
     }
 
     /// Wakes a worker that sleeps, if none is looking for work already.
@@ -279,7 +289,7 @@ impl Engine<'_> {
         let last = searched && driver.searching == 0;
         let work = |engine: &Engine| {
             !engine.global.is_empty()
-                || engine.threads.iter().any(|thread| !thread.local.is_empty())
+                || engine.threads.iter().any(|thread| thread.worker && !thread.local.is_empty())
         };
         if last && work(self) {
             self.notify();
@@ -323,11 +333,16 @@ impl Engine<'_> {
                 self.driver().looks.waited(since, now, now > since);
             }
             let account = self.threads[i].account;
-            let until = notified.then(|| self.taken_when_notified(i, since)).flatten();
-            let idle = until.map_or(now - since, |taken| {
-                (taken - self.ledger.taken(account, now)).max(Nanos::ZERO).min(now - since)
-            });
-            self.ledger.idle(account, idle, now);
+            match notified.then(|| self.taken_when_notified(i, since)).flatten() {
+                Some(by) if self.rules.credit_passes => {
+                    self.ledger.set_going(account, now - since, by, now);
+                }
+                Some(by) => {
+                    let by = by.min(self.ledger.owed(now));
+                    self.ledger.set_going(account, now - since, by, now);
+                }
+                None => self.ledger.idle(account, now - since, now),
+            }
         }
         self.threads[i].worker_state.notified = None;
         // What it owes it pays before it looks for work, and tells others of it.

@@ -78,6 +78,8 @@ pub(crate) struct Thread<'l> {
     /// CPU time since the last sample.
     sampled: i64,
     pub(crate) nudged: bool,
+    /// It pauses before or after a poll, and will come back so late.
+    late: Option<Nanos>,
     /// What was really made faster when its poll began.
     pub(crate) faster: Option<(Target, Speedup)>,
     pub(crate) budget: u32,
@@ -200,6 +202,7 @@ impl<'a> Engine<'a> {
             inside: false,
             sampled: 0,
             nudged: false,
+            late: None,
             faster: None,
             budget: BUDGET,
             local: VecDeque::new(),
@@ -347,7 +350,10 @@ impl<'a> Engine<'a> {
             match thread.act {
                 Act::Idle { .. } | Act::Asleep => {}
                 Act::Blocked { until } | Act::Waking { until } => sooner(until),
-                Act::Roused | Act::Begin | Act::End => sooner(self.when_virtual(&shape, clock)),
+                Act::Roused | Act::Begin | Act::End => {
+                    let late = thread.late.unwrap_or(Nanos::ZERO);
+                    sooner(self.when_virtual(&shape, clock) + late);
+                }
                 Act::Run if thread.nudged => sooner(self.when_virtual(&shape, clock)),
                 Act::Run => {
                     let work = match self.rules.credit {
@@ -380,7 +386,12 @@ impl<'a> Engine<'a> {
                 Act::Idle { .. } | Act::Asleep | Act::Waking { .. } | Act::Blocked { .. } => {
                     continue;
                 }
-                Act::Roused | Act::Begin | Act::End => pause,
+                Act::Roused | Act::Begin | Act::End => {
+                    // What it is late by is credit.
+                    let late = (passed - pause).min(thread.late.unwrap_or(Nanos::ZERO));
+                    thread.late = thread.late.map(|left| left - late);
+                    pause + late
+                }
                 Act::Run if pays || thread.nudged => pause,
                 Act::Run => Nanos::ZERO,
             };
@@ -453,6 +464,19 @@ impl<'a> Engine<'a> {
         self.at(self.now + NUDGE_PERIOD, Event::Nudge);
     }
 
+    /// Whether the thread, which pauses if it owes anything, is back from that.
+    fn comes_back_from_pause(&mut self, i: usize) -> bool {
+        let owes = self.ledger.debt(self.threads[i].account, self.now) > Nanos::ZERO;
+        if owes && self.threads[i].late.is_none() {
+            self.threads[i].late = Some(self.late_from_pause());
+        }
+        let is_back = !owes && self.threads[i].late.is_none_or(|late| late <= Nanos::ZERO);
+        if is_back {
+            self.threads[i].late = None;
+        }
+        is_back
+    }
+
     /// Moves a thread on as far as it gets without real time; says whether it moved.
     fn proceed(&mut self, i: usize) -> bool {
         let mut moved = false;
@@ -460,15 +484,12 @@ impl<'a> Engine<'a> {
             if self.failed.is_some() || self.over() {
                 return moved;
             }
-            let thread = &self.threads[i];
-            let act = thread.act;
+            let act = self.threads[i].act;
             let due = match act {
                 Act::Idle { .. } => true,
                 Act::Asleep => false,
-                Act::Roused | Act::Begin | Act::End => {
-                    self.ledger.debt(thread.account, self.now) <= Nanos::ZERO
-                }
-                Act::Run => thread.work == 0 && !thread.nudged,
+                Act::Roused | Act::Begin | Act::End => self.comes_back_from_pause(i),
+                Act::Run => self.threads[i].work == 0 && !self.threads[i].nudged,
                 Act::Blocked { until } | Act::Waking { until } => until <= self.now,
             };
             if !due {

@@ -12,6 +12,7 @@ mod limits;
 mod measure;
 mod notified;
 mod part;
+mod pauses;
 mod poll;
 mod program;
 mod random;

@@ -138,7 +138,9 @@ impl Engine<'_> {
                 let blocking = matches!(op, Op::SpawnBlocking(_));
                 let born = self.clock(i);
                 let rng = self.tasks[id].rng.fork();
+                let by = born.delay_at(self.now);
                 let child = self.add_task(Task::new(*kind, born, rng, blocking));
+                self.tasks[child].by = by;
                 self.tasks[id].children.push_back(child);
                 self.push(child, Some(i), true);
                 return Flow::Next;

@@ -370,8 +370,20 @@ impl Program {
     /// Tokio's queues and its driver, on a machine on which a thread needs 30 to 60 us to wake up, and the world outside is late by 50 to 80.
     pub(crate) fn late_looks(mut self) -> Program {
         let between = |from: i64, to: i64| Cost::Spread(from * 1000, to * 1000);
-        self.latencies = Some(Latencies { wake: between(30, 60), answer: between(50, 80) });
+        self.latencies = Some(Latencies {
+            wake: between(30, 60),
+            answer: between(50, 80),
+            pause: Cost::Fixed(0),
+        });
         self.local_queues(true, true)
+    }
+
+    /// Threads come back late from pauses, by up to twice this.
+    pub(crate) fn late_pauses(mut self, mean_us: i64) -> Program {
+        if let Some(latencies) = &mut self.latencies {
+            latencies.pause = Cost::Spread(0, 2000 * mean_us);
+        }
+        self
     }
 
     pub(crate) fn units(mut self, units: u32) -> Program {

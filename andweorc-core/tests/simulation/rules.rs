@@ -84,6 +84,8 @@ pub(crate) struct Rules {
     pub(crate) notified: Notified,
     /// It pays the rest before it looks for work, and tells others of it. Otherwise before its first poll.
     pub(crate) notified_pays: bool,
+    /// Who is notified by a thread with credit has it too. Otherwise no thread has credit but by its own pauses.
+    pub(crate) credit_passes: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
 }
@@ -140,6 +142,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     joined: Joined { raise: Raise::Once, go_on: GoOn::NoneBegan },
     notified: Notified::Guessed,
     notified_pays: true,
+    credit_passes: true,
     after_another: false,
 };
 

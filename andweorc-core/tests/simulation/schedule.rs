@@ -32,7 +32,11 @@ impl Engine<'_> {
             Wakes::Coz => Nanos::ZERO,
             _ => self.now - since,
         };
-        self.ledger.idle(account, idle, self.now);
+        if self.rules.credit_passes && !self.threads[i].worker {
+            self.ledger.set_going(account, idle, self.tasks[task].by, self.now);
+        } else {
+            self.ledger.idle(account, idle, self.now);
+        }
         if self.start_poll(i, task) {
             self.threads[i].act = Act::Begin;
         } else {

@@ -44,6 +44,8 @@ pub(crate) struct Task {
 
     // What the profiled future and its waker keep.
     born: Option<Virtual>,
+    /// L of who spawned it, as it did.
+    pub(crate) by: Nanos,
     parked: Parked,
     ready: Virtual,
     by_entity: Virtual,
@@ -99,6 +101,7 @@ impl Task {
             blocking,
             woken_by_entity: false,
             born: Some(born),
+            by: Nanos::ZERO,
             parked: Parked { at: born, taken: Nanos::ZERO },
             ready: born,
             by_entity: Virtual::NEVER,

@@ -82,7 +82,7 @@ fn begin(task: &ForeignTask) -> Entry {
         How::Worker | How::Blocking => state.at,
     };
     if task.how == How::Blocking {
-        thread::in_pool();
+        thread::in_pool(task.cell.taken());
     }
     let targets = task.cell.targets();
     let ended = match state.parked {
