@@ -79,20 +79,27 @@ fn a_limit_on_processor_time_is_nobodys_debt() {
         Ok(limit) => limit,
         Err(why) => return println!("skipped: no cgroup that limits processor time: {why}"),
     };
-    let program = profiled();
-    let process = program.start();
-    limit.add(process.pid()).unwrap();
-    let ended = process.wait();
-    assert_done(&ended);
-    let throttled = limit.throttled();
-    println!("throttled in {throttled} periods of 100 ms");
-    assert!(throttled > 0, "it was not limited");
-    let run = program.profile();
-    assert_limited(&run, share);
-    let why = run.experiments.iter().filter_map(|it| it.spoiled.as_ref());
-    let limited = why.filter(|why| why.starts_with(LIMIT)).count();
-    println!("{limited} of {} experiments and baselines are spoiled for it", run.experiments.len());
-    assert!(limited > 0, "{run:?}");
+    // An experiment in which the program did not run for 0.1 s ends early, for that reason: now and then all of a run do.
+    let is_told = (0..5).any(|_| {
+        let program = profiled();
+        let process = program.start();
+        limit.add(process.pid()).unwrap();
+        let ended = process.wait();
+        assert_done(&ended);
+        let throttled = limit.throttled();
+        println!("throttled in {throttled} periods of 100 ms");
+        assert!(throttled > 0, "it was not limited");
+        let run = program.profile();
+        assert_limited(&run, share);
+        let why = run.experiments.iter().filter_map(|it| it.spoiled.as_ref());
+        let limited = why.filter(|why| why.starts_with(LIMIT)).count();
+        println!(
+            "{limited} of {} experiments and baselines are spoiled for it",
+            run.experiments.len()
+        );
+        limited > 0
+    });
+    assert!(is_told, "no experiment is spoiled for the limit");
 }
 
 #[test]

@@ -19,6 +19,10 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 /// Who was notified gets going within this.
 const WAKE: Nanos = Nanos::from_micros(100);
 
+/// So much credit passes on at most. Who comes back from a pause later than others on its processor can make it was stopped, and so was most often the whole
+/// program (a limit on processor time, a signal, the host): nobody has waited for that one alone.
+const MOST_CREDIT: Nanos = Nanos::from_millis(1);
+
 /// When somebody may have been notified last, and L of who did it. Relaxed, and one after the other: they publish nothing else, and where two threads write at once
 /// both tell of the same moment.
 struct Last {
@@ -104,6 +108,7 @@ impl Thread {
 
     /// The thread was idle or blocked from `since` until now, when one had got it going whose L was `by`. It does not pay yet.
     pub(super) fn set_going(&self, account: &Account, since: Real, by: Nanos, now: Real) {
+        let by = by.min(LEDGER.owed(now) + MOST_CREDIT);
         // What it waited behind the target, for its processor, a faster target would have spared it.
         let by = by + self.came_late(since, now).grown;
         LEDGER.set_going(account, now - since, by, now);
