@@ -331,7 +331,14 @@ impl Thread {
     #[inline(never)]
     fn entity_while_growing(&self, now: Real) -> Option<Virtual> {
         self.share();
-        self.account(now).map(|account| LEDGER.virtual_of(account, now))
+        let account = self.account(now)?;
+        // In a poll that the target preempted: nobody has asked yet for how long.
+        if self.depth.get() == 0 && self.may_have_queued() {
+            self.share_no_more();
+            self.take_what_it_queued_for(account, now);
+            self.share_anew();
+        }
+        Some(LEDGER.virtual_of(account, now))
     }
 
     /// The virtual time of the thread, which has just got its share, and an account if one was free; V when none was.

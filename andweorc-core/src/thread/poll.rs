@@ -64,6 +64,9 @@ impl Thread {
                 self.idled(account, now - since, now);
             }
             if self.depth.get() == 0 {
+                if self.may_have_queued() {
+                    self.take_what_it_queued_for(account, now);
+                }
                 LEDGER.join(account, ready, now);
             }
         }
