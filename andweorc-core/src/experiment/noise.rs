@@ -136,8 +136,12 @@ impl Noise {
         })
     }
 
-    /// How many of the processors that the process may use were idle from here until `after`, on average.
+    /// How many of the processors that the process may use were idle from here until `after`, on average. None at its limit on processor time: there it can't
+    /// have what is idle.
     pub(crate) fn idle(&self, after: &Noise, time: Nanos) -> f64 {
+        if Throttled::spoiled(self.throttled, after.throttled).is_some() {
+            return 0.0;
+        }
         let seconds = after.idle.saturating_sub(self.idle) as f64 / self.ticks_per_second;
         // Without ticks there was nothing to read: then none is known to be.
         if seconds.is_finite() { seconds / time.as_secs_f64() } else { 0.0 }
@@ -189,6 +193,12 @@ mod tests {
         let (before, after) = (reading(100, 20, 0, 10), reading(300, 90, 10, 50));
         assert_eq!(before.idle(&after, Nanos::from_millis(1000)), 1.2);
         assert_eq!(Noise::default().idle(&Noise::default(), Nanos::from_millis(1000)), 0.0);
+        let limited = Noise { throttled: Throttled::at(10, 8), ..after };
+        assert_eq!(
+            before.idle(&limited, Nanos::from_millis(1000)),
+            0.0,
+            "stopped in 8 of 10 periods"
+        );
     }
 
     #[test]

@@ -77,6 +77,14 @@ fn files(cgroups: &str) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
+impl Throttled {
+    /// A reading.
+    pub(crate) fn at(periods: u64, reached: u64) -> Throttled {
+        Throttled { periods, reached }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -108,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_experiment_at_the_limit_is_spoiled() {
-        let at = |periods, reached| Throttled { periods, reached };
+        let at = Throttled::at;
         assert_eq!(Throttled::spoiled(at(10, 3), at(60, 3)), None);
         assert_eq!(Throttled::spoiled(at(0, 0), at(100, 2)), None, "one in fifty");
         let why = Throttled::spoiled(at(10, 3), at(15, 7)).unwrap();

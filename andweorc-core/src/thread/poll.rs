@@ -216,6 +216,18 @@ impl Drop for Poll {
 }
 
 #[cfg(test)]
+impl Poll {
+    /// When it began, and what was owed had been paid.
+    pub(super) fn began(&self) -> Real {
+        self.entered.at()
+    }
+
+    pub(super) fn target(&self) -> &'static Target {
+        self.target
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::profile::TargetKind;

@@ -72,6 +72,18 @@ struct Place {
     experiment: u32,
 }
 
+impl Place {
+    /// What targets grew by on this processor since.
+    fn behind(self) -> Nanos {
+        GROWN.of(self.processor) - self.grown
+    }
+
+    /// Whether that is in the running experiment.
+    fn counts(self) -> bool {
+        self.experiment == LEDGER.experiment()
+    }
+}
+
 impl Queued {
     pub(super) const fn new() -> Queued {
         Queued {
@@ -168,32 +180,23 @@ impl Thread {
         late
     }
 
-    /// What targets grew by on the thread's processor since it was in this place.
-    fn behind(place: Place) -> Nanos {
-        GROWN.of(place.processor) - place.grown
-    }
-
     /// Whether there may be something to [take](Thread::take_what_it_queued_for), as far as is known without the kernel.
     pub(super) fn may_have_queued(&self) -> bool {
-        let may = |place: Place| {
-            place.experiment != LEDGER.experiment() || Thread::behind(place) >= LEAST
-        };
+        let may = |place: Place| !place.counts() || place.behind() >= LEAST;
         LEDGER.speedup() != Speedup::ZERO && self.queued.place.get().is_none_or(may)
     }
 
     /// Takes what D grew by while the thread waited for its processor behind the target.
     pub(super) fn take_what_it_queued_for(&self, account: &Account, now: Real) {
-        let before = self.queued.place.get();
-        let of_this = before.filter(|place| place.experiment == LEDGER.experiment());
-        let Some(place) = of_this else {
+        let Some(place) = self.queued.place.get().filter(|place| place.counts()) else {
             // What it has waited for before this experiment is nothing that it owes.
             self.waited();
             return self.is_level_here();
         };
-        let behind = Thread::behind(place);
-        if behind >= LEAST
-            && let Some(waited) = self.waited_behind_the_target()
-        {
+        let behind = place.behind();
+        if behind >= LEAST {
+            // Where the kernel does not tell it has taken nothing, and is asked again only when more has grown.
+            let waited = self.waited_behind_the_target().unwrap_or(Nanos::ZERO);
             self.idled(account, behind.min(LEDGER.slope().of(waited)), now);
         }
     }
@@ -221,6 +224,26 @@ mod tests {
 
     /// Its task parks.
     const PARKS: Tells = |poll, now| poll.end(false, now).taken;
+
+    /// It enters the target itself: L grows there from where it is.
+    const ENTERS: Tells = |_, now| {
+        with(|thread| {
+            thread.enter_credited(now);
+            let account = thread.account(now).unwrap();
+            let taken = LEDGER.taken(account, now);
+            thread.exit_credited(now);
+            taken
+        })
+    };
+
+    /// It goes on with a task that had taken nothing when it got ready, and pays for that.
+    const JOINS: Tells = |poll, now| {
+        let ready = now.less(LEDGER.floor());
+        let next = Poll::begin(poll.target(), ready, None, now);
+        let began = next.began();
+        // What it did not pay for.
+        LEDGER.owed(now) - (ready - began.less(next.taken())).max(Nanos::ZERO)
+    };
 
     /// It pays, which takes it no time.
     const PAYS: Tells = |_, now| {
@@ -343,13 +366,13 @@ mod tests {
         }
         let mut processors = allowed();
         let first = processors.next().unwrap();
-        for told in [PAYS, ACTS, PARKS] {
+        for told in [PAYS, ACTS, PARKS, ENTERS, JOINS] {
             let (owed, grown) = owes(first, first, told);
             assert!((25.0..40.0).contains(&grown), "{grown} ms");
             assert!(owed < grown / 2.0, "{owed} of {grown} ms on one processor");
         }
         let Some(second) = processors.next() else { return println!("skipped: one processor") };
-        for told in [PAYS, ACTS, PARKS] {
+        for told in [PAYS, ACTS, PARKS, ENTERS] {
             let (owed, grown) = owes(first, second, told);
             assert!(owed > grown * 0.9, "{owed} of {grown} ms beside the target");
         }

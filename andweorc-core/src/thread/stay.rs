@@ -140,19 +140,23 @@ impl Thread {
     }
 
     #[cold]
-    fn enter_credited(&self, now: Real) {
+    pub(super) fn enter_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth + 1);
         if depth == 0
             && let Some(account) = self.account(now)
         {
+            // L grows from where it is.
+            if self.may_have_queued() {
+                self.take_what_it_queued_for(account, now);
+            }
             self.ran.begin(now);
             LEDGER.enter(account, self.spent_since(now, account));
         }
     }
 
     #[cold]
-    fn exit_credited(&self, now: Real) {
+    pub(super) fn exit_credited(&self, now: Real) {
         let depth = self.depth.get();
         self.depth.set(depth.saturating_sub(1));
         if depth == 1
