@@ -11,11 +11,13 @@
 //! | `hot` | what their parts do where lines and functions are the targets |
 //! | `outside`, `load` | the world outside: services that take their time, HTTP clients |
 //! | `measure`, `disturbed` | the turns of one program |
+//! | `awake` | processors that do not sleep |
 //! | `cost` | what a sample costs |
 //! | `report` | what came out: rows, errors, totals |
 //! | `table` | all that as text |
 //! | `run` | one process after the other |
 
+mod awake;
 mod cost;
 mod disturbed;
 mod hot;

@@ -1,5 +1,6 @@
 //! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
 
+use crate::awake;
 use crate::disturbed::Watch;
 use crate::outside::Outside;
 use crate::program::{POINT, Part, Program, Runtime, Stage, sampled};
@@ -52,6 +53,8 @@ pub(crate) struct Turns {
     pub(crate) budget: Duration,
     /// Only the least and the greatest speedup of each target.
     pub(crate) quick: bool,
+    /// Processors do not sleep.
+    pub(crate) awake: bool,
 }
 
 /// At 75 % a target that is always busy slows its program fourfold.
@@ -74,6 +77,9 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace, outside.name().to_owned());
     start(program, &stage, &mut outside)?;
+    if turns.awake {
+        awake::keep()?;
+    }
     let sampling = sample()?;
     let found = sampling.as_ref().map(Sampling::take);
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;

@@ -23,6 +23,8 @@ cargo bench --bench accuracy [-- OPTIONS]
                      if there is time, and then those that are known the least, until throughputs are known within
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
+  --awake            keep the processors from sleeping, which a virtual machine takes the longer to come back from the longer it was: what is
+                     then left of an error is not that. Threads that share processors, and so some truths, scatter more (docs/accuracy.md)
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
                      (docs/accuracy.md)
   --json FILE        write all rows to FILE
@@ -58,6 +60,8 @@ pub(crate) struct Options {
     pub(crate) lines: bool,
     /// Nothing is wrapped.
     pub(crate) unwrapped: bool,
+    /// Processors do not sleep.
+    pub(crate) awake: bool,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -65,7 +69,8 @@ impl Options {
     /// Reads the command line. With `--help` it prints the help and ends the program.
     pub(crate) fn read() -> Result<Mode, lexopt::Error> {
         let mut args = lexopt::Parser::from_env();
-        let (mut quick, mut lines, mut list, mut only) = (false, false, false, Vec::new());
+        let (mut quick, mut lines, mut list, mut awake) = (false, false, false, false);
+        let mut only = Vec::new();
         let (mut budget, mut json, mut pace, mut one) = (None, None, None, None);
         while let Some(arg) = args.next()? {
             match arg {
@@ -83,6 +88,7 @@ impl Options {
                     );
                 }
                 Long("unwrapped") => program::unwrap(),
+                Long("awake") => awake = true,
                 Long("steady") => outside::be_steady(),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),
@@ -106,7 +112,7 @@ impl Options {
         let budget = budget.unwrap_or(Duration::from_secs(if quick { 18 } else { 180 }));
         if let Some(program) = one {
             let pace = pace.unwrap_or_else(Pace::measure);
-            return Ok(Mode::One(program, Turns { pace, budget, quick }));
+            return Ok(Mode::One(program, Turns { pace, budget, quick, awake }));
         }
         let programs: Vec<_> = programs::timed()
             .chain(programs::unmarked().filter(|_| lines))
@@ -121,7 +127,7 @@ impl Options {
             return Err("no program is left to run: `--list` names them".into());
         }
         let unwrapped = program::unwrapped();
-        Ok(Mode::Bench(Options { programs, budget, quick, lines, unwrapped, json }))
+        Ok(Mode::Bench(Options { programs, budget, quick, lines, unwrapped, awake, json }))
     }
 }
 
