@@ -23,8 +23,9 @@ cargo bench --bench accuracy [-- OPTIONS]
                      if there is time, and then those that are known the least, until throughputs are known within
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
-  --awake            keep the processors from sleeping, which a virtual machine takes the longer to come back from the longer it was: what is
-                     then left of an error is not that. Threads that share processors, and so some truths, scatter more (docs/accuracy.md)
+  --awake            keep processors from sleeping. Virtual ones take the longer to wake up the longer they were idle,
+                     which is part of some errors; kept awake, programs with more threads than processors scatter
+                     more (docs/accuracy-notes.md)
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
                      (docs/accuracy.md)
   --json FILE        write all rows to FILE

@@ -221,10 +221,6 @@ impl Poll {
     pub(super) fn began(&self) -> Real {
         self.entered.at()
     }
-
-    pub(super) fn target(&self) -> &'static Target {
-        self.target
-    }
 }
 
 #[cfg(test)]

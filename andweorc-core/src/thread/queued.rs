@@ -9,7 +9,7 @@
 //! nothing for a wait; what it has risen by since, the thread has waited for, unless it slept meanwhile. So the kernel is asked for how long it
 //! has waited for a processor, and no more than that is taken.
 //!
-//! It is asked before the thread pays, and before its virtual time is told. A worker that is preempted by the target in the middle of a poll has not paid as the poll ends: if
+//! It is asked before the thread pays, before its virtual time is told, and before it enters the target itself, where L grows from what it is by then. A worker that is preempted by the target in the middle of a poll has not paid as the poll ends: if
 //! it had not taken what it waited for by then, its task would park so much later, and be held for as long as the world outside answers. (In `blocking`, one request in
 //! fifty: a thread of the pool that a handler has just given its work preempts the worker, so that the handler finds the answer in the same poll.)
 //!
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::profile::TargetKind;
-    use crate::target::target;
+    use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, Poll, entity_at, register, with};
@@ -237,9 +237,9 @@ mod tests {
     };
 
     /// It goes on with a task that had taken nothing when it got ready, and pays for that.
-    const JOINS: Tells = |poll, now| {
+    const JOINS: Tells = |_, now| {
         let ready = now.less(LEDGER.floor());
-        let next = Poll::begin(poll.target(), ready, None, now);
+        let next = Poll::begin(task(), ready, None, now);
         let began = next.began();
         // What it did not pay for.
         LEDGER.owed(now) - (ready - began.less(next.taken())).max(Nanos::ZERO)
@@ -254,10 +254,14 @@ mod tests {
         })
     };
 
+    fn task() -> &'static Target {
+        target(TargetKind::Task, "queued", None, None)
+    }
+
     /// What a thread still owes after a poll on processor `mine`, as it is told then, of what D grew by while another one was inside the target on `other`;
     /// both in ms.
     fn owes(mine: usize, other: usize, told: Tells) -> (f64, f64) {
-        let task = target(TargetKind::Task, "queued", None, None);
+        let task = task();
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         let both = Barrier::new(2);
         let speedup = Speedup::new(0.5).unwrap();
@@ -376,5 +380,35 @@ mod tests {
             let (owed, grown) = owes(first, second, told);
             assert!(owed > grown * 0.9, "{owed} of {grown} ms beside the target");
         }
+    }
+
+    #[test]
+    fn a_kernel_that_tells_no_waits_is_asked_once_for_what_grew() {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+        let processor = allowed().next().unwrap();
+        let asked = thread::spawn(move || {
+            stay_on(processor);
+            let account = register().unwrap();
+            with(|thread| {
+                let take = || {
+                    let may = thread.may_have_queued();
+                    thread.take_what_it_queued_for(account, clock::now());
+                    may
+                };
+                take();
+                thread.schedstat.tells_nothing();
+                let taken = LEDGER.taken(account, clock::now());
+                GROWN.add(Processor::current().unwrap(), Nanos::from_millis(1));
+                let asked = [take(), take()];
+                (asked, LEDGER.taken(account, clock::now()) - taken)
+            })
+        });
+        let asked = asked.join().unwrap();
+        LEDGER.end(clock::now());
+        let told = UNTOLD.swap(false, Relaxed);
+        drop(alone);
+        assert_eq!(asked, ([true, false], Nanos::ZERO));
+        assert!(told, "the report says so");
     }
 }

@@ -53,6 +53,15 @@ fn parse(schedstat: &[u8]) -> Option<Nanos> {
 }
 
 #[cfg(test)]
+impl Schedstat {
+    /// From now on the kernel does not tell.
+    pub(super) fn tells_nothing(&self) {
+        self.close();
+        self.file.set(Some(Err(())));
+    }
+}
+
+#[cfg(test)]
 pub(super) mod tests {
     use super::*;
 

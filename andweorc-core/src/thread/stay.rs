@@ -146,7 +146,7 @@ impl Thread {
         if depth == 0
             && let Some(account) = self.account(now)
         {
-            // L grows from where it is.
+            // In a poll that the target preempted: L grows from what it is now.
             if self.may_have_queued() {
                 self.take_what_it_queued_for(account, now);
             }
