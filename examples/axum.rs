@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tracing_subscriber::prelude::*;
 
 #[derive(Deserialize)]
 struct Article {
@@ -32,7 +31,7 @@ struct Quote {
 
 #[andweorc::main] // (1) in the place of #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    tracing_subscriber::registry().with(andweorc::layer()).init(); // (2) spans are points and targets
+    andweorc::subscriber().init(); // (2) spans are points and targets
     let service = Router::new().route("/quote", get(quote)).with_state(Arc::new(Semaphore::new(2)));
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = TcpListener::bind(address).await?;

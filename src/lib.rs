@@ -7,17 +7,17 @@
 //! # Adding it to a service
 //!
 //! ```no_run
-//! use tracing_subscriber::prelude::*;
-//!
 //! #[andweorc::main]
 //! async fn main() {
-//!     tracing_subscriber::registry().with(andweorc::layer()).init();
+//!     andweorc::subscriber().init();
 //!     andweorc::spawn(serve()).await.unwrap();
 //! }
 //!
 //! #[tracing::instrument]
 //! async fn serve() {}
 //! ```
+//!
+//! A program that has a tracing subscriber already adds a [`layer`] to that one, in the place of the [`subscriber`].
 //!
 //! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and read the ranking when the run is
 //! settled, when the time is up, when `main` returns, or on Ctrl-C. Without it, a wrapped poll costs one load and a branch.
@@ -69,10 +69,10 @@ pub use andweorc_tokio::{
     InProcess, JoinSet, Profile, Profiled, io, runtime, spawn, spawn_blocking, task,
 };
 #[cfg(not(tokio_unstable))]
-pub use andweorc_tracing::layer;
+pub use andweorc_tracing::{layer, subscriber};
 pub use classic::{init, run_experiments, start_profiling};
 #[cfg(tokio_unstable)]
-pub use start::layer;
+pub use start::{layer, subscriber};
 
 /// For the macros and attributes; no part of the public API.
 #[doc(hidden)]

@@ -25,7 +25,18 @@ fn row(predicted: Change, truth: Change) -> Row {
 fn report(rows: Vec<Row>, settle_s: Option<f64>) -> Report {
     let program = "program".into();
     let missing = Vec::new();
-    Report { program, rows, missing, rate: 1.0, turns: 3, repeated: 2, settle_s, seconds: 1.0 }
+    Report {
+        program,
+        rows,
+        missing,
+        rate: 1.0,
+        busy: 0.5,
+        real_time: true,
+        turns: 3,
+        repeated: 2,
+        settle_s,
+        seconds: 1.0,
+    }
 }
 
 #[test]

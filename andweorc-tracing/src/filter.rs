@@ -1,17 +1,18 @@
-//! Which spans and events the layer wants.
+//! Which spans and events are wanted.
 
 use crate::site::{Sites, is_named, is_own};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, is_wrapped};
 use andweorc_core::enabled;
+use andweorc_core::thread::when_enabled;
 use std::fmt;
-use std::sync::Arc;
-use tracing_core::{Interest, Level, LevelFilter, Metadata};
+use std::sync::{Arc, Once};
+use tracing_core::{Interest, Level, LevelFilter, Metadata, callsite};
 use tracing_subscriber::layer::{Context, Filter};
 
 type Choice = Box<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
 
-/// Lets the chosen spans and events through while andweorc is on, and nothing while it is off.
+/// Lets the chosen spans and events through while andweorc is on, and nothing while it is off. So the answers change once: see [`ask_again_when_enabled`].
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) sites: Arc<Sites>,
@@ -51,9 +52,15 @@ impl Wanted {
     }
 }
 
-/// The answers change once, when andweorc is switched on: see `Layer::on_register_dispatch`.
-impl<S> Filter<S> for Wanted {
-    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+/// Makes tracing, which keeps the answers, ask for them again as andweorc is switched on.
+pub(crate) fn ask_again_when_enabled() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| when_enabled(callsite::rebuild_interest_cache));
+}
+
+impl Wanted {
+    /// Whether what this call site has to tell now is let through.
+    pub(crate) fn lets_through(&self, metadata: &Metadata<'_>) -> bool {
         #[cfg(tokio_unstable)]
         if Part::of(metadata) == Some(Part::Task) && is_wrapped() {
             return false;
@@ -61,7 +68,8 @@ impl<S> Filter<S> for Wanted {
         enabled() && self.wants(metadata)
     }
 
-    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+    /// The same for as long as the answers hold.
+    pub(crate) fn interest(&self, metadata: &'static Metadata<'static>) -> Interest {
         if !(enabled() && self.wants(metadata)) {
             return Interest::never();
         }
@@ -73,7 +81,8 @@ impl<S> Filter<S> for Wanted {
         Interest::always()
     }
 
-    fn max_level_hint(&self) -> Option<LevelFilter> {
+    /// The most verbose level that is let through, if there is one.
+    pub(crate) fn most_verbose(&self) -> Option<LevelFilter> {
         if !enabled() {
             Some(LevelFilter::OFF)
         } else if cfg!(tokio_unstable) {
@@ -82,6 +91,20 @@ impl<S> Filter<S> for Wanted {
         } else {
             self.max_level
         }
+    }
+}
+
+impl<S> Filter<S> for Wanted {
+    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        self.lets_through(metadata)
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        self.interest(metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        self.most_verbose()
     }
 }
 

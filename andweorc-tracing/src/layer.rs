@@ -3,17 +3,16 @@
 //! It is a per-layer filter ([`Filtered`]) of its own: a layer without one would have to ask for every span and event of the program, and so
 //! switch on what the program had off. What it does not want, other layers get as ever, and what no other layer wants stays off.
 
-use crate::filter::Wanted;
+use crate::filter::{Wanted, ask_again_when_enabled};
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
-use crate::tasks::{Part, Used, forget_filters};
+use crate::tasks::{Part, forget_filters};
 #[cfg(tokio_unstable)]
 use andweorc_core::enabled;
-use andweorc_core::thread::when_enabled;
 use std::any::{TypeId, type_name};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use tracing_core::span::{Attributes, Id};
-use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, Subscriber, callsite};
+use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::Context;
@@ -97,14 +96,7 @@ impl<S> Layer<S> {
     /// looks at the runtime itself gets them.
     fn waker_used(&self, event: &Event<'_>) -> bool {
         if enabled() && self.wants(event.metadata()) {
-            match self.recorder().tasks.on_event(event) {
-                Used::Told => {}
-                Used::Kept => {
-                    // tokio has a call site for each use, and these tell nothing.
-                    self.recorder().sites.unwant(event.metadata());
-                    callsite::rebuild_interest_cache();
-                }
-            }
+            self.recorder().waker_used(event);
         }
         if type_name::<S>().contains("console_subscriber") {
             return true;
@@ -127,9 +119,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a> + 'static,
 {
     fn on_register_dispatch(&self, _: &Dispatch) {
-        static TOLD: Once = Once::new();
-        // tracing keeps the answers of filters.
-        TOLD.call_once(|| when_enabled(callsite::rebuild_interest_cache));
+        ask_again_when_enabled();
     }
 
     fn on_layer(&mut self, subscriber: &mut S) {

@@ -1,5 +1,5 @@
-//! The tracing side of andweorc: a layer for which every span call site is a latency point and a target. Users depend on the
-//! facade crate `andweorc`.
+//! The tracing side of andweorc: a layer for which every span call site is a latency point and a target, and a subscriber for programs that have no
+//! layers. Users depend on the facade crate `andweorc`.
 //!
 //! # What a span is
 //!
@@ -11,7 +11,7 @@
 //!
 //! # Cost
 //!
-//! No extensions of the registry: the layer keeps open spans in places of its own, found by the span's id without a lock, and a stack of open entries
+//! No extensions of the registry: andweorc keeps open spans in places of its own, found by the span's id without a lock, and a stack of open entries
 //! per thread.
 //! Not enabled, it asks tracing for nothing: spans and events that no other layer wants cost what they cost without it, and a callback for
 //! those of others one relaxed load and a branch.
@@ -21,8 +21,10 @@ mod layer;
 mod open;
 mod record;
 mod site;
+mod subscriber;
 mod table;
 #[cfg(tokio_unstable)]
 mod tasks;
 
 pub use layer::{Layer, layer};
+pub use subscriber::{Subscriber, subscriber};

@@ -3,16 +3,19 @@
 use crate::open::Spans;
 use crate::site::{self, Site, Sites};
 #[cfg(tokio_unstable)]
-use crate::tasks::{Part, Tasks};
+use crate::tasks::{Part, Tasks, Used};
 use andweorc_core::point::Point;
 use andweorc_core::target::Target;
 use andweorc_core::thread::{Entered, Stay};
 use andweorc_core::time::{Nanos, Real};
 use andweorc_core::{clock, enabled, thread};
 use std::cell::RefCell;
+use std::ptr;
 use std::sync::Arc;
+#[cfg(tokio_unstable)]
+use tracing_core::callsite;
 use tracing_core::span::{Attributes, Id};
-use tracing_core::{Event, Subscriber};
+use tracing_core::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
@@ -28,6 +31,8 @@ pub(crate) struct Recorder {
 /// A span that this thread has entered and not left.
 struct Entry {
     id: u64,
+    /// Whose span it is: each subscriber has ids of its own.
+    of: *const Recorder,
     target: &'static Target,
     entered: Entered,
 }
@@ -75,9 +80,9 @@ fn leave_below(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
 }
 
 /// Whether a span is one of the user's: each is in one of tokio's, where tokio reports its tasks.
-fn is_users<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> bool {
+fn is_users(span: &Metadata<'_>) -> bool {
     #[cfg(tokio_unstable)]
-    return Part::of(span.metadata()).is_none();
+    return Part::of(span).is_none();
     #[cfg(not(tokio_unstable))]
     {
         let _ = span;
@@ -85,17 +90,12 @@ fn is_users<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> bool {
     }
 }
 
-/// Notes how deep a span of this point is. Most often that is at the root, or known: it is out of the way of those.
+/// Notes how deep a span of this point is, inside of these. Most often that is at the root, or known: it is out of the way of those.
 #[cold]
 #[inline(never)]
-fn look_at_depth<S: Subscriber + for<'a> LookupSpan<'a>>(
-    point: &Point,
-    id: &Id,
-    context: &Context<'_, S>,
-) {
-    let Some(scope) = context.span_scope(id) else { return };
+fn look_at_depth(point: &Point, around: impl Iterator<Item = &'static Metadata<'static>>) {
     // A span that was filtered out is no parent, and a library's around the user's own is none either.
-    let parents = scope.skip(1).filter(|span| is_users(span) && counts(span, point));
+    let parents = around.filter(|span| is_users(span) && counts(span, point));
     // As deep as it was seen before is deep enough to know.
     let known = point.depth();
     let depth = parents.take(known as usize).count() as u32;
@@ -105,12 +105,23 @@ fn look_at_depth<S: Subscriber + for<'a> LookupSpan<'a>>(
 }
 
 /// Whether a span around one of `point` counts as its parent.
-fn counts<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>, point: &Point) -> bool {
-    !point.is_own() || site::is_own(span.metadata())
+fn counts(span: &Metadata<'_>, point: &Point) -> bool {
+    !point.is_own() || site::is_own(span)
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+impl Recorder {
+    /// The innermost of its spans that the calling thread has entered and not left.
+    pub(crate) fn innermost(&self) -> Option<Id> {
+        let own = |entry: &&Entry| ptr::eq(entry.of, self);
+        with_entries(|entries| entries.iter().rfind(own).map(|entry| Id::from_u64(entry.id)))?
+    }
+
+    /// A span was opened, inside of those that are `around` it, from the inside out.
+    #[inline]
+    pub(crate) fn opened<I>(&self, attributes: &Attributes<'_>, id: &Id, around: impl FnOnce() -> I)
+    where
+        I: Iterator<Item = &'static Metadata<'static>>,
+    {
         if !enabled() {
             return;
         }
@@ -121,12 +132,14 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         let site = self.sites.get(attributes.metadata());
         let Site::Span(site) = site else { return };
         if site.point.depth() > 0 {
-            look_at_depth(site.point, id, &context);
+            look_at_depth(site.point, around());
         }
         self.open.insert(id, site, thread::virtual_now());
     }
 
-    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+    /// The calling thread enters a span.
+    #[inline]
+    pub(crate) fn entered(&self, id: &Id) {
         if !enabled() {
             return;
         }
@@ -142,11 +155,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         }
         with_entries(|entries| {
             let entered = thread::enter(site.target, now);
-            entries.push(Entry { id: id.into_u64(), target: site.target, entered });
+            entries.push(Entry { id: id.into_u64(), of: self, target: site.target, entered });
         });
     }
 
-    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+    /// The calling thread leaves a span that it has entered.
+    #[inline]
+    pub(crate) fn left(&self, id: &Id) {
         if !enabled() {
             return;
         }
@@ -161,35 +176,77 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         self.tasks.on_exit(id);
     }
 
-    fn on_close(&self, id: Id, _: Context<'_, S>) {
+    /// A span was closed.
+    #[inline]
+    pub(crate) fn closed(&self, id: &Id) {
         if !enabled() {
             return;
         }
-        if let Some((site, begin)) = self.open.remove(&id) {
+        if let Some((site, begin)) = self.open.remove(id) {
             thread::wait_ends(site.wait);
             site.point.hit_interval(begin, thread::virtual_now());
         }
         #[cfg(tokio_unstable)]
-        self.tasks.on_close(&id);
+        self.tasks.on_close(id);
     }
 
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+    /// An event happened.
+    #[inline]
+    pub(crate) fn happened(&self, event: &Event<'_>) {
         if enabled()
             && let Site::Event(point) = self.sites.get(event.metadata())
         {
             point.hit();
         }
     }
+
+    /// A task's waker was used.
+    #[cfg(tokio_unstable)]
+    pub(crate) fn waker_used(&self, event: &Event<'_>) {
+        match self.tasks.on_event(event) {
+            Used::Told => {}
+            Used::Kept => {
+                // tokio has a call site for each use, and these tell nothing.
+                self.sites.unwant(event.metadata());
+                callsite::rebuild_interest_cache();
+            }
+        }
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        self.opened(attributes, id, || {
+            let scope = context.span_scope(id).into_iter().flatten();
+            scope.skip(1).map(|span: SpanRef<'_, S>| span.metadata())
+        });
+    }
+
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        self.entered(id);
+    }
+
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        self.left(id);
+    }
+
+    fn on_close(&self, id: Id, _: Context<'_, S>) {
+        self.closed(&id);
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        self.happened(event);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layer;
+    use crate::{layer, subscriber};
     use andweorc_core::experiment::Experimenter;
     use andweorc_core::target::targets;
     use proptest::prelude::*;
-    use std::sync::LazyLock;
+    use std::sync::{LazyLock, Mutex, PoisonError};
     use tracing::{Dispatch, Span, dispatcher, info_span};
     use tracing_subscriber::prelude::*;
 
@@ -280,28 +337,48 @@ mod tests {
         targets().into_iter().filter(|target| of(target.name())).map(time).sum()
     }
 
+    /// No time is lost, and none is kept, whatever spans do that are reported to this subscriber.
+    fn check(to: &Dispatch, still_open: &Spans, steps: Vec<Step>) -> Result<(), TestCaseError> {
+        // Targets are the whole process's.
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = |time: fn(&Target) -> u64| sum(|_| true, time);
+        let in_open = || sum(|name| name == "open", Target::busy_ns);
+        let (own, busy) = (all(Target::own_ns), in_open());
+        dispatcher::with_default(to, || {
+            let open = info_span!("open");
+            open.in_scope(|| run(steps));
+            // Each moment in `open` is the own time of one target.
+            prop_assert_eq!(all(Target::own_ns) - own, in_open() - busy);
+            prop_assert_eq!(still_open.len(), 1);
+            drop(open);
+            prop_assert_eq!(still_open.len(), 0);
+            Ok(())
+        })?;
+        prop_assert!(ENTRIES.with_borrow(Vec::is_empty));
+        Ok(())
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn whatever_spans_do_no_time_is_lost_and_none_is_kept(
+        fn whatever_spans_do_the_layer_loses_and_keeps_nothing(
             steps in prop::collection::vec(step(), 0..60)
         ) {
             LazyLock::force(&ON);
             let layer = layer().with_spans(|span| span.name() != "ignored");
             let still_open = Arc::clone(&layer.recorder().open);
-            let subscriber = tracing_subscriber::registry().with(layer);
-            tracing::subscriber::with_default(subscriber, || {
-                let open = info_span!("open");
-                open.in_scope(|| run(steps));
-                // Each moment in `open` is the own time of one target.
-                prop_assert_eq!(sum(|_| true, Target::own_ns), sum(|name| name == "open", Target::busy_ns));
-                prop_assert_eq!(still_open.len(), 1);
-                drop(open);
-                prop_assert_eq!(still_open.len(), 0);
-                Ok(())
-            })?;
-            prop_assert!(ENTRIES.with_borrow(Vec::is_empty));
+            let to = Dispatch::new(tracing_subscriber::registry().with(layer));
+            check(&to, &still_open, steps)?;
+        }
+
+        #[test]
+        fn nor_does_the_subscriber(steps in prop::collection::vec(step(), 0..60)) {
+            LazyLock::force(&ON);
+            let subscriber = subscriber().with_spans(|span| span.name() != "ignored");
+            let still_open = Arc::clone(&subscriber.recorder.open);
+            check(&Dispatch::new(subscriber), &still_open, steps)?;
         }
     }
 }

@@ -11,17 +11,17 @@
 //! | `hot` | what their parts do where lines and functions are the targets |
 //! | `outside`, `load` | the world outside: services that take their time, HTTP clients |
 //! | `measure`, `disturbed` | the turns of one program |
-//! | `awake` | processors that do not sleep |
+//! | `machine` | what the machine does beside a program, kept out of it |
 //! | `cost` | what a sample costs |
 //! | `report` | what came out: rows, errors, totals |
 //! | `table` | all that as text |
 //! | `run` | one process after the other |
 
-mod awake;
 mod cost;
 mod disturbed;
 mod hot;
 mod load;
+mod machine;
 mod measure;
 mod options;
 mod outside;

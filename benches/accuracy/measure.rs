@@ -1,7 +1,7 @@
 //! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
 
-use crate::awake;
 use crate::disturbed::Watch;
+use crate::machine::{self, Busy};
 use crate::outside::Outside;
 use crate::program::{POINT, Part, Program, Runtime, Stage, sampled};
 use crate::programs;
@@ -53,8 +53,8 @@ pub(crate) struct Turns {
     pub(crate) budget: Duration,
     /// Only the least and the greatest speedup of each target.
     pub(crate) quick: bool,
-    /// Processors do not sleep.
-    pub(crate) awake: bool,
+    /// As the machine's scheduler has it, on processors that may sleep.
+    pub(crate) fair: bool,
 }
 
 /// At 75 % a target that is always busy slows its program fourfold.
@@ -77,10 +77,14 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace, outside.name().to_owned());
     start(program, &stage, &mut outside)?;
-    if turns.awake {
-        awake::keep()?;
-    }
+    let busy = Busy::begin()?;
     let sampling = sample()?;
+    let busy = busy.share()?;
+    let real_time = !turns.fair && busy < machine::MOST_BUSY;
+    if real_time {
+        machine::take_precedence()?;
+        machine::keep_awake()?;
+    }
     let found = sampling.as_ref().map(Sampling::take);
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
     if let Some(sampling) = &sampling {
@@ -92,6 +96,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         watch,
         predicted: empty_run(program),
         truth: empty_run(program),
+        real_time,
         repeated: 0,
         spent: Duration::ZERO,
         settle: None,
@@ -117,6 +122,8 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         rows,
         missing,
         rate: turner.base_rate(),
+        busy,
+        real_time,
         turns,
         repeated: turner.repeated,
         settle_s: turner.settle.map(|settle| settle.as_secs_f64()),
@@ -213,6 +220,8 @@ struct Turner {
     /// Where targets are sampled.
     sampling: Option<Sampling>,
     watch: Watch,
+    /// With real-time priority.
+    real_time: bool,
     predicted: Run,
     truth: Run,
     repeated: u32,
@@ -258,6 +267,10 @@ impl Turner {
 
     /// Prediction and truth of a case. Every other time the truth comes first: a steady drift cancels.
     fn both(&mut self, case: &Case, truth_first: bool) -> Result<(), &'static str> {
+        // Some are there only since the experiment before.
+        if self.real_time && machine::take_precedence().is_err() {
+            return Err("threads got no real-time priority");
+        }
         for truth in [truth_first, !truth_first] {
             if truth { self.truth(case)? } else { self.predict(case)? }
         }

@@ -23,9 +23,8 @@ cargo bench --bench accuracy [-- OPTIONS]
                      if there is time, and then those that are known the least, until throughputs are known within
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
-  --awake            keep processors from sleeping. Virtual ones take the longer to wake up the longer they were idle,
-                     which is part of some errors; kept awake, programs with more threads than processors scatter
-                     more (docs/accuracy-notes.md)
+  --fair             without real-time priority (which takes root, or `ulimit -r 1`), and on processors that may sleep: what
+                     the machine does when a program is busy for less is part of the errors then (docs/accuracy-notes.md)
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
                      (docs/accuracy.md)
   --json FILE        write all rows to FILE
@@ -61,8 +60,8 @@ pub(crate) struct Options {
     pub(crate) lines: bool,
     /// Nothing is wrapped.
     pub(crate) unwrapped: bool,
-    /// Processors do not sleep.
-    pub(crate) awake: bool,
+    /// As the machine's scheduler has it, on processors that may sleep.
+    pub(crate) fair: bool,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -70,7 +69,7 @@ impl Options {
     /// Reads the command line. With `--help` it prints the help and ends the program.
     pub(crate) fn read() -> Result<Mode, lexopt::Error> {
         let mut args = lexopt::Parser::from_env();
-        let (mut quick, mut lines, mut list, mut awake) = (false, false, false, false);
+        let (mut quick, mut lines, mut list, mut fair) = (false, false, false, false);
         let mut only = Vec::new();
         let (mut budget, mut json, mut pace, mut one) = (None, None, None, None);
         while let Some(arg) = args.next()? {
@@ -89,7 +88,7 @@ impl Options {
                     );
                 }
                 Long("unwrapped") => program::unwrap(),
-                Long("awake") => awake = true,
+                Long("fair") => fair = true,
                 Long("steady") => outside::be_steady(),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),
@@ -113,7 +112,7 @@ impl Options {
         let budget = budget.unwrap_or(Duration::from_secs(if quick { 18 } else { 180 }));
         if let Some(program) = one {
             let pace = pace.unwrap_or_else(Pace::measure);
-            return Ok(Mode::One(program, Turns { pace, budget, quick, awake }));
+            return Ok(Mode::One(program, Turns { pace, budget, quick, fair }));
         }
         let programs: Vec<_> = programs::timed()
             .chain(programs::unmarked().filter(|_| lines))
@@ -128,7 +127,7 @@ impl Options {
             return Err("no program is left to run: `--list` names them".into());
         }
         let unwrapped = program::unwrapped();
-        Ok(Mode::Bench(Options { programs, budget, quick, lines, unwrapped, awake, json }))
+        Ok(Mode::Bench(Options { programs, budget, quick, lines, unwrapped, fair, json }))
     }
 }
 

@@ -2,6 +2,7 @@
 //! time, and the clients of the HTTP services. It ends when the program that started it does.
 
 use crate::load;
+use crate::machine;
 use nix::sys::prctl::set_timerslack;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -119,7 +120,7 @@ impl Drop for Outside {
 
 /// What the other process does.
 pub(crate) fn run(name: &str) -> io::Result<()> {
-    if let Err(error) = go_first() {
+    if let Err(error) = machine::go_first() {
         eprintln!(
             "the world outside waits for processors like everybody ({error}): run this as root"
         );
@@ -135,17 +136,6 @@ pub(crate) fn run(name: &str) -> io::Result<()> {
         load::start(line?.parse()?);
     }
     Ok(())
-}
-
-/// Lets this process have a processor whenever it wants one, as if it had its own, or ran on another machine. Where it waited for the program's
-/// threads to sleep, the program's timing decided how long an answer took: by 280 us of 960, or not at all.
-fn go_first() -> io::Result<()> {
-    let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the kernel reads `priority`, and sets what belongs to the calling thread (0). The threads that it starts inherit it.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// Answers each question after about the time it asks for, until the asker hangs up.

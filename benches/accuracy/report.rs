@@ -15,6 +15,10 @@ pub(crate) struct Report {
     pub(crate) missing: Vec<String>,
     /// Units of work a second, without any speedup.
     pub(crate) rate: f64,
+    /// The part of the processors' time that it took.
+    pub(crate) busy: f64,
+    /// Whether it had real-time priority.
+    pub(crate) real_time: bool,
     /// How often a case was measured, in all.
     pub(crate) turns: u32,
     /// How many stretches were repeated because the machine was disturbed.

@@ -51,7 +51,7 @@ fn one(program: &Program, pace: Pace, options: &Options) -> Result<Report, Box<d
         .args(options.quick.then_some("--quick"))
         .args(options.lines.then_some("--lines"))
         .args(options.unwrapped.then_some("--unwrapped"))
-        .args(options.awake.then_some("--awake"))
+        .args(options.fair.then_some("--fair"))
         .args(outside::is_steady().then_some("--steady"))
         .env_remove("ANDWEORC_ENABLED")
         .stdin(Stdio::null())

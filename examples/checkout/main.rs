@@ -23,8 +23,6 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 const HELP: &str = "\
 A small shop as an HTTP service on loopback, and what would make it faster.
@@ -57,7 +55,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         return outside::run();
     }
     let options = Options::read(&PARTS, HELP)?;
-    tracing_subscriber::registry().with(andweorc::layer()).init();
+    andweorc::subscriber().init();
 
     let pace = options.pace();
     let costs = Arc::new(Costs::new(pace));

@@ -9,4 +9,4 @@ pub mod rt;
 mod signals;
 
 #[cfg(tokio_unstable)]
-pub use all_tasks::layer;
+pub use all_tasks::{layer, subscriber};

@@ -255,14 +255,15 @@ impl Runner {
             let seen = names(points.iter().map(|point| point.name()));
             self.note(format!(
                 "no progress point was hit, so there was nothing to measure (points known: {seen}): mark a unit of \
-                 work with `andweorc::progress!(\"name\")`, or add `andweorc::layer()` to the tracing subscriber and \
-                 give requests a span"
+                 work with `andweorc::progress!(\"name\")`, or give requests a tracing span, with `andweorc::subscriber()`, or \
+                 `andweorc::layer()` added to the program's own"
             ));
         } else if targets.iter().all(|target| target.count() == 0) {
             let seen = names(targets.iter().map(|target| target.name()));
             self.note(format!(
                 "no target ran, so there was nothing to speed up (targets known: {seen}): spawn tasks with \
-                 `andweorc::spawn`, name futures with `.profiled(\"name\")`, or add `andweorc::layer()` to the tracing subscriber"
+                 `andweorc::spawn`, name futures with `.profiled(\"name\")`, or have tracing \
+                 spans, with `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own"
             ));
         } else if !told {
             self.note(format!(

@@ -101,7 +101,7 @@ pub fn why_nothing(runs: &[Run]) -> &'static str {
         "Nothing could be measured; the notes say why."
     } else {
         "No progress point was hit, so there is nothing to rank by. Mark a unit of work with `andweorc::progress!(\"name\")`, or\n\
-         add `andweorc::layer()` to the tracing subscriber and give requests a span; then put load on the program."
+         give requests a tracing span, with `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own; then put load on the program."
     }
 }
 

@@ -1,0 +1,154 @@
+//! What the machine does beside a program, kept out of it.
+//!
+//! Where a part is really faster, the program is busy for less, and a machine answers to that, which no virtual speedup can know:
+//!
+//! - The scheduler. Some kernels of virtual machines *pack*: while processors have little to do, who is woken waits behind who woke it though another
+//!   processor is idle, so that the host may have that one. Threads with real-time priority go to a processor that is free, always.
+//! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle. With something to do at all times, which
+//!   everybody else takes precedence of, it never is.
+//!
+//! A program that leaves the processors little time meets neither, and is left to the fair scheduler: from real-time threads that leave it none, the kernel takes 50 ms
+//! of each second for others, in one piece.
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use std::error::Error;
+use std::fs;
+use std::hint;
+use std::io;
+use std::process;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Programs that are busy for more than this part of the processors' time are left to the fair scheduler.
+pub(crate) const MOST_BUSY: f64 = 0.8;
+
+/// Name of the threads that keep processors awake.
+const AWAKE: &str = "awake";
+
+/// Precedence, from those who have the least on.
+#[derive(Clone, Copy, Debug)]
+enum Precedence {
+    /// Whoever keeps a processor awake: everybody else goes first.
+    Last,
+    /// The program's threads. Those take turns only where there are more of them than processors.
+    Program,
+    /// andweorc's own, and this one that tells it what to do: as by the fair scheduler, since they sleep most of the time.
+    Helpers,
+    /// The world outside: it has a processor whenever it wants one, as if it had its own, or ran on another machine. Where it waited for the program's
+    /// threads to sleep, the program's timing decided how long an answer took: by 280 us of 960, or not at all.
+    Outside,
+}
+
+/// How long this process was busy, from a moment on.
+#[derive(Debug)]
+pub(crate) struct Busy {
+    since: Instant,
+    before: Duration,
+}
+
+impl Busy {
+    /// From now on.
+    pub(crate) fn begin() -> io::Result<Busy> {
+        Ok(Busy { since: Instant::now(), before: processor_time()? })
+    }
+
+    /// The part of the processors' time that it had since.
+    pub(crate) fn share(&self) -> io::Result<f64> {
+        let had = (processor_time()? - self.before).as_secs_f64();
+        let processors = thread::available_parallelism()?.get() as f64;
+        Ok(had / self.since.elapsed().as_secs_f64() / processors)
+    }
+}
+
+fn processor_time() -> io::Result<Duration> {
+    Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
+}
+
+/// Gives the threads of this process the real-time priorities that are theirs. To be called again when it may have more of them.
+///
+/// # Errors
+///
+/// When the user may not have such priorities.
+pub(crate) fn take_precedence() -> Result<(), Box<dyn Error>> {
+    let main = process::id();
+    for task in fs::read_dir("/proc/self/task")? {
+        let path = task?.path();
+        let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        let precedence = match fs::read_to_string(path.join("comm")) {
+            Ok(name) if name.trim_end() == AWAKE => Precedence::Last,
+            Ok(name) if number == main || name.starts_with("andweorc-") => Precedence::Helpers,
+            Ok(_) => Precedence::Program,
+            // It has ended.
+            Err(_) => continue,
+        };
+        match set(Pid::from_raw(number.cast_signed()), precedence) {
+            Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
+                return Err(format!(
+                    "no real-time priority: {error}. Run this as root, or let the user have it (`ulimit -r 3`); or add `--fair`, and what the \
+                     machine's scheduler and its sleeping processors do is part of the errors"
+                )
+                .into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Lets the calling thread, and those that it starts, go before the program.
+pub(crate) fn go_first() -> io::Result<()> {
+    set(Pid::from_raw(0), Precedence::Outside)
+}
+
+/// Keeps each processor that this process may use from sleeping, until the process ends.
+pub(crate) fn keep_awake() -> Result<(), Box<dyn Error>> {
+    let allowed = sched_getaffinity(Pid::this())?;
+    for number in 0..CpuSet::count() {
+        if allowed.is_set(number)? {
+            let (tell, told) = mpsc::channel();
+            thread::Builder::new().name(AWAKE.to_owned()).spawn(move || {
+                let ready = stay_on(number).and_then(|()| set(Pid::from_raw(0), Precedence::Last));
+                let failed = ready.is_err();
+                tell.send(ready).expect("it is waited for");
+                if failed {
+                    return;
+                }
+                loop {
+                    hint::spin_loop();
+                }
+            })?;
+            told.recv()?
+                .map_err(|error| format!("processor {number} is not kept awake: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets the calling thread run on this processor alone.
+fn stay_on(number: usize) -> io::Result<()> {
+    let mut one = CpuSet::new();
+    one.set(number)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &one)?)
+}
+
+/// Sets the precedence of a thread, 0 for the calling one.
+fn set(thread: Pid, precedence: Precedence) -> io::Result<()> {
+    let (policy, priority) = match precedence {
+        Precedence::Last => (libc::SCHED_IDLE, 0),
+        Precedence::Program => (libc::SCHED_RR, 1),
+        Precedence::Helpers => (libc::SCHED_FIFO, 2),
+        Precedence::Outside => (libc::SCHED_FIFO, 3),
+    };
+    let priority = libc::sched_param { sched_priority: priority };
+    // SAFETY: the kernel reads `priority`, and sets what belongs to the thread.
+    match unsafe { libc::sched_setscheduler(thread.as_raw(), policy, &raw const priority) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
