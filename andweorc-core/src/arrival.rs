@@ -7,17 +7,24 @@
 //! One worker waits in the driver; while that one works, nobody looks, also if others are idle. What it notices in one look has come by the time of the
 //! first: at once, if it slept until then, or before it looked. It may look more than once while it is parked, where nothing that it finds may run yet.
 //!
-//! When it came is not to be known, only between which two looks, and after the task began to wait. How long tasks of its kind wait tells the rest
-//! ([`Typical`]): it is taken to be one of those waits that it may have been, and where there is none, from the middle.
+//! When it came the worker does not learn, only between which two looks, and after the task began to wait. A thread that [watches](watch) the sockets meanwhile
+//! does ([`Inputs`]): what was noticed first has come with the first input between those bounds, and so on. But it does not know of timers, and not of every socket at all
+//! times. Where it has noticed nothing, how long tasks of its kind wait tells the rest ([`Typical`]): it is taken to be one of those waits that it may have
+//! been, and where there is none, from the middle.
 //!
-//! Noticed at once is not when it came: a worker that sleeps needs a while to get going. That is part of those waits, and so it is of one that is noticed
-//! late: it counts as come when a sleeping worker would have noticed it.
+//! Noticed at once is not when it came: a worker that sleeps needs a while to get going, as the thread that watches does. That is part of those waits, and so it is of one
+//! that is noticed late: it counts as come when a sleeping worker would have noticed it.
 //!
 //! Looks are those of all runtimes of the program together: with several that are busy, what came is taken to be younger than it is.
 
+mod inputs;
 mod typical;
+mod watch;
 
+pub(crate) use inputs::INPUTS;
+pub use inputs::Inputs;
 pub use typical::Typical;
+pub(crate) use watch::watcher;
 
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
@@ -53,6 +60,8 @@ pub struct Look {
     slept: bool,
     /// How long one that sleeps needs to notice what comes.
     wakes: Nanos,
+    /// The last input that something was taken to have come with.
+    input: Real,
 }
 
 /// When something came that a worker has noticed.
@@ -73,6 +82,7 @@ impl Look {
         after: Real(0),
         slept: false,
         wakes: Nanos::ZERO,
+        input: Real(0),
     };
 
     /// Whether it was taken by a worker that is idle since `idle`.
@@ -81,21 +91,31 @@ impl Look {
     }
 
     /// When that came which was [noticed](Looks::notices) in this look and woke a task that waits since `waits`, if that is known; `typical` are the
-    /// waits of its kind.
-    pub fn came(&self, waits: Option<Real>, typical: &Typical) -> Came {
+    /// waits of its kind. It came with one of the `inputs`, if there is one: each serves once.
+    pub fn came(&mut self, waits: Option<Real>, typical: &Typical, inputs: &Inputs) -> Came {
         if self.slept {
             return Came { at: self.at, at_once: true };
         }
+        Came { at: self.came_before(waits, typical, inputs), at_once: false }
+    }
+
+    fn came_before(&mut self, waits: Option<Real>, typical: &Typical, inputs: &Inputs) -> Real {
         let noticed_asleep = |came: Real| (came + self.wakes).min(self.at);
         let latest = noticed_asleep(self.idle.unwrap_or(self.at));
         let looked = (self.after != Real(0)).then(|| noticed_asleep(self.after));
-        let earliest = looked.max(waits);
-        let at = match (earliest.filter(|&earliest| earliest < latest), waits) {
-            (None, _) => latest,
-            (Some(earliest), Some(waits)) => waits + typical.draw(earliest - waits, latest - waits),
-            (Some(earliest), None) => earliest + Nanos((latest - earliest).0 / 2),
+        let Some(earliest) = looked.max(waits).filter(|&earliest| earliest < latest) else {
+            return latest;
         };
-        Came { at, at_once: false }
+        // Waits that are all alike may be for a timer, and tell more than somebody else's input.
+        let input = inputs.first(earliest.max(self.input), latest);
+        if let Some(input) = input.filter(|_| !typical.is_steady()) {
+            self.input = input;
+            return input;
+        }
+        match waits {
+            Some(waits) => waits + typical.draw(earliest - waits, latest - waits),
+            None => earliest + Nanos((latest - earliest).0 / 2),
+        }
     }
 }
 
@@ -137,7 +157,7 @@ impl Looks {
             Look { last: now, ..last }
         } else {
             let wakes = Nanos(self.wakes.load(Relaxed));
-            Look { idle, at, last: now, after, slept, wakes }
+            Look { idle, at, last: now, after, slept, wakes, input: Real(0) }
         });
         look.get()
     }
@@ -160,6 +180,7 @@ mod tests {
         looks: Looks,
         look: Cell<Look>,
         typical: Typical,
+        inputs: Inputs,
     }
 
     impl Worker {
@@ -167,13 +188,16 @@ mod tests {
         fn new(looked: i64) -> Worker {
             let looks = Looks::new();
             looks.waited(us(0), us(looked), true);
-            Worker { looks, look: Cell::new(Look::NONE), typical: Typical::default() }
+            let (look, typical) = (Cell::new(Look::NONE), Typical::default());
+            Worker { looks, look, typical, inputs: Inputs::new() }
         }
 
         /// When that came which it notices, idle since then or busy, and having `slept` or not, for a task that waits since then.
         fn came(&self, now: i64, idle: Option<i64>, slept: bool, waits: Option<i64>) -> Came {
-            let look = self.looks.notices(&self.look, us(now), idle.map(us), || slept);
-            look.came(waits.map(us), &self.typical)
+            let mut look = self.looks.notices(&self.look, us(now), idle.map(us), || slept);
+            let came = look.came(waits.map(us), &self.typical, &self.inputs);
+            self.look.set(look);
+            came
         }
 
         /// The same of what lay there when it became idle, or it is busy.
@@ -272,5 +296,34 @@ mod tests {
         assert_eq!(came(2010, 1200), guess(us(1700)));
         assert_eq!(came(2011, 1800), guess(us(1900)), "it can't have been as long");
         assert_eq!(came(2012, 100), guess(us(1500)), "it was longer");
+    }
+
+    #[test]
+    fn what_came_while_nobody_looked_came_with_an_input() {
+        let worker = Worker::new(1000);
+        for came in [900, 1100, 1300, 1600, 2005] {
+            worker.inputs.came(us(came));
+        }
+        let came = |now, waits| worker.came(now, Some(2000), false, Some(waits)).at;
+        assert_eq!(came(2010, 500), us(1100));
+        assert_eq!(came(2011, 500), us(1300), "each serves once");
+        assert_eq!(came(2012, 1400), us(1600), "it was not before the task waited");
+        assert_eq!(came(2013, 500), us(1500), "there are no more: the middle");
+    }
+
+    #[test]
+    fn of_what_is_noticed_at_once_no_input_is_needed() {
+        let worker = Worker::new(0);
+        worker.inputs.came(us(400));
+        assert_eq!(worker.came(500, Some(300), true, Some(100)), at_once(500));
+    }
+
+    #[test]
+    fn waits_that_are_all_alike_are_no_waits_for_an_input() {
+        let worker = Worker::new(1000);
+        worker.inputs.came(us(1100));
+        (0..10).for_each(|_| worker.typical.count(Nanos::from_micros(500)));
+        assert_eq!(worker.came(2010, Some(2000), false, Some(1200)).at, us(1700));
+        assert_eq!(worker.came(2011, Some(2000), false, Some(1000)).at, us(1500));
     }
 }

@@ -88,6 +88,8 @@ struct Read {
     floor: AtomicI64,
     /// The running experiment's speedup, ppm; 0 between experiments.
     speedup: AtomicU32,
+    /// 1 while an experiment runs or a baseline is held, else 0.
+    held: AtomicU32,
 }
 
 /// A task's clock while it waits.
@@ -132,6 +134,7 @@ impl Ledger {
                 top_line: AtomicI64::new(NO_LINE),
                 floor: AtomicI64::new(0),
                 speedup: AtomicU32::new(0),
+                held: AtomicU32::new(0),
             }),
             experiment: AtomicU32::new(0),
             ended: AtomicI64::new(i64::MIN),
@@ -153,6 +156,7 @@ impl Ledger {
         self.experiment.fetch_add(1, SeqCst);
         self.ended.store(RUNNING, SeqCst);
         self.read.speedup.store(speedup.ppm(), SeqCst);
+        self.read.held.store(1, SeqCst);
         owed
     }
 
@@ -165,6 +169,7 @@ impl Ledger {
             lines.clear();
             self.publish_top(&lines);
             self.read.speedup.store(0, SeqCst);
+            self.read.held.store(0, SeqCst);
             self.ended.store(self.credited(now).0, SeqCst);
         }
         self.owed(now)
@@ -186,6 +191,7 @@ impl Ledger {
     pub fn abandon(&self) {
         self.read.speedup.store(0, SeqCst);
         self.ended.store(i64::MIN, SeqCst);
+        self.read.held.store(0, SeqCst);
         self.read.top_line.store(NO_LINE, SeqCst);
         for account in &self.accounts {
             account.since.store(OUTSIDE, SeqCst);
@@ -200,6 +206,14 @@ impl Ledger {
     pub fn speedup(&self) -> Speedup {
         // Relaxed: a thread that sees the change a moment later enters the target a moment later.
         Speedup::from_ppm(self.read.speedup.load(Relaxed))
+    }
+
+    /// Whether an experiment runs, or a baseline is held. What experiments alone ask the kernel for is asked in baselines too: what it costs is on both
+    /// sides of a comparison then.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        // Relaxed, as in `speedup`.
+        self.read.held.load(Relaxed) != 0
     }
 
     /// The running or last experiment.

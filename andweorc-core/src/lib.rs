@@ -27,6 +27,7 @@ pub mod estimate;
 pub mod experiment;
 pub mod foreign;
 pub mod fork;
+mod helper;
 mod latency;
 pub mod ledger;
 mod nudge;

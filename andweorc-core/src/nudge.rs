@@ -13,16 +13,15 @@
 //!   have paused themselves.
 
 use crate::clock;
-use crate::fork::forked;
+use crate::helper::Helper;
 use crate::thread::{self, LEDGER, Takes};
 use crate::time::{Nanos, Real};
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often the thread looks where [`often`] was called, in baselines too, so that what it costs is on both sides of a comparison. While no
@@ -50,109 +49,31 @@ const LEAST: Nanos = Nanos::from_micros(100);
 
 const SIGNAL: Signal = Signal::SIGURG;
 
-/// The thread that looks, until dropped.
-#[derive(Debug)]
-pub(crate) struct Nudger {
-    order: Arc<Order>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// What the thread is to do.
-#[derive(Debug, Default)]
-struct Order {
-    says: Mutex<Say>,
-    changed: Condvar,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Say {
-    #[default]
-    Rest,
-    Look,
-    Stop,
-}
-
-impl Order {
-    /// A stop is for good.
-    fn say(&self, say: Say) {
-        let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
-        if *says != Say::Stop {
-            *says = say;
-        }
-        self.changed.notify_one();
-    }
-
-    /// Sleeps until there is something to look at. Says whether there ever will be.
-    fn wait(&self) -> bool {
-        let says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
-        let says = self.changed.wait_while(says, |say| *say == Say::Rest);
-        *says.unwrap_or_else(PoisonError::into_inner) == Say::Look
-    }
-}
-
-impl Nudger {
-    /// A thread that calls `also` at each look, once it is told to [look](Nudger::look). Nobody is nudged if the signal is not to be had.
-    pub(crate) fn start(also: impl Fn(Real) + Send + 'static) -> Nudger {
-        let order = Arc::<Order>::default();
-        let ordered = Arc::clone(&order);
-        let tells = installed();
-        let thread = std::thread::Builder::new()
-            .name("andweorc-nudge".into())
-            .spawn(move || look(&ordered, tells, also));
-        Nudger { order, thread: thread.ok() }
-    }
-
-    /// Looks from now on, until what it returns is dropped.
-    pub(crate) fn look(&self) -> Looking {
-        self.order.say(Say::Look);
-        Looking(Arc::clone(&self.order))
-    }
-}
-
-/// While this lives the thread looks.
-#[derive(Debug)]
-#[must_use = "nobody looks once this is dropped"]
-pub(crate) struct Looking(Arc<Order>);
-
-impl Drop for Looking {
-    fn drop(&mut self) {
-        // In a child of fork the lock may be another thread's, and nobody looks.
-        if !forked() {
-            self.0.say(Say::Rest);
-        }
-    }
-}
-
-impl Drop for Nudger {
-    fn drop(&mut self) {
-        if forked() {
-            return;
-        }
-        self.order.say(Say::Stop);
-        if let Some(thread) = self.thread.take() {
-            // It does not panic; and if it did, there is nothing left to do for it.
-            drop(thread.join());
-        }
-    }
-}
-
-fn look(order: &Order, tells: bool, also: impl Fn(Real)) {
-    let mut seen = HashMap::new();
-    let takes = Takes::new();
-    while order.wait() {
-        takes.count();
-        std::thread::sleep(if LOOKS_OFTEN.load(SeqCst) { OFTEN } else { RARELY });
-        let now = clock::now();
-        also(now);
-        if !tells {
-            continue;
-        }
-        for tid in LEDGER.lagging(LEAST, now) {
-            let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
-            let before = seen.insert(tid, cpu);
-            if before.is_some_and(|before| cpu > before) {
-                tell(tid);
+/// A thread that looks for those that lag while it is told to, and calls `also` at each look. Nobody is nudged if the signal is not to be had.
+pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
+    let tells = installed();
+    Helper::start("andweorc-nudge", move || {
+        let mut seen = HashMap::new();
+        let takes = Takes::new();
+        move || {
+            takes.count();
+            std::thread::sleep(if LOOKS_OFTEN.load(SeqCst) { OFTEN } else { RARELY });
+            let now = clock::now();
+            also(now);
+            if tells {
+                look(&mut seen, now);
             }
+        }
+    })
+}
+
+/// Tells those to pay who lag and use CPU time. `seen` is what they had used when they were last looked at.
+fn look(seen: &mut HashMap<i32, Nanos>, now: Real) {
+    for tid in LEDGER.lagging(LEAST, now) {
+        let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
+        let before = seen.insert(tid, cpu);
+        if before.is_some_and(|before| cpu > before) {
+            tell(tid);
         }
     }
 }

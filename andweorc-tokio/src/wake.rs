@@ -32,7 +32,7 @@ use andweorc_core::defer as alarm;
 use andweorc_core::ledger::{Parked, TargetWait};
 use andweorc_core::target::TaskTargets;
 use andweorc_core::thread::{Acts, LEDGER};
-use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
+use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, thread};
 #[cfg(loom)]
@@ -311,7 +311,7 @@ impl WakeCell {
     pub(crate) fn parks(&self, now: Real, taken: Nanos, unnamed: Unnamed) {
         self.set_taken(taken, unnamed);
         // Only experiments ask for it.
-        if LEDGER.speedup() != Speedup::ZERO {
+        if LEDGER.is_held() {
             self.waits_from(now);
         }
     }

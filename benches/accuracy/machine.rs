@@ -7,22 +7,23 @@
 //! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle. With something to do at all times, which
 //!   everybody else takes precedence of, it never is.
 //!
-//! A program that leaves the processors little time meets neither, and is left to the fair scheduler: from real-time threads that leave it none, the kernel takes 50 ms
-//! of each second for others, in one piece.
+//! Threads that are hardly ever idle meet neither, and are left to the fair scheduler: from real-time threads that leave it no time, the kernel takes 50 ms of each
+//! second for others, in one piece.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
+use std::collections::HashMap;
 use std::error::Error;
 use std::fs;
 use std::hint;
 use std::io;
+use std::path::PathBuf;
 use std::process;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Programs that are busy for more than this part of the processors' time are left to the fair scheduler.
+/// A program of which a thread is busy for more than this part of the time is left to the fair scheduler.
 pub(crate) const MOST_BUSY: f64 = 0.8;
 
 /// Name of the threads that keep processors awake.
@@ -42,29 +43,50 @@ enum Precedence {
     Outside,
 }
 
-/// How long this process was busy, from a moment on.
+/// How long the threads of this process were busy, from a moment on.
 #[derive(Debug)]
 pub(crate) struct Busy {
     since: Instant,
-    before: Duration,
+    before: HashMap<u32, Duration>,
 }
 
 impl Busy {
     /// From now on.
     pub(crate) fn begin() -> io::Result<Busy> {
-        Ok(Busy { since: Instant::now(), before: processor_time()? })
+        Ok(Busy { since: Instant::now(), before: processor_times()? })
     }
 
-    /// The part of the processors' time that it had since.
+    /// For which part of the time since the busiest thread was.
     pub(crate) fn share(&self) -> io::Result<f64> {
-        let had = (processor_time()? - self.before).as_secs_f64();
-        let processors = thread::available_parallelism()?.get() as f64;
-        Ok(had / self.since.elapsed().as_secs_f64() / processors)
+        let passed = self.since.elapsed();
+        let had = processor_times()?
+            .into_iter()
+            .map(|(thread, time)| time - self.before.get(&thread).copied().unwrap_or_default());
+        Ok(had.max().unwrap_or_default().div_duration_f64(passed))
     }
 }
 
-fn processor_time() -> io::Result<Duration> {
-    Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
+/// How much of a processor's time each thread of this process had so far.
+fn processor_times() -> io::Result<HashMap<u32, Duration>> {
+    let time = |(number, path): (u32, PathBuf)| {
+        // None of one that has ended.
+        let text = fs::read_to_string(path.join("schedstat")).ok()?;
+        let ns = text.split(' ').next()?.parse().ok()?;
+        Some((number, Duration::from_nanos(ns)))
+    };
+    Ok(threads()?.into_iter().filter_map(time).collect())
+}
+
+/// The threads of this process, and where the kernel tells of each.
+fn threads() -> io::Result<Vec<(u32, PathBuf)>> {
+    let mut threads = Vec::new();
+    for task in fs::read_dir("/proc/self/task")? {
+        let path = task?.path();
+        if let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) {
+            threads.push((number, path));
+        }
+    }
+    Ok(threads)
 }
 
 /// Gives the threads of this process the real-time priorities that are theirs. To be called again when it may have more of them.
@@ -74,14 +96,11 @@ fn processor_time() -> io::Result<Duration> {
 /// When the user may not have such priorities.
 pub(crate) fn take_precedence() -> Result<(), Box<dyn Error>> {
     let main = process::id();
-    for task in fs::read_dir("/proc/self/task")? {
-        let path = task?.path();
-        let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok())
-        else {
-            continue;
-        };
+    for (number, path) in threads()? {
         let precedence = match fs::read_to_string(path.join("comm")) {
             Ok(name) if name.trim_end() == AWAKE => Precedence::Last,
+            // It would interrupt the program for each input, where another processor is idle.
+            Ok(name) if name.trim_end() == "andweorc-input" => Precedence::Program,
             Ok(name) if number == main || name.starts_with("andweorc-") => Precedence::Helpers,
             Ok(_) => Precedence::Program,
             // It has ended.

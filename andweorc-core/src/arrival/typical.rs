@@ -13,6 +13,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// So many are kept: a service changes, and what one wait of fifty is like should not be forgotten.
 const KEPT: usize = 128;
 
+/// Waits are steady if half of them differ by less than this part.
+const STEADY: f64 = 0.05;
+
+/// As many must be known.
+const FEW: usize = 8;
+
 /// The last waits of tasks of one kind, one by one: it waits now for a timer, now for a database.
 #[derive(Debug)]
 pub struct Typical {
@@ -41,6 +47,18 @@ impl Typical {
     pub fn count(&self, waited: Nanos) {
         let place = self.counted.fetch_add(1, Relaxed) % KEPT;
         self.waits[place].store(waited.0.max(0) as u64, Relaxed);
+    }
+
+    /// Whether they are all much alike: the middle half of them at least.
+    pub(crate) fn is_steady(&self) -> bool {
+        let kept = self.counted.load(Relaxed).min(KEPT);
+        if kept < FEW {
+            return false;
+        }
+        let mut waits: Vec<_> = self.waits[..kept].iter().map(|it| it.load(Relaxed)).collect();
+        waits.sort_unstable();
+        let (least, most) = (waits[kept / 4] as f64, waits[kept * 3 / 4] as f64);
+        most - least < most * STEADY
     }
 
     /// The length of a wait that is known to be from `least` to `most`: that of one of those that were, of each in its turn. Where none was, the middle.
@@ -112,5 +130,20 @@ mod tests {
         }
         assert_eq!(typical.draw(us(1050), us(1350)), us(1300));
         assert_eq!(typical.draw(us(1050), us(1150)), us(1100), "the middle");
+    }
+
+    #[test]
+    fn waits_of_which_most_are_alike_are_steady() {
+        let typical = Typical::default();
+        assert!(!typical.is_steady(), "nothing is known");
+        for n in 0..20 {
+            typical.count(us(1000 + n));
+        }
+        typical.count(us(2000));
+        assert!(typical.is_steady());
+        for n in 0..40 {
+            typical.count(us(300 + 10 * n));
+        }
+        assert!(!typical.is_steady());
     }
 }

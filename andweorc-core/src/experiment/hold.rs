@@ -1,11 +1,13 @@
 //! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did meanwhile.
 
+use crate::arrival::{INPUTS, watcher};
 use crate::clock;
 use crate::experiment::guard::{Cut, Guard};
 use crate::experiment::noise::{Noise, Watch};
 use crate::fork;
+use crate::helper::Helper;
 use crate::ledger::TargetWait;
-use crate::nudge::Nudger;
+use crate::nudge::nudger;
 use crate::point::{Point, points};
 use crate::profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use crate::target::Target;
@@ -138,7 +140,9 @@ pub struct Experimenter {
     watch: Watch,
     guard: Arc<Guard>,
     /// Looks for threads that lag, and at the experiment, while one is held.
-    nudger: Nudger,
+    nudger: Helper,
+    /// Watches the sockets meanwhile.
+    watcher: Helper,
 }
 
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
@@ -160,7 +164,8 @@ impl Experimenter {
             stop,
             watch: Watch::default(),
             guard,
-            nudger: Nudger::start(move |now| looks.look(now)),
+            nudger: nudger(move |now| looks.look(now)),
+            watcher: watcher(&INPUTS),
         })
     }
 
@@ -202,7 +207,7 @@ impl Experimenter {
         let seq = self.next;
         self.next += 1;
         self.stop.asked().cut = false;
-        let _looking = self.nudger.look();
+        let _helping = [&self.nudger, &self.watcher].map(Helper::work);
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
         if self.stop.sleep_unless_cut(lengths.settle) {
             return None;

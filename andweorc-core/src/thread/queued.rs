@@ -20,7 +20,7 @@
 use super::processor::{Lately, Processor, Times};
 use super::{LEDGER, Thread};
 use crate::ledger::Account;
-use crate::time::{Nanos, Real, Speedup};
+use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -140,9 +140,8 @@ impl Thread {
 
     /// The thread runs, and owes nothing for a wait.
     pub(super) fn is_level_here(&self) {
-        // While nothing grows there is nothing to remember.
-        let grows = LEDGER.speedup() != Speedup::ZERO;
-        let processor = grows.then(Processor::current).flatten();
+        // Between experiments there is nothing to remember.
+        let processor = LEDGER.is_held().then(Processor::current).flatten();
         self.queued.place.set(processor.map(|processor| Place {
             processor,
             grown: GROWN.of(processor),
@@ -152,7 +151,7 @@ impl Thread {
 
     /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside has something for it.
     pub(super) fn goes_to_sleep(&self, watches: bool) {
-        if LEDGER.speedup() != Speedup::ZERO {
+        if LEDGER.is_held() {
             self.sleeps.has_slept();
             if watches {
                 self.waited();
@@ -183,7 +182,7 @@ impl Thread {
     /// Whether there may be something to [take](Thread::take_what_it_queued_for), as far as is known without the kernel.
     pub(super) fn may_have_queued(&self) -> bool {
         let may = |place: Place| !place.counts() || place.behind() >= LEAST;
-        LEDGER.speedup() != Speedup::ZERO && self.queued.place.get().is_none_or(may)
+        LEDGER.is_held() && self.queued.place.get().is_none_or(may)
     }
 
     /// Takes what D grew by while the thread waited for its processor behind the target.
@@ -211,7 +210,7 @@ mod tests {
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, Poll, entity_at, register, with};
-    use crate::time::Virtual;
+    use crate::time::{Speedup, Virtual};
     use std::sync::{Barrier, PoisonError};
     use std::thread;
     use std::time::Duration;

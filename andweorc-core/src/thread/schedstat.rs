@@ -8,19 +8,19 @@ use std::cell::Cell;
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 /// The /proc/thread-self/schedstat of one thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
-pub(super) struct Schedstat {
+pub(crate) struct Schedstat {
     /// Once it was opened; the error if it can't be.
     file: Cell<Option<Result<RawFd, ()>>>,
 }
 
 impl Schedstat {
-    pub(super) const fn new() -> Schedstat {
+    pub(crate) const fn new() -> Schedstat {
         Schedstat { file: Cell::new(None) }
     }
 
     /// For how long the calling thread has waited for processors, in all; `None` where the kernel does not tell (it is built without
     /// CONFIG_SCHED_INFO or told not to count, or no file can be opened). Async-signal-safe.
-    pub(super) fn waited(&self) -> Option<Nanos> {
+    pub(crate) fn waited(&self) -> Option<Nanos> {
         let file = self.file.get().unwrap_or_else(|| {
             let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
             let opened = open(c"/proc/thread-self/schedstat", flags, Mode::empty());
@@ -36,7 +36,7 @@ impl Schedstat {
     }
 
     /// The thread ends.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(Ok(file)) = self.file.take() {
             // SAFETY: it was taken out of the OwnedFd that opened it, and nobody else closes it: it has just been put out of the cell.
             drop(unsafe { OwnedFd::from_raw_fd(file) });

@@ -1,10 +1,10 @@
 //! When a worker is idle, as its hooks tell, and what it notices when it looks for events.
 
 use super::{LEDGER, Role, THREAD, Thread, with};
-use crate::arrival::{Came, LOOKS, Look, Typical};
+use crate::arrival::{Came, INPUTS, LOOKS, Look, Typical};
 use crate::clock;
 use crate::defer;
-use crate::time::{Nanos, Real, Speedup};
+use crate::time::{Nanos, Real};
 
 /// A worker that waited in the driver for as long has slept, most likely.
 const SLEPT: Nanos = Nanos::from_micros(40);
@@ -13,8 +13,7 @@ impl Thread {
     /// Whether it has slept that waits in the driver since `since`, until `now`, or until it noticed something there before.
     fn has_slept(&self, since: Real, now: Real) -> bool {
         // Between experiments nothing is asked of it that would have to be known so well.
-        let asks = LEDGER.speedup() != Speedup::ZERO;
-        let told = asks.then(|| self.sleeps.has_slept()).flatten();
+        let told = LEDGER.is_held().then(|| self.sleeps.has_slept()).flatten();
         told.unwrap_or(now - since > SLEPT)
     }
 
@@ -76,11 +75,11 @@ pub fn unparked() {
 }
 
 /// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
-/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while. While nothing is
-/// delayed it makes no difference, and is `now`.
+/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while. Between experiments it makes no
+/// difference, and is `now`.
 #[inline]
 pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
-    if LEDGER.speedup() == Speedup::ZERO { now } else { came_before(now, waits, typical) }
+    if LEDGER.is_held() { came_before(now, waits, typical) } else { now }
 }
 
 #[cold]
@@ -91,7 +90,9 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
             return Came { at: now, at_once: true };
         }
         let idle = thread.parked.get();
-        let came = thread.notices(now).came(waits, typical);
+        let mut look = thread.notices(now);
+        let came = look.came(waits, typical, &INPUTS);
+        thread.look.set(look);
         match idle.filter(|_| came.at_once) {
             Some(since) => Came { at: came.at - thread.came_late(since, came.at).waited, ..came },
             None => came,

@@ -10,7 +10,7 @@
 use crate::engine::{Act, Engine};
 use crate::program::Cost;
 use crate::rules::{Arrivals, Notified};
-use andweorc_core::arrival::{Came, Look, Looks, Typical};
+use andweorc_core::arrival::{Came, Inputs, Look, Looks, Typical};
 use andweorc_core::time::{Nanos, Real};
 use std::cell::Cell;
 
@@ -53,6 +53,7 @@ pub(crate) struct Driver {
     sleepers: Vec<usize>,
     searching: usize,
     looks: Looks,
+    inputs: Inputs,
     /// Of each kind of task.
     typical: Vec<Typical>,
     /// When a task was last woken or spawned while a worker slept, and L of who did it.
@@ -88,6 +89,7 @@ impl Driver {
             sleepers: Vec::new(),
             searching: 0,
             looks,
+            inputs: Inputs::new(),
             typical: (0..kinds).map(|_| Typical::default()).collect(),
             last: (Real(0), Nanos::ZERO),
         }
@@ -131,7 +133,11 @@ impl Engine<'_> {
         if self.rules.arrivals == Arrivals::Known && self.tasks[task].wait == wait {
             self.end_target_wait(task, self.now);
         }
-        let (at, driver) = (self.now, self.driver());
+        let (at, watched) = (self.now, self.rules.arrivals == Arrivals::Watched);
+        let driver = self.driver();
+        if watched {
+            driver.inputs.came(at + Nanos(driver.latencies.wake.mean()));
+        }
         driver.arrived.push(Arrived::Answer { at, task, wait, part });
         if let Some(holder) = driver.holder {
             self.rouse(holder);
@@ -143,7 +149,9 @@ impl Engine<'_> {
         let now = self.now;
         let task = &mut self.tasks[task];
         let Some(driver) = &mut self.driver else { return now };
-        let (Some(i), Arrivals::Guessed) = (driver.looking, self.rules.arrivals) else {
+        let (Some(i), Arrivals::Watched | Arrivals::Guessed) =
+            (driver.looking, self.rules.arrivals)
+        else {
             // A worker that sleeps would have noticed it so much later.
             let known = now.min(at + Nanos(driver.latencies.wake.mean()));
             return if self.rules.arrivals == Arrivals::Known { known } else { now };
@@ -151,8 +159,9 @@ impl Engine<'_> {
         let worker = &self.threads[i].worker_state;
         let (waits, typical) = (task.waits.take(), &driver.typical[task.kind]);
         let slept = || worker.parked.is_some_and(|since| now > since);
-        let look = driver.looks.notices(&worker.look, now, worker.parked, slept);
-        let Came { at, .. } = look.came(waits, typical);
+        let mut look = driver.looks.notices(&worker.look, now, worker.parked, slept);
+        let Came { at, .. } = look.came(waits, typical, &driver.inputs);
+        worker.look.set(look);
         if let Some(waits) = waits {
             typical.count(at - waits);
         }

@@ -38,7 +38,9 @@ pub(crate) enum Credit {
 /// When that came which a worker notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrivals {
-    /// By `andweorc_core::arrival`.
+    /// By `andweorc_core::arrival`, with a thread that watches the sockets.
+    Watched,
+    /// The same, and nobody watches.
     Guessed,
     /// Just now.
     Noticed,
@@ -135,7 +137,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     wakes: Wakes::Shipped,
     credit: Credit::Timed,
     defer_from: Some(defer::LEAST),
-    arrivals: Arrivals::Guessed,
+    arrivals: Arrivals::Watched,
     releases: Releases::ThroughDriver,
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::profiled::{Kind, wait_ended};
+use andweorc_core::time::Speedup;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;

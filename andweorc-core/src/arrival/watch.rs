@@ -1,0 +1,297 @@
+//! A thread that the kernel tells at once when input comes for the program's sockets, while the workers that wait for it are busy.
+//!
+//! It has an epoll of its own in which it puts the sockets and pipes that are in the others of this process, those of its runtimes, as /proc/self/fdinfo lists
+//! them. Edge-triggered, and input only: that there is room to write again is no news for who waits for an answer (a Unix socket says so whenever the other
+//! side has read something). A socket that is closed leaves by itself.
+//!
+//! It works while an experiment is held, baselines too, so that what it costs is on both sides of a comparison: some 5 us for each input. Where input comes faster
+//! than [`MOST`] in [`WITHIN`], or there are more than [`FILES`], it rests for a while, and when something came is a guess, as it is of timers, of sockets that
+//! were opened since it last [listed](LISTS) them, and where /proc can't be read.
+//!
+//! While it waits for a processor, input waits for it: the kernel tells how long that was, and so from when on it came. It needs no precedence over the
+//! workers, which it would interrupt.
+
+use super::Inputs;
+use crate::clock;
+use crate::helper::Helper;
+use crate::thread::Schedstat;
+use crate::time::{Nanos, Real};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent};
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::thread;
+use std::time::Duration;
+
+/// It hears within this when it is to stop.
+const TURN_MS: u8 = 20;
+
+/// How often it lists the sockets.
+const LISTS: Nanos = Nanos::from_millis(1000);
+
+/// It has rested if it does not come back within this: what came meanwhile, came at any time.
+const PAUSE: Nanos = Nanos::from_millis(5);
+
+/// It rests if it wakes up so often...
+const MOST: u32 = 1000;
+
+/// ... within this: as often takes one processor in forty.
+const WITHIN: Nanos = Nanos::from_millis(200);
+
+/// It rests if there are more open files than so many: while the kernel lists what an epoll watches, nobody else can look into that.
+const FILES: usize = 1000;
+
+/// For so long.
+const REST: Nanos = Nanos::from_millis(10_000);
+
+/// A thread that counts `inputs` while it is told to. Without an epoll of its own there are none.
+pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
+    Helper::start("andweorc-input", move || {
+        let mut watch = Watch::new(inputs).ok();
+        move || match &mut watch {
+            Some(watch) => watch.work(),
+            None => turn_idly(),
+        }
+    })
+}
+
+fn turn_idly() {
+    thread::sleep(Duration::from_millis(TURN_MS.into()));
+}
+
+struct Watch {
+    inputs: &'static Inputs,
+    epoll: Epoll,
+    schedstat: Schedstat,
+    /// How long it had waited for processors when that was last asked.
+    waited: Nanos,
+    /// When it listed the sockets last.
+    listed: Option<Real>,
+    /// When it was last at work.
+    worked: Real,
+    rests_until: Real,
+    /// Since when it counts how often it wakes up.
+    since: Real,
+    wakes: u32,
+}
+
+impl Watch {
+    fn new(inputs: &'static Inputs) -> nix::Result<Watch> {
+        let now = clock::now();
+        Ok(Watch {
+            inputs,
+            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
+            schedstat: Schedstat::new(),
+            waited: Nanos::ZERO,
+            listed: None,
+            worked: now,
+            rests_until: now,
+            since: now,
+            wakes: 0,
+        })
+    }
+
+    fn work(&mut self) {
+        let now = clock::now();
+        if now < self.rests_until {
+            return turn_idly();
+        }
+        if self.listed.is_none_or(|listed| now - listed > LISTS) {
+            self.listed = Some(now);
+            if !self.list() {
+                self.rests_until = now + REST;
+                return;
+            }
+        }
+        if now - self.worked > PAUSE {
+            while self.news(0) > 0 {}
+        }
+        self.worked = clock::now();
+        let news = self.news(TURN_MS);
+        let now = clock::now();
+        // Asked every time: what it waited for before is no concern of what comes next.
+        let waited = self.waited();
+        if news > 0 {
+            self.count(news, (now - waited).max(self.worked), now);
+            self.pace(now);
+        }
+        self.worked = now;
+    }
+
+    /// How many sockets something came for, which is now known; waits for it so long.
+    fn news(&self, ms: u8) -> usize {
+        let mut events = [EpollEvent::empty(); 64];
+        // Interrupted by a signal, or of no use: none.
+        self.epoll.wait(&mut events, ms).unwrap_or(0)
+    }
+
+    /// For how long it has waited for a processor since this was last asked.
+    fn waited(&mut self) -> Nanos {
+        let waited = self.schedstat.waited().unwrap_or(self.waited);
+        waited - std::mem::replace(&mut self.waited, waited)
+    }
+
+    /// So many have come, the first one at `first`, and the others until `now`.
+    fn count(&self, news: usize, first: Real, now: Real) {
+        let (news, took) = (news as i64, now - first);
+        for n in 0..news {
+            // Each at a time of its own.
+            self.inputs.came(first + Nanos(took.0 * n / news + n));
+        }
+    }
+
+    /// It woke up at `now`; if it does so too often, it rests.
+    fn pace(&mut self, now: Real) {
+        self.wakes += 1;
+        if self.wakes == MOST {
+            if now - self.since < WITHIN {
+                self.rests_until = now + REST;
+            }
+            (self.wakes, self.since) = (0, now);
+        }
+    }
+
+    /// Puts all sockets and pipes in its epoll that are not there yet, if that is to be had. Says whether it is.
+    fn list(&self) -> bool {
+        let Ok(files) = open_files() else { return false };
+        if files.len() > FILES {
+            return false;
+        }
+        let own = self.epoll.0.as_raw_fd();
+        let epolls = files
+            .into_iter()
+            .filter(|&fd| fd != own && is_called(fd, |name| name == b"anon_inode:[eventpoll]"));
+        let is_socket = |name: &[u8]| name.starts_with(b"socket:") || name.starts_with(b"pipe:");
+        let watched = epolls.flat_map(watched_by);
+        watched.filter(|&fd| is_called(fd, is_socket)).for_each(|fd| self.add(fd));
+        true
+    }
+
+    /// Puts one in its epoll, unless it is there.
+    fn add(&self, fd: RawFd) {
+        let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+        let mut event = libc::epoll_event { events, u64: 0 };
+        // SAFETY: takes plain numbers and an event that lives as long as the call. If the file was closed meanwhile, or the number is another one's
+        // now, the kernel says so, or tells of that one.
+        unsafe {
+            libc::epoll_ctl(self.epoll.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event);
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.schedstat.close();
+    }
+}
+
+/// The open files of this process; one more than [too many](FILES) at most.
+fn open_files() -> io::Result<Vec<RawFd>> {
+    let files = fs::read_dir("/proc/self/fd")?;
+    let numbers = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok());
+    Ok(numbers.take(FILES + 1).collect())
+}
+
+/// Whether an open file is called so.
+fn is_called(fd: RawFd, so: impl Fn(&[u8]) -> bool) -> bool {
+    let name = fs::read_link(format!("/proc/self/fd/{fd}"));
+    name.is_ok_and(|name| so(name.as_os_str().as_bytes()))
+}
+
+/// The files that an epoll watches; none if it is none any more.
+fn watched_by(epoll: RawFd) -> Vec<RawFd> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{epoll}")).unwrap_or_default();
+    // "tfd:        5 events:       1d data: ..."
+    let watched = |line: &str| line.strip_prefix("tfd:")?.split_whitespace().next()?.parse().ok();
+    info.lines().filter_map(watched).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use nix::sys::epoll::EpollFlags;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    /// Waits until it is so.
+    fn until(what: &str, mut so: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !so() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn input_for_a_watched_socket_is_noticed_when_it_comes() {
+        static INPUTS: Inputs = Inputs::new();
+        let runtime = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (_others, mut unwatched) = UnixStream::pair().unwrap();
+        let both = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+        runtime.add(&ours, EpollEvent::new(both, 0)).unwrap();
+        let watcher = watcher(&INPUTS);
+        let working = watcher.work();
+        let write = |stream: &mut UnixStream| {
+            let before = clock::now();
+            stream.write_all(&[1]).unwrap();
+            before
+        };
+        let came = |after| INPUTS.first(after, clock::now()).is_some();
+        // Until it has listed it, nothing is noticed.
+        until("the socket is not watched", || {
+            let before = write(&mut theirs.try_clone().unwrap());
+            thread::sleep(Duration::from_millis(20));
+            came(before)
+        });
+        let (noticed, before) = (clock::now(), write(&mut theirs));
+        until("input is not noticed", || came(before));
+        let at = INPUTS.first(noticed, Real(i64::MAX)).unwrap();
+        assert!(before < at && at <= clock::now(), "{before:?} {at:?}");
+
+        let before = write(&mut unwatched);
+        thread::sleep(Duration::from_millis(20));
+        assert!(!came(before), "nobody waits for that");
+
+        // What comes between experiments came at any time. It may still be at work, on a machine that has no time for it.
+        drop(working);
+        let forgotten = (0..100).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            let before = write(&mut theirs);
+            let working = watcher.work();
+            until("it does not work again", || came(write(&mut theirs)));
+            drop(working);
+            INPUTS.first(before, before + Nanos::from_millis(1)).is_none()
+        });
+        assert!(forgotten);
+    }
+
+    #[test]
+    fn what_came_while_it_waited_for_a_processor_came_one_after_the_other() {
+        static INPUTS: Inputs = Inputs::new();
+        let watch = Watch::new(&INPUTS).unwrap();
+        watch.count(4, Real(1000), Real(1400));
+        let mut came = Vec::new();
+        let mut last = Real(0);
+        while let Some(at) = INPUTS.first(last, Real(i64::MAX)) {
+            came.push(at.0);
+            last = at;
+        }
+        assert_eq!(came, [1000, 1101, 1202, 1303]);
+    }
+
+    #[test]
+    fn where_input_comes_too_fast_it_rests() {
+        static INPUTS: Inputs = Inputs::new();
+        let mut watch = Watch::new(&INPUTS).unwrap();
+        let mut rests = |every: i64| {
+            let began = watch.since;
+            (1..=i64::from(MOST)).for_each(|n| watch.pace(began + Nanos::from_micros(every * n)));
+            watch.rests_until > began
+        };
+        assert!(!rests(201));
+        assert!(rests(199));
+    }
+}

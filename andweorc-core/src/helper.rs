@@ -1,0 +1,97 @@
+//! Threads of andweorc's own that work while an experiment is held, and sleep between experiments.
+
+use crate::fork::forked;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Such a thread, until dropped.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    order: Arc<Order>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread is to do.
+#[derive(Debug, Default)]
+struct Order {
+    says: Mutex<Say>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Say {
+    #[default]
+    Rest,
+    Work,
+    Stop,
+}
+
+impl Order {
+    /// A stop is for good.
+    fn say(&self, say: Say) {
+        let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        if *says != Say::Stop {
+            *says = say;
+        }
+        self.changed.notify_one();
+    }
+
+    /// Sleeps until there is something to do. Says whether there ever will be.
+    fn wait(&self) -> bool {
+        let says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        let says = self.changed.wait_while(says, |say| *say == Say::Rest);
+        *says.unwrap_or_else(PoisonError::into_inner) == Say::Work
+    }
+}
+
+impl Helper {
+    /// A thread that makes itself what it works with, and calls that again and again while it is told to [work](Helper::work): each time for some
+    /// milliseconds, so that it hears soon when it is to stop. Nobody works if there is no thread to be had.
+    pub(crate) fn start<W: FnMut()>(
+        name: &str,
+        work: impl FnOnce() -> W + Send + 'static,
+    ) -> Helper {
+        let order = Arc::<Order>::default();
+        let ordered = Arc::clone(&order);
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let mut work = work();
+            while ordered.wait() {
+                work();
+            }
+        });
+        Helper { order, thread: thread.ok() }
+    }
+
+    /// Works from now on, until what it returns is dropped.
+    pub(crate) fn work(&self) -> Working {
+        self.order.say(Say::Work);
+        Working(Arc::clone(&self.order))
+    }
+}
+
+/// While this lives the thread works.
+#[derive(Debug)]
+#[must_use = "nobody works once this is dropped"]
+pub(crate) struct Working(Arc<Order>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        // In a child of fork the lock may be another thread's, and nobody works.
+        if !forked() {
+            self.0.say(Say::Rest);
+        }
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        self.order.say(Say::Stop);
+        if let Some(thread) = self.thread.take() {
+            // It does not panic; and if it did, there is nothing left to do for it.
+            drop(thread.join());
+        }
+    }
+}
