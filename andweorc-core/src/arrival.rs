@@ -7,7 +7,7 @@
 //! One worker waits in the driver; while that one works, nobody looks, also if others are idle. What it notices in one look has come by the time of the
 //! first: at once, if it slept until then, or before it looked. It may look more than once while it is parked, where nothing that it finds may run yet.
 //!
-//! When it came the worker does not learn, only between which two looks, and after the task began to wait. A thread that [watches](watch) the sockets meanwhile
+//! When it came the worker does not learn, only between which two looks, and after the task began to wait. A thread that watches the sockets meanwhile
 //! does ([`Inputs`]): what was noticed first has come with the first input between those bounds, and so on. But it does not know of timers, and not of every socket at all
 //! times. Where it has noticed nothing, how long tasks of its kind wait tells the rest ([`Typical`]): it is taken to be one of those waits that it may have
 //! been, and where there is none, from the middle.

@@ -50,11 +50,12 @@ impl Watch {
     }
 }
 
-/// Seconds that all processors were busy for programs. The kernel counts in hundredths.
+/// Seconds that all processors were busy for programs, or taken away by the host. The kernel counts in hundredths.
 fn busy() -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
-    // `cpu user nice system idle ...`
-    let mut fields = text.lines().next()?.split_ascii_whitespace().skip(1);
-    let ticks: Vec<f64> = fields.by_ref().take(3).flat_map(str::parse).collect();
-    (ticks.len() == 3).then(|| ticks.iter().sum::<f64>() / 100.0)
+    // `cpu user nice system idle iowait irq softirq steal ...`
+    let fields = text.lines().next()?.split_ascii_whitespace().skip(1);
+    let ticks: Vec<f64> = fields.take(8).flat_map(str::parse).collect();
+    let [user, nice, system, _, _, _, _, steal] = ticks[..] else { return None };
+    Some((user + nice + system + steal) / 100.0)
 }

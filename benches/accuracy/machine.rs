@@ -10,6 +10,8 @@
 //! Threads that are hardly ever idle meet neither, and are left to the fair scheduler: from real-time threads that leave it no time, the kernel takes 50 ms of each
 //! second for others, in one piece.
 
+use andweorc_core::clock;
+use andweorc_core::time::Nanos;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::collections::HashMap;
@@ -48,21 +50,33 @@ enum Precedence {
 pub(crate) struct Busy {
     since: Instant,
     before: HashMap<u32, Duration>,
+    process_before: Nanos,
 }
 
 impl Busy {
     /// From now on.
     pub(crate) fn begin() -> io::Result<Busy> {
-        Ok(Busy { since: Instant::now(), before: processor_times()? })
+        Ok(Busy {
+            since: Instant::now(),
+            before: processor_times()?,
+            process_before: clock::process_cpu(),
+        })
     }
 
-    /// For which part of the time since the busiest thread was.
+    /// For which part of the time since the busiest thread was. Of threads that came and went nobody knows which took whose place: they count as if each
+    /// processor had had one all the time.
     pub(crate) fn share(&self) -> io::Result<f64> {
         let passed = self.since.elapsed();
-        let had = processor_times()?
+        let had: Vec<_> = processor_times()?
             .into_iter()
-            .map(|(thread, time)| time - self.before.get(&thread).copied().unwrap_or_default());
-        Ok(had.max().unwrap_or_default().div_duration_f64(passed))
+            .map(|(thread, time)| time - self.before.get(&thread).copied().unwrap_or_default())
+            .collect();
+        let process = (clock::process_cpu() - self.process_before).to_duration();
+        let ended = process
+            .saturating_sub(had.iter().sum())
+            .div_f64(thread::available_parallelism()?.get() as f64);
+        let most = had.into_iter().max().unwrap_or_default().max(ended);
+        Ok(most.div_duration_f64(passed))
     }
 }
 

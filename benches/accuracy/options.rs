@@ -23,7 +23,7 @@ cargo bench --bench accuracy [-- OPTIONS]
                      if there is time, and then those that are known the least, until throughputs are known within
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
-  --fair             without real-time priority (which takes root, or `ulimit -r 1`), and on processors that may sleep: what
+  --fair             without real-time priority (which takes root, or `ulimit -r 3`), and on processors that may sleep: what
                      the machine does when a program is busy for less is part of the errors then (docs/accuracy-notes.md)
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
                      (docs/accuracy.md)

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::helper::Helper;
 use crate::thread::Schedstat;
 use crate::time::{Nanos, Real};
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent};
 use std::fs;
 use std::io;
@@ -30,7 +31,10 @@ const TURN_MS: u8 = 20;
 /// How often it lists the sockets.
 const LISTS: Nanos = Nanos::from_millis(1000);
 
-/// It has rested if it does not come back within this: what came meanwhile, came at any time.
+/// It is told of so many sockets at once.
+const NEWS: usize = 64;
+
+/// It has not worked for a while if it does not come back within this.
 const PAUSE: Nanos = Nanos::from_millis(5);
 
 /// It rests if it wakes up so often...
@@ -97,15 +101,16 @@ impl Watch {
         if now < self.rests_until {
             return turn_idly();
         }
-        if self.listed.is_none_or(|listed| now - listed > LISTS) {
+        let lists = self.listed.is_none_or(|listed| now - listed > LISTS);
+        if lists {
             self.listed = Some(now);
             if !self.list() {
-                self.rests_until = now + REST;
-                return;
+                return self.rest(now);
             }
         }
-        if now - self.worked > PAUSE {
-            while self.news(0) > 0 {}
+        if lists || now - self.worked > PAUSE {
+            // What is there already came at any time.
+            (0..FILES / NEWS + 1).take_while(|_| self.news(0) > 0).for_each(drop);
         }
         self.worked = clock::now();
         let news = self.news(TURN_MS);
@@ -120,10 +125,22 @@ impl Watch {
     }
 
     /// How many sockets something came for, which is now known; waits for it so long.
-    fn news(&self, ms: u8) -> usize {
-        let mut events = [EpollEvent::empty(); 64];
-        // Interrupted by a signal, or of no use: none.
-        self.epoll.wait(&mut events, ms).unwrap_or(0)
+    fn news(&mut self, ms: u8) -> usize {
+        let mut events = [EpollEvent::empty(); NEWS];
+        match self.epoll.wait(&mut events, ms) {
+            Ok(news) => news,
+            // By a signal.
+            Err(Errno::EINTR) => 0,
+            // Whoever closes all files, as daemons do, closes this one too.
+            Err(_) => {
+                self.rest(clock::now());
+                0
+            }
+        }
+    }
+
+    fn rest(&mut self, now: Real) {
+        self.rests_until = now + REST;
     }
 
     /// For how long it has waited for a processor since this was last asked.
@@ -146,7 +163,7 @@ impl Watch {
         self.wakes += 1;
         if self.wakes == MOST {
             if now - self.since < WITHIN {
-                self.rests_until = now + REST;
+                self.rest(now);
             }
             (self.wakes, self.since) = (0, now);
         }
