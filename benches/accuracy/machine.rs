@@ -7,8 +7,8 @@
 //! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle. With something to do at all times, which
 //!   everybody else takes precedence of, it never is.
 //!
-//! Threads that are hardly ever idle meet neither, and are left to the fair scheduler: from real-time threads that leave it no time, the kernel takes 50 ms of each
-//! second for others, in one piece.
+//! Programs that are hardly ever idle meet neither, and are left to the fair scheduler: from real-time threads that leave it no time, the kernel takes 50 ms of each
+//! second for others, in one piece, and where there are as many as processors they get in each other's way in ways of their own.
 
 use andweorc_core::clock;
 use andweorc_core::time::Nanos;
@@ -25,8 +25,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A program of which a thread is busy for more than this part of the time is left to the fair scheduler.
-pub(crate) const MOST_BUSY: f64 = 0.8;
+/// A program that has its processors busy for more than this part of the time is left to the fair scheduler...
+const MOST_BUSY: f64 = 0.7;
+
+/// ... and one of which a thread is for more than this.
+const MOST_BUSY_THREAD: f64 = 0.9;
 
 /// Name of the threads that keep processors awake.
 const AWAKE: &str = "awake";
@@ -45,38 +48,53 @@ enum Precedence {
     Outside,
 }
 
-/// How long the threads of this process were busy, from a moment on.
+/// Since when this process is watched, and what it had used by then.
 #[derive(Debug)]
-pub(crate) struct Busy {
+pub(crate) struct Watched {
     since: Instant,
-    before: HashMap<u32, Duration>,
-    process_before: Nanos,
+    process: Nanos,
+    threads: HashMap<u32, Duration>,
 }
 
-impl Busy {
+/// How busy this process was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Busy {
+    /// For which part of the time processors were.
+    pub(crate) processors: f64,
+    /// For which part its busiest thread was.
+    thread: f64,
+}
+
+impl Watched {
     /// From now on.
-    pub(crate) fn begin() -> io::Result<Busy> {
-        Ok(Busy {
+    pub(crate) fn begin() -> io::Result<Watched> {
+        Ok(Watched {
             since: Instant::now(),
-            before: processor_times()?,
-            process_before: clock::process_cpu(),
+            process: clock::process_cpu(),
+            threads: processor_times()?,
         })
     }
 
-    /// For which part of the time since the busiest thread was. Of threads that came and went nobody knows which took whose place: they count as if each
-    /// processor had had one all the time.
-    pub(crate) fn share(&self) -> io::Result<f64> {
+    /// How busy it was until now.
+    pub(crate) fn busy(&self) -> io::Result<Busy> {
         let passed = self.since.elapsed();
-        let had: Vec<_> = processor_times()?
+        let process = (clock::process_cpu() - self.process).to_duration();
+        let cores = thread::available_parallelism()?.get() as f64;
+        let had = processor_times()?
             .into_iter()
-            .map(|(thread, time)| time - self.before.get(&thread).copied().unwrap_or_default())
-            .collect();
-        let process = (clock::process_cpu() - self.process_before).to_duration();
-        let ended = process
-            .saturating_sub(had.iter().sum())
-            .div_f64(thread::available_parallelism()?.get() as f64);
-        let most = had.into_iter().max().unwrap_or_default().max(ended);
-        Ok(most.div_duration_f64(passed))
+            .map(|(thread, time)| time - self.threads.get(&thread).copied().unwrap_or_default());
+        let most = had.max().unwrap_or_default();
+        Ok(Busy {
+            processors: process.div_duration_f64(passed) / cores,
+            thread: most.div_duration_f64(passed),
+        })
+    }
+}
+
+impl Busy {
+    /// Whether the fair scheduler suits it better.
+    pub(crate) fn is_saturated(self) -> bool {
+        self.processors > MOST_BUSY || self.thread > MOST_BUSY_THREAD
     }
 }
 

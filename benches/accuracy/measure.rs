@@ -1,7 +1,7 @@
 //! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
 
 use crate::disturbed::Watch;
-use crate::machine::{self, Busy};
+use crate::machine::{self, Watched};
 use crate::outside::Outside;
 use crate::program::{POINT, Part, Program, Runtime, Stage, sampled};
 use crate::programs;
@@ -77,10 +77,10 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace, outside.name().to_owned());
     start(program, &stage, &mut outside)?;
-    let busy = Busy::begin()?;
+    let watched = Watched::begin()?;
     let sampling = sample()?;
-    let busy = busy.share()?;
-    let real_time = !turns.fair && busy < machine::MOST_BUSY;
+    let busy = watched.busy()?;
+    let real_time = !turns.fair && !busy.is_saturated();
     if real_time {
         machine::take_precedence()?;
         machine::keep_awake()?;
@@ -122,7 +122,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         rows,
         missing,
         rate: turner.base_rate(),
-        busy,
+        busy: busy.processors,
         real_time,
         turns,
         repeated: turner.repeated,

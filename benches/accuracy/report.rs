@@ -15,7 +15,7 @@ pub(crate) struct Report {
     pub(crate) missing: Vec<String>,
     /// Units of work a second, without any speedup.
     pub(crate) rate: f64,
-    /// For which part of the time its busiest thread was busy.
+    /// For which part of the time it had its processors busy.
     pub(crate) busy: f64,
     /// Whether it had real-time priority.
     pub(crate) real_time: bool,

@@ -228,7 +228,7 @@ fn watched_by(epoll: RawFd) -> Vec<RawFd> {
 mod tests {
     use super::*;
     use nix::sys::epoll::EpollFlags;
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::time::Instant;
 
@@ -249,12 +249,15 @@ mod tests {
         static INPUTS: Inputs = Inputs::new();
         let runtime = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
         let (_others, mut unwatched) = UnixStream::pair().unwrap();
         let both = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         runtime.add(&ours, EpollEvent::new(both, 0)).unwrap();
         let watcher = watcher(&INPUTS);
         let working = watcher.work();
         let write = |stream: &mut UnixStream| {
+            // So that there is room.
+            while (&ours).read(&mut [0; 64]).is_ok() {}
             let before = clock::now();
             stream.write_all(&[1]).unwrap();
             before
