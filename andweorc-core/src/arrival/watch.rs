@@ -38,16 +38,19 @@ const NEWS: usize = 64;
 const PAUSE: Nanos = Nanos::from_millis(5);
 
 /// It rests if it wakes up so often...
-const MOST: u32 = 1000;
+const MOST: u32 = 200;
 
 /// ... within this: as often takes one processor in forty.
-const WITHIN: Nanos = Nanos::from_millis(200);
+const WITHIN: Nanos = Nanos::from_millis(40);
 
 /// It rests if there are more open files than so many: while the kernel lists what an epoll watches, nobody else can look into that.
 const FILES: usize = 1000;
 
-/// For so long.
-const REST: Nanos = Nanos::from_millis(10_000);
+/// For so long, and each time twice as long while that goes on...
+const REST: Nanos = Nanos::from_millis(1000);
+
+/// ... up to this.
+const LONGEST: Nanos = Nanos::from_millis(30_000);
 
 /// A thread that counts `inputs` while it is told to. Without an epoll of its own there are none.
 pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
@@ -75,6 +78,8 @@ struct Watch {
     /// When it was last at work.
     worked: Real,
     rests_until: Real,
+    /// And for how long next.
+    rest: Nanos,
     /// Since when it counts how often it wakes up.
     since: Real,
     wakes: u32,
@@ -91,6 +96,7 @@ impl Watch {
             listed: None,
             worked: now,
             rests_until: now,
+            rest: REST,
             since: now,
             wakes: 0,
         })
@@ -140,7 +146,8 @@ impl Watch {
     }
 
     fn rest(&mut self, now: Real) {
-        self.rests_until = now + REST;
+        self.rests_until = now + self.rest;
+        self.rest = (self.rest + self.rest).min(LONGEST);
     }
 
     /// For how long it has waited for a processor since this was last asked.
@@ -160,12 +167,18 @@ impl Watch {
 
     /// It woke up at `now`; if it does so too often, it rests.
     fn pace(&mut self, now: Real) {
+        if self.wakes == 0 {
+            self.since = now;
+        }
         self.wakes += 1;
-        if self.wakes == MOST {
-            if now - self.since < WITHIN {
-                self.rest(now);
-            }
-            (self.wakes, self.since) = (0, now);
+        if self.wakes <= MOST {
+            return;
+        }
+        self.wakes = 0;
+        if now - self.since < WITHIN {
+            self.rest(now);
+        } else {
+            self.rest = REST;
         }
     }
 
@@ -310,12 +323,18 @@ mod tests {
     fn where_input_comes_too_fast_it_rests() {
         static INPUTS: Inputs = Inputs::new();
         let mut watch = Watch::new(&INPUTS).unwrap();
+        let mut now = watch.since;
         let mut rests = |every: i64| {
-            let began = watch.since;
-            (1..=i64::from(MOST)).for_each(|n| watch.pace(began + Nanos::from_micros(every * n)));
-            watch.rests_until > began
+            now = now.max(watch.rests_until) + Nanos::from_millis(3);
+            (0..=i64::from(MOST)).for_each(|n| watch.pace(now + Nanos::from_micros(every * n)));
+            now = now + Nanos::from_micros(every * i64::from(MOST));
+            (watch.rests_until - now).max(Nanos::ZERO)
         };
-        assert!(!rests(201));
-        assert!(rests(199));
+        assert_eq!(rests(200), Nanos::ZERO);
+        assert_eq!(rests(199), REST);
+        assert_eq!(rests(100), REST + REST, "that goes on");
+        assert_eq!((0..10).map(|_| rests(100)).last(), Some(LONGEST));
+        assert_eq!(rests(200), Nanos::ZERO);
+        assert_eq!(rests(100), REST);
     }
 }
