@@ -68,8 +68,7 @@ fn set_slice(slice: Nanos) {
 }
 
 /// The calling thread's nice value.
-#[cfg(not(loom))]
-fn nice() -> i32 {
+pub(crate) fn nice() -> i32 {
     // SAFETY: takes plain numbers. What it returns in an error, -1, is a nice value too.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }

@@ -77,7 +77,11 @@ impl BuilderExt for Builder {
             }
             if enabled() {
                 put_off::ends();
-                thread::parked(alarm::parks(&alarm));
+                let watches = alarm::parks(&alarm);
+                thread::parked(watches);
+                if watches {
+                    alarm::watches();
+                }
             }
         })
         .on_thread_unpark(move || {

@@ -5,7 +5,7 @@
 //! - The scheduler. Some kernels of virtual machines *pack*: while processors have little to do, who is woken waits behind who woke it though another
 //!   processor is idle, so that the host may have that one. Threads with real-time priority go to a processor that is free, always.
 //! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle. With something to do at all times, which
-//!   everybody else takes precedence of, it never is.
+//!   everybody else takes precedence of, it never is. That is nice, so that its time counts as idle (`andweorc-core/src/experiment/noise.rs`).
 //!
 //! Programs that are hardly ever idle meet neither, and are left to the fair scheduler: from real-time threads that leave it no time, the kernel takes 50 ms of each
 //! second for others, in one piece, and where there are as many as processors they get in each other's way in ways of their own.
@@ -164,7 +164,9 @@ pub(crate) fn keep_awake() -> Result<(), Box<dyn Error>> {
         if allowed.is_set(number)? {
             let (tell, told) = mpsc::channel();
             thread::Builder::new().name(AWAKE.to_owned()).spawn(move || {
-                let ready = stay_on(number).and_then(|()| set(Pid::from_raw(0), Precedence::Last));
+                let ready = stay_on(number)
+                    .and_then(|()| set(Pid::from_raw(0), Precedence::Last))
+                    .and_then(|()| be_nice());
                 let failed = ready.is_err();
                 tell.send(ready).expect("it is waited for");
                 if failed {
@@ -186,6 +188,15 @@ fn stay_on(number: usize) -> io::Result<()> {
     let mut one = CpuSet::new();
     one.set(number)?;
     Ok(sched_setaffinity(Pid::from_raw(0), &one)?)
+}
+
+/// Lets the time of the calling thread count as that of who is nice.
+fn be_nice() -> io::Result<()> {
+    // SAFETY: takes plain numbers, 0 for the calling thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Sets the precedence of a thread, 0 for the calling one.

@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::experiment::throttle::Throttled;
+use crate::pause;
 use crate::time::Nanos;
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
@@ -95,7 +96,7 @@ pub(crate) struct Noise {
     busy: u64,
     stolen: u64,
     own: Nanos,
-    /// In which a processor was idle that this process may use.
+    /// In which a processor that this process may use was idle, or ran what is nice: that stands back for whoever wants it.
     idle: u64,
     ticks_per_second: f64,
     throttled: Throttled,
@@ -108,21 +109,27 @@ impl Noise {
         let allowed = |number| allowed.is_none_or(|set| set.is_set(number) == Ok(true));
         let noise = fs::read_to_string("/proc/stat")
             .ok()
-            .and_then(|text| Noise::parse(&text, clock::process_cpu(), allowed))
+            .and_then(|text| Noise::parse(&text, clock::process_cpu(), allowed, pause::nice() > 0))
             .unwrap_or_default();
         Noise { throttled: Throttled::read(), ..noise }
     }
 
     /// Parses the first lines: `cpu user nice system idle iowait irq softirq steal guest guest_nice`, and the same for `cpu0` and each other processor, of which the
-    /// process may use those that are `allowed`.
-    fn parse(text: &str, own: Nanos, allowed: impl Fn(usize) -> bool) -> Option<Noise> {
+    /// process may use those that are `allowed`. If it `is_nice` itself, what runs as nice may be itself.
+    fn parse(
+        text: &str,
+        own: Nanos,
+        allowed: impl Fn(usize) -> bool,
+        is_nice: bool,
+    ) -> Option<Noise> {
         let mut lines = text.lines();
         let all = ticks(lines.next()?.strip_prefix("cpu ")?)?;
         let [user, nice, system, _, _, irq, softirq, stolen] = all;
         let idle_of = |line: &str| {
             let (number, line) = line.strip_prefix("cpu")?.split_once(' ')?;
-            let [_, _, _, idle, waits, ..] = ticks(line)?;
-            number.parse().is_ok_and(&allowed).then_some(idle + waits)
+            let [_, nice, _, idle, waits, ..] = ticks(line)?;
+            let stands_back = if is_nice { 0 } else { nice };
+            number.parse().is_ok_and(&allowed).then_some(idle + waits + stands_back)
         };
         let processors = lines.take_while(|line| line.starts_with("cpu"));
         Some(Noise {
@@ -179,12 +186,16 @@ mod tests {
     fn parses_what_the_kernel_writes() {
         let text = "cpu  50 1 20 120 7 2 3 10 40 0\n\
             cpu0 20 0 10 60 1 1 1 5 20 0\ncpu1 30 1 10 60 6 1 2 5 20 0\nintr 1 2";
-        let noise = |allowed: fn(usize) -> bool| Noise::parse(text, Nanos(5), allowed).unwrap();
+        let parse = |allowed: fn(usize) -> bool, is_nice| {
+            Noise::parse(text, Nanos(5), allowed, is_nice).unwrap()
+        };
+        let noise = |allowed| parse(allowed, false);
         let all = noise(|_| true);
         assert_eq!((all.all, all.busy, all.stolen, all.own), (213, 76, 10, Nanos(5)));
-        assert_eq!((all.idle, noise(|number| number == 1).idle), (127, 66));
+        assert_eq!((all.idle, noise(|number| number == 1).idle), (128, 67));
+        assert_eq!(parse(|_| true, true).idle, 127, "what is nice may be this process");
         for text in ["intr 1 2", "cpu 1 x", "cpu 1 2 3"] {
-            assert_eq!(Noise::parse(text, Nanos(0), |_| true), None);
+            assert_eq!(Noise::parse(text, Nanos(0), |_| true, false), None);
         }
     }
 

@@ -70,6 +70,7 @@ pub fn unparked() {
             } else {
                 thread.was_notified(account, since, now);
             }
+            thread.looked(account, now);
         }
     });
 }
