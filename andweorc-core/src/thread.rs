@@ -6,7 +6,6 @@
 
 mod acts;
 mod block;
-mod looks;
 mod notified;
 mod own;
 mod poll;
@@ -25,7 +24,6 @@ mod worker;
 
 pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
-pub use looks::spent;
 pub use notified::{passes_on, spawns};
 pub(crate) use own::Takes;
 pub use poll::{Level, Poll};
@@ -53,7 +51,6 @@ use crate::sampler::{share, slots};
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
-use looks::Spent;
 use queued::Queued;
 use ran::Ran;
 use sleeps::Sleeps;
@@ -147,8 +144,6 @@ struct Thread {
     parked: Cell<Option<Real>>,
     /// It waits in the driver, between those hooks.
     watches: Cell<bool>,
-    /// What it was at while it looked into the driver.
-    spent: Cell<Spent>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
@@ -205,7 +200,6 @@ thread_local! {
             busy_until: Cell::new(None),
             parked: Cell::new(None),
             watches: Cell::new(false),
-            spent: Cell::new(Spent::NOTHING),
             look: Cell::new(Look::NONE),
             writing: Cell::new(false),
             tid: Cell::new(0),

@@ -7,9 +7,6 @@
 //!
 //! So each runtime has a timer in its driver that goes off when the first wake that it holds is due. Whoever looks there releases it: a sleeping worker at
 //! once, a busy one when it would have noticed an event. It costs a system call whenever another wake is due first, and no other thread.
-//!
-//! While nobody sleeps in the driver the timer is put off: it would interrupt whoever works on its processor, for 6 to 8 us on a virtual machine, and wake
-//! nobody. To set it takes 2 to 5 us there, which is [nobody's time](thread::spent).
 
 #[cfg(tokio_unstable)]
 use crate::foreign::watch::{self, Watch};
@@ -63,8 +60,6 @@ struct Holds {
     set: Option<Real>,
     /// Who has set it.
     set_by: usize,
-    /// It is put off: what is due first may be due before.
-    put_off: bool,
     /// How late a sleeping worker gets going after that: it is set as much earlier.
     lead: Lead,
     /// The runtime has ended: nobody will look.
@@ -101,9 +96,6 @@ thread_local! {
     static ME: u8 = const { 0 };
 }
 
-/// For so long a wake that is due stays held at most if no worker sleeps in the driver, and none looks there of its own accord.
-const PUT_OFF: Nanos = Nanos::from_millis(1);
-
 pub(crate) const NOBODY: usize = 0;
 
 /// The calling thread, by a number that no other has while it lives.
@@ -138,26 +130,11 @@ pub(crate) fn with_ours<R>(f: impl FnOnce(&Watch, &Cell<bool>) -> R) -> Option<R
     with.ok().flatten()
 }
 
-/// It has parked, and is the one that waits in the driver.
-pub(crate) fn watches() {
-    OURS.with_borrow(|ours| {
-        if let Some(alarm) = ours.as_ref().and_then(|ours| ours.alarm.as_ref()) {
-            alarm.set_here();
-        }
-    });
-}
-
 /// It goes on.
 pub(crate) fn unparks() {
-    let _watched = OURS.with_borrow(|ours| {
+    let _watched = OURS.with_borrow_mut(|ours| {
         let alarm = ours.as_ref().and_then(|ours| ours.alarm.as_ref());
-        alarm.is_some_and(|alarm| {
-            let watched = alarm.change_watcher(me(), NOBODY);
-            if watched {
-                alarm.put_off();
-            }
-            watched
-        })
+        alarm.is_some_and(|alarm| alarm.change_watcher(me(), NOBODY))
     });
     #[cfg(tokio_unstable)]
     watch::unparks(_watched);
@@ -220,35 +197,23 @@ impl Alarm {
 
     /// The calling thread parks. Says whether it will be the one that waits in the driver.
     fn watch(&self) -> bool {
-        self.change_watcher(NOBODY, me()) || self.watcher() == me()
+        let watches = self.change_watcher(NOBODY, me()) || self.watcher() == me();
+        if watches {
+            self.move_here();
+        }
+        watches
     }
 
-    /// Sets the timer again if it was put off, or if another thread has set it than the one that it will wake. A timer goes off on the processor from which it
-    /// was set, and a kernel that keeps threads on few processors lets who is woken run there too: in turns with the worker that is busy there, with another
+    /// Sets the timer again, if another thread has set it than the one that it will wake. A timer goes off on the processor from which it was set, and
+    /// a kernel that keeps threads on few processors lets who is woken run there too: in turns with the worker that is busy there, with another
     /// processor idle for a millisecond or more. An event of a socket hardly does that to a worker.
-    fn set_here(&self) {
+    fn move_here(&self) {
         let mut holds = self.holds();
-        if (holds.put_off || holds.set_by != me())
+        if holds.set.is_some()
+            && holds.set_by != me()
             && let Some(first) = holds.waiting.first()
         {
-            let now = clock::now();
-            self.set(&mut holds, first, now);
-            drop(holds);
-            thread::spent(now);
-        }
-    }
-
-    /// The calling thread has waited in the driver, and goes on to run something: puts the timer off, if it would go off soon.
-    fn put_off(&self) {
-        let mut holds = self.holds();
-        if holds.waiting.first().is_none() || holds.put_off {
-            return;
-        }
-        let now = clock::now();
-        if holds.set.is_some_and(|at| now < at && at - now < PUT_OFF) {
-            self.set_later(&mut holds, now);
-            drop(holds);
-            thread::spent(now);
+            self.set(&mut holds, first, clock::now());
         }
     }
 
@@ -261,7 +226,6 @@ impl Alarm {
     }
 
     fn hold(&self, due: Virtual, held: Arc<dyn Held>) {
-        let now = clock::now();
         self.looks();
         let mut holds = self.holds();
         if holds.ended {
@@ -269,14 +233,8 @@ impl Alarm {
             return defer::until(due, held);
         }
         if holds.waiting.push(due, held) {
-            if thread::parked_since().is_some() {
-                self.set(&mut holds, due, now);
-            } else if holds.set.is_none() {
-                self.set_later(&mut holds, now);
-            }
+            self.set(&mut holds, due, clock::now());
         }
-        drop(holds);
-        thread::spent(now);
     }
 
     /// Sets the timer for what is `due` first.
@@ -284,18 +242,7 @@ impl Alarm {
         // While something is in the target V moves slowly: what is late is little, and what is early would go off again and again.
         let lead = if LEDGER.is_at_rest() { holds.lead.mean() } else { Nanos::ZERO };
         let at = now + (LEDGER.early(due, now) - lead).max(Nanos(1));
-        (holds.set, holds.set_by, holds.put_off) = (Some(at), me(), false);
-        self.set_timer(at);
-    }
-
-    /// Sets the timer for when nobody is busy any more, most likely.
-    fn set_later(&self, holds: &mut Holds, now: Real) {
-        let at = now + PUT_OFF;
-        (holds.set, holds.set_by, holds.put_off) = (Some(at), me(), true);
-        self.set_timer(at);
-    }
-
-    fn set_timer(&self, at: Real) {
+        (holds.set, holds.set_by) = (Some(at), me());
         let at = Expiration::OneShot(TimeSpec::nanoseconds(at.0));
         // It fails for times that are none, only.
         self.timer.get_ref().0.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME).ok();
@@ -317,13 +264,12 @@ impl Alarm {
 
     /// Releases what is due, and sets the timer for what comes next.
     fn release(&self) {
-        let now = clock::now();
         self.looks();
         thread::noticed();
         let mut holds = self.holds();
-        let parked = thread::parked_since();
-        let set = holds.set.take().filter(|_| !holds.put_off);
-        if let Some((_, set)) = parked.zip(set).filter(|(parked, set)| parked < set) {
+        let now = clock::now();
+        let woken = thread::parked_since().zip(holds.set.take());
+        if let Some((_, set)) = woken.filter(|(parked, set)| parked < set) {
             holds.lead.measured(now - set);
             thread::wakes_in(holds.lead.mean());
         }
@@ -333,14 +279,9 @@ impl Alarm {
             holds.waiting.take_due(Virtual(LEDGER.virtual_now(now).0 + LEAST.0))
         };
         if let Some(next) = holds.waiting.first() {
-            if parked.is_some() && due.is_empty() {
-                self.set(&mut holds, next, now);
-            } else {
-                self.set_later(&mut holds, now);
-            }
+            self.set(&mut holds, next, now);
         }
         drop(holds);
-        thread::spent(now);
         due.into_iter().for_each(|held| held.release());
     }
 }
@@ -496,7 +437,6 @@ mod tests {
             scope.spawn(|| {
                 let _context = runtime.enter();
                 assert!(parks(&shared));
-                watches();
                 assert_eq!(alarm.holds().set_by, me());
                 unparks();
             });
@@ -504,49 +444,6 @@ mod tests {
         drop(alarm);
         drop(OURS.take());
         told.recv().unwrap();
-    }
-
-    #[test]
-    fn a_timer_is_put_off_while_nobody_sleeps_in_the_driver() {
-        let runtime = runtime();
-        let shared = Shared::default();
-        let _context = runtime.enter();
-        let (tell, told) = mpsc::channel();
-        assert!(parks(&shared));
-        let alarm = of_runtime(&shared).unwrap();
-        let hold = |ms: i64| {
-            let due = LEDGER.virtual_now(clock::now()).0 + ms * 1_000_000;
-            alarm.hold(Virtual(due), Arc::new(Tell(tell.clone())));
-        };
-        // This one sleeps there. The far future is a second that no machine needs for a few lines.
-        thread::parked(true);
-        let [far, farther] = [1000, 2000];
-        hold(far);
-        let at = alarm.holds().set.unwrap();
-        assert!(!alarm.holds().put_off);
-        unparks();
-        assert!(!alarm.holds().put_off, "it goes off long after");
-        thread::unparked();
-        // Now it is busy.
-        hold(farther);
-        assert_eq!(alarm.holds().set, Some(at), "another one is due first");
-        hold(0);
-        assert_eq!(alarm.holds().set, Some(at), "nobody sleeps there");
-        alarm.put_off();
-        alarm.release();
-        assert!(alarm.holds().put_off, "as something else is due, and somebody busy");
-        told.try_recv().expect("it was due");
-        assert!(parks(&shared));
-        thread::parked(true);
-        watches();
-        let holds = alarm.holds();
-        assert!(!holds.put_off && holds.set.unwrap() - at < Nanos::from_millis(500));
-        drop(holds);
-        unparks();
-        thread::unparked();
-        drop(alarm);
-        drop(OURS.take());
-        assert_eq!(told.iter().take(2).count(), 2);
     }
 
     /// Holds one more when it is released, as a wake that comes while a runtime ends.

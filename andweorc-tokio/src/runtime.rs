@@ -77,11 +77,7 @@ impl BuilderExt for Builder {
             }
             if enabled() {
                 put_off::ends();
-                let watches = alarm::parks(&alarm);
-                thread::parked(watches);
-                if watches {
-                    alarm::watches();
-                }
+                thread::parked(alarm::parks(&alarm));
             }
         })
         .on_thread_unpark(move || {

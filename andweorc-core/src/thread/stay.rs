@@ -8,7 +8,7 @@ use crate::target::Target;
 use crate::time::{Nanos, Real};
 
 /// Who enters or leaves a target spends no more than this on it; what takes longer was preempted.
-pub(super) const MOST_SPENT: Nanos = Nanos::from_micros(20);
+const MOST_SPENT: Nanos = Nanos::from_micros(20);
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
 /// followed by one of [`exit`] or [`leave`] with the answer, in reverse order, or else by one of [`exit_under`].

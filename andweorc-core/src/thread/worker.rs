@@ -70,7 +70,6 @@ pub fn unparked() {
             } else {
                 thread.was_notified(account, since, now);
             }
-            thread.looked(account, now);
         }
     });
 }
