@@ -96,7 +96,8 @@ pub(crate) struct Noise {
     busy: u64,
     stolen: u64,
     own: Nanos,
-    /// In which a processor that this process may use was idle, or ran what is nice: that stands back for whoever wants it.
+    /// In which a processor that this process may use was idle, or ran what is nice: that mostly stands back for whoever wants it. Threads of
+    /// this process that alone are nice count as such too.
     idle: u64,
     ticks_per_second: f64,
     throttled: Throttled,

@@ -3,7 +3,7 @@
 //! What takes its processor from it has so much to do for each unit of the program's work, however fast the target is. While all processors
 //! are busy that has to be done in any case: with a faster target it would be done in the place of something else, and the program gain nothing. But where
 //! a processor is idle, with a faster target much of it would be done beside the program, in time that nobody waits for. So what preempts the target is
-//! the target's time by the part of the time in which some processor is idle, as it was in the last baseline (or ran what is nice). That is taken to be the mean number of idle
+//! the target's time by the part of the time in which some processor is idle, or runs what is nice, as it was in the last baseline. That is taken to be the mean number of idle
 //! processors, if that is less than one: more than one is seldom idle on few, and on many at least one most of the time.
 //!
 //! (In `blocking`, with 0.87 of two processors idle, the target is preempted for 69 us a request, and for 14 where it really takes a quarter of
