@@ -7,15 +7,17 @@
 //! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle. With something to do at all times, which
 //!   everybody else takes precedence of, it never is. That is nice, so that its time counts as idle (`andweorc-core/src/experiment/noise.rs`).
 //!
-//! Programs that are hardly ever idle meet neither, and are left to the fair scheduler: from real-time threads that leave it no time, the kernel takes 50 ms of each
-//! second for others, in one piece, and where there are as many as processors they get in each other's way in ways of their own.
+//! Programs that are hardly ever idle meet neither. Their processors are left to sleep in what time they have left: a thread that wants it too gets it in one piece. And
+//! as long as the kernel takes 50 ms of each second from real-time threads that leave it no time, they are left to the fair scheduler.
 
 use andweorc_core::clock;
 use andweorc_core::time::Nanos;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::error::Error;
+use std::fmt;
 use std::fs;
 use std::hint;
 use std::io;
@@ -25,14 +27,28 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A program that has its processors busy for more than this part of the time is left to the fair scheduler...
+/// A program that has its processors busy for more than this part of the time is hardly ever idle...
 const MOST_BUSY: f64 = 0.7;
 
-/// ... and one of which a thread is for more than this.
+/// ... and so is one of which a thread is for more than this.
 const MOST_BUSY_THREAD: f64 = 0.9;
+
+/// How much of each period the kernel leaves to real-time threads: -1 for all of it.
+const REAL_TIME_LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
 /// Name of the threads that keep processors awake.
 const AWAKE: &str = "awake";
+
+/// Who says when the threads of a program run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Scheduling {
+    /// The machine's scheduler, on processors that may sleep.
+    Fair,
+    /// They have real-time priority, on processors that may sleep.
+    RealTime,
+    /// They have real-time priority, on processors that are kept awake.
+    RealTimeAwake,
+}
 
 /// Precedence, from those who have the least on.
 #[derive(Clone, Copy, Debug)]
@@ -91,11 +107,50 @@ impl Watched {
     }
 }
 
-impl Busy {
-    /// Whether the fair scheduler suits it better.
-    pub(crate) fn is_saturated(self) -> bool {
-        self.processors > MOST_BUSY || self.thread > MOST_BUSY_THREAD
+impl Scheduling {
+    /// What suits a program that is so busy.
+    pub(crate) fn of(busy: Busy) -> Scheduling {
+        let is_hardly_idle = busy.processors > MOST_BUSY || busy.thread > MOST_BUSY_THREAD;
+        match (is_hardly_idle, has_no_limit()) {
+            (false, _) => Scheduling::RealTimeAwake,
+            (true, true) => Scheduling::RealTime,
+            (true, false) => Scheduling::Fair,
+        }
     }
+
+    /// Makes it so, for the threads that there are.
+    ///
+    /// # Errors
+    ///
+    /// When the user may not have such priorities.
+    pub(crate) fn begin(self) -> Result<(), Box<dyn Error>> {
+        self.go_on()?;
+        if self == Scheduling::RealTimeAwake { keep_awake() } else { Ok(()) }
+    }
+
+    /// To be called again when the program may have more threads.
+    ///
+    /// # Errors
+    ///
+    /// As of [`begin`](Scheduling::begin).
+    pub(crate) fn go_on(self) -> Result<(), Box<dyn Error>> {
+        if self == Scheduling::Fair { Ok(()) } else { take_precedence() }
+    }
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scheduling::Fair => "fair",
+            Scheduling::RealTime => "real-time",
+            Scheduling::RealTimeAwake => "real-time and awake",
+        })
+    }
+}
+
+/// Whether real-time threads may have processors all the time.
+fn has_no_limit() -> bool {
+    fs::read_to_string(REAL_TIME_LIMIT).is_ok_and(|limit| limit.trim_end() == "-1")
 }
 
 /// How much of a processor's time each thread of this process had so far.
@@ -121,12 +176,8 @@ fn threads() -> io::Result<Vec<(u32, PathBuf)>> {
     Ok(threads)
 }
 
-/// Gives the threads of this process the real-time priorities that are theirs. To be called again when it may have more of them.
-///
-/// # Errors
-///
-/// When the user may not have such priorities.
-pub(crate) fn take_precedence() -> Result<(), Box<dyn Error>> {
+/// Gives the threads of this process the real-time priorities that are theirs.
+fn take_precedence() -> Result<(), Box<dyn Error>> {
     let main = process::id();
     for (number, path) in threads()? {
         let precedence = match fs::read_to_string(path.join("comm")) {
@@ -158,7 +209,7 @@ pub(crate) fn go_first() -> io::Result<()> {
 }
 
 /// Keeps each processor that this process may use from sleeping, until the process ends.
-pub(crate) fn keep_awake() -> Result<(), Box<dyn Error>> {
+fn keep_awake() -> Result<(), Box<dyn Error>> {
     let allowed = sched_getaffinity(Pid::this())?;
     for number in 0..CpuSet::count() {
         if allowed.is_set(number)? {

@@ -1,7 +1,7 @@
 //! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
 
 use crate::disturbed::Watch;
-use crate::machine::{self, Watched};
+use crate::machine::{Scheduling, Watched};
 use crate::outside::Outside;
 use crate::program::{POINT, Part, Program, Runtime, Stage, sampled};
 use crate::programs;
@@ -80,11 +80,8 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let watched = Watched::begin()?;
     let sampling = sample()?;
     let busy = watched.busy()?;
-    let real_time = !turns.fair && !busy.is_saturated();
-    if real_time {
-        machine::take_precedence()?;
-        machine::keep_awake()?;
-    }
+    let scheduling = if turns.fair { Scheduling::Fair } else { Scheduling::of(busy) };
+    scheduling.begin()?;
     let found = sampling.as_ref().map(Sampling::take);
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
     if let Some(sampling) = &sampling {
@@ -96,7 +93,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         watch,
         predicted: empty_run(program),
         truth: empty_run(program),
-        real_time,
+        scheduling,
         repeated: 0,
         spent: Duration::ZERO,
         settle: None,
@@ -123,7 +120,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         missing,
         rate: turner.base_rate(),
         busy: busy.processors,
-        real_time,
+        scheduling,
         turns,
         repeated: turner.repeated,
         settle_s: turner.settle.map(|settle| settle.as_secs_f64()),
@@ -220,8 +217,8 @@ struct Turner {
     /// Where targets are sampled.
     sampling: Option<Sampling>,
     watch: Watch,
-    /// With real-time priority.
-    real_time: bool,
+    /// Who says when its threads run.
+    scheduling: Scheduling,
     predicted: Run,
     truth: Run,
     repeated: u32,
@@ -268,9 +265,7 @@ impl Turner {
     /// Prediction and truth of a case. Every other time the truth comes first: a steady drift cancels.
     fn both(&mut self, case: &Case, truth_first: bool) -> Result<(), &'static str> {
         // Some are there only since the experiment before.
-        if self.real_time && machine::take_precedence().is_err() {
-            return Err("threads got no real-time priority");
-        }
+        self.scheduling.go_on().map_err(|_| "threads got no real-time priority")?;
         for truth in [truth_first, !truth_first] {
             if truth { self.truth(case)? } else { self.predict(case)? }
         }

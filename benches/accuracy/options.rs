@@ -24,7 +24,8 @@ cargo bench --bench accuracy [-- OPTIONS]
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
   --fair             without real-time priority (which takes root, or `ulimit -r 3`), and on processors that may sleep: what
-                     the machine does when a program is busy for less is part of the errors then (docs/accuracy-notes.md)
+                     the machine does when a program is busy for less is part of the errors then (docs/accuracy-notes.md).
+                     Programs that are hardly ever idle have such priority only after `sysctl kernel.sched_rt_runtime_us=-1`
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
                      (docs/accuracy.md)
   --json FILE        write all rows to FILE

@@ -1,5 +1,6 @@
 //! What came out of a program: rows, errors and totals.
 
+use crate::machine::Scheduling;
 use andweorc_core::estimate::{Effect, Metric, analyse};
 use andweorc_core::profile::{Run, TargetKind};
 use andweorc_core::target::Target;
@@ -17,8 +18,8 @@ pub(crate) struct Report {
     pub(crate) rate: f64,
     /// For which part of the time it had its processors busy.
     pub(crate) busy: f64,
-    /// Whether it had real-time priority.
-    pub(crate) real_time: bool,
+    /// Who said when its threads ran.
+    pub(crate) scheduling: Scheduling,
     /// How often a case was measured, in all.
     pub(crate) turns: u32,
     /// How many stretches were repeated because the machine was disturbed.

@@ -25,8 +25,7 @@ impl fmt::Display for Report {
             Some(seconds) => write!(f, ", first target settled in {seconds:.1} s")?,
             None => write!(f, ", no target settled")?,
         }
-        let scheduler = if self.real_time { "real-time" } else { "fair" };
-        write!(f, ", {:.0} % busy, {scheduler}", self.busy * 100.0)?;
+        write!(f, ", {:.0} % busy, {}", self.busy * 100.0, self.scheduling)?;
         if self.repeated > 0 {
             write!(f, ", {} disturbed stretches repeated", self.repeated)?;
         }
