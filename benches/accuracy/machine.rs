@@ -10,6 +10,7 @@
 //! Programs that are hardly ever idle meet neither. Their processors are left to sleep in what time they have left: a thread that wants it too gets it in one piece. And
 //! as long as the kernel takes 50 ms of each second from real-time threads that leave it no time, they are left to the fair scheduler.
 
+use crate::line::{self, Answering};
 use andweorc_core::clock;
 use andweorc_core::time::Nanos;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -182,6 +183,7 @@ fn take_precedence() -> Result<(), Box<dyn Error>> {
     for (number, path) in threads()? {
         let precedence = match fs::read_to_string(path.join("comm")) {
             Ok(name) if name.trim_end() == AWAKE => Precedence::Last,
+            Ok(name) if name.trim_end() == line::OUTSIDE => Precedence::Outside,
             // It would interrupt the program for each input, where another processor is idle.
             Ok(name) if name.trim_end() == "andweorc-input" => Precedence::Program,
             Ok(name) if number == main || name.starts_with("andweorc-") => Precedence::Helpers,
@@ -223,7 +225,8 @@ fn keep_awake() -> Result<(), Box<dyn Error>> {
                 if failed {
                     return;
                 }
-                loop {
+                let mut answering = Answering::begin();
+                while answering.answer().is_ok() {
                     hint::spin_loop();
                 }
             })?;

@@ -1,6 +1,6 @@
 //! How far predictions are from the truth, on real programs. `cargo bench --bench accuracy`; see `--help`.
 //!
-//! Each program runs in a process of its own, with the world outside in another. There, prediction and truth take turns: a baseline, an
+//! Each program runs in a process of its own, with HTTP clients in another. There, prediction and truth take turns: a baseline, an
 //! experiment on a target, a baseline, the target's part really faster by as much, a baseline, and so on. All five run with the same
 //! wrapping and load, and with andweorc on, so that only the cost differs. Both are estimated by the library's own
 //! estimates, from the same number of stretches of the same length.
@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `program`, `programs` | what a program is, and the programs |
 //! | `hot` | what their parts do where lines and functions are the targets |
-//! | `outside`, `load` | the world outside: services that take their time, HTTP clients |
+//! | `line`, `outside`, `load` | the world outside: services that take their time, HTTP clients |
 //! | `measure`, `disturbed` | the turns of one program |
 //! | `machine` | what the machine does beside a program, kept out of it |
 //! | `cost` | what a sample costs |
@@ -20,6 +20,7 @@
 mod cost;
 mod disturbed;
 mod hot;
+mod line;
 mod load;
 mod machine;
 mod measure;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
 
 fn start() -> Result<ExitCode, Box<dyn Error>> {
     match Options::read()? {
-        Mode::Outside(name) => outside::run(&name)?,
+        Mode::Outside => outside::run()?,
         Mode::One(program, turns) => {
             // Not to go on, and disturb others, when the bench is stopped.
             set_pdeathsig(Signal::SIGKILL)?;

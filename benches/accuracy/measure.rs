@@ -75,7 +75,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let mut outside = Outside::start()?;
     let watch = Watch::new(outside.pid())?;
     tracing_subscriber::registry().with(andweorc::layer()).init();
-    let stage = Stage::new(program, turns.pace, outside.name().to_owned());
+    let stage = Stage::new(program, turns.pace);
     start(program, &stage, &mut outside)?;
     let watched = Watched::begin()?;
     let sampling = sample()?;

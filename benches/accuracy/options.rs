@@ -39,8 +39,8 @@ pub(crate) const ONE: &str = "--one";
 /// What to do.
 #[derive(Debug)]
 pub(crate) enum Mode {
-    /// Be the world outside, on the socket of this name.
-    Outside(String),
+    /// Be the world outside.
+    Outside,
     /// Run one program in this process.
     One(&'static Program, Turns),
     /// Measure what a sample costs.
@@ -97,7 +97,7 @@ impl Options {
                 Long("json") => json = Some(args.value()?.into()),
                 // `cargo bench` says so.
                 Long("bench") => {}
-                Long("outside-world") => return Ok(Mode::Outside(args.value()?.string()?)),
+                Long("outside-world") => return Ok(Mode::Outside),
                 Long("one") => one = Some(args.value()?.parse_with(program)?),
                 Long("pace") => pace = Some(Pace::new(args.value()?.parse()?)),
                 Short('h') | Long("help") => {

@@ -1,19 +1,14 @@
-//! The world outside, as a process of its own, so that nothing the profiler does to a program delays it: services that answer after a
-//! time, and the clients of the HTTP services. It ends when the program that started it does.
+//! The world outside that takes processor time of its own, the clients of HTTP services: a process, so that nothing the profiler does to a program delays it. It ends when the
+//! program that started it does. And how long everything takes that is outside.
 
 use crate::load;
 use crate::machine;
-use nix::sys::prctl::set_timerslack;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::process::{Child, ChildStdin, Command, Stdio, id};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The argument that makes this program the world outside; the socket's name follows.
+/// The argument that makes this program the world outside.
 pub(crate) const ARGUMENT: &str = "--outside-world";
 
 /// Whether each answer takes as long as the one before.
@@ -47,41 +42,18 @@ impl Vary {
     }
 }
 
-/// A line to the world outside: one question at a time.
-#[derive(Debug)]
-pub(crate) struct Line(tokio::net::UnixStream);
-
-impl Line {
-    /// Opens one, inside the runtime's context.
-    pub(crate) fn open(name: &str) -> io::Result<Line> {
-        let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
-        stream.set_nonblocking(true)?;
-        tokio::net::UnixStream::from_std(stream).map(Line)
-    }
-
-    /// Asks something whose answer takes `us` microseconds, [more or less](Vary). It never comes when the world outside has ended, as it does just before
-    /// this process; were it to end earlier, nothing more would get done, and the report would say so.
-    pub(crate) async fn ask(&mut self, us: u32) {
-        if self.0.write_all(&us.to_le_bytes()).await.is_err() || self.0.read_u8().await.is_err() {
-            std::future::pending().await
-        }
-    }
-}
-
 /// The program's side of the other process.
 #[derive(Debug)]
 pub(crate) struct Outside {
     process: Child,
     tell: ChildStdin,
-    name: String,
 }
 
 impl Outside {
     pub(crate) fn start() -> io::Result<Outside> {
-        let name = format!("andweorc-accuracy-{}", id());
         let mut process = Command::new(std::env::current_exe()?)
             .args(is_steady().then_some("--steady"))
-            .args([ARGUMENT, &name])
+            .arg(ARGUMENT)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -92,12 +64,7 @@ impl Outside {
         if ready.trim() != "ready" {
             return Err(io::Error::other("the world outside did not come up"));
         }
-        Ok(Outside { process, tell, name })
-    }
-
-    /// The name of its socket.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+        Ok(Outside { process, tell })
     }
 
     /// Its process id.
@@ -119,33 +86,15 @@ impl Drop for Outside {
 }
 
 /// What the other process does.
-pub(crate) fn run(name: &str) -> io::Result<()> {
+pub(crate) fn run() -> io::Result<()> {
     if let Err(error) = machine::go_first() {
         eprintln!(
             "the world outside waits for processors like everybody ({error}): run this as root"
         );
     }
-    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(|| answer(stream));
-        }
-    });
     println!("ready");
     for line in io::stdin().lines() {
         load::start(line?.parse()?);
     }
     Ok(())
-}
-
-/// Answers each question after about the time it asks for, until the asker hangs up.
-fn answer(mut stream: UnixStream) -> io::Result<()> {
-    // As precise as the kernel can.
-    set_timerslack(1)?;
-    let (mut us, mut vary) = ([0; 4], Vary::new());
-    loop {
-        stream.read_exact(&mut us)?;
-        thread::sleep(vary.next(Duration::from_micros(u32::from_le_bytes(us).into())));
-        stream.write_all(&[1])?;
-    }
 }

@@ -1,8 +1,8 @@
 //! What a program of the bench is, and what it finds on its stage: parts with dials, a line to the world outside, and a point to hit.
 
 use crate::hot::{HOT, Hot};
+use crate::line::Line;
 use crate::load::Load;
-use crate::outside::Line;
 use crate::work::{Cost, Pace, hash};
 use andweorc_core::point::{Point, point};
 use andweorc_core::profile::{PointKind, TargetKind};
@@ -132,13 +132,12 @@ impl Part {
 pub(crate) struct Stage {
     parts: Vec<Part>,
     done: Done,
-    outside: String,
     load: OnceCell<Load>,
 }
 
 impl Stage {
-    /// The stage of a program whose world outside listens on the abstract socket `outside`.
-    pub(crate) fn new(program: &Program, pace: Pace, outside: String) -> Stage {
+    /// The stage of a program.
+    pub(crate) fn new(program: &Program, pace: Pace) -> Stage {
         let part = |(&(name, us), &hot): (&(&'static str, u32), &Hot)| Part {
             name,
             cost: Arc::new(Cost::work(us, pace)),
@@ -149,7 +148,6 @@ impl Stage {
         Stage {
             parts: program.parts.iter().zip(&HOT).map(part).collect(),
             done: Done(point(program.point, POINT, None, None, true)),
-            outside,
             load: OnceCell::new(),
         }
     }
@@ -176,7 +174,7 @@ impl Stage {
 
     /// A line to the world outside.
     pub(crate) fn line(&self) -> io::Result<Line> {
-        Line::open(&self.outside)
+        Line::open()
     }
 
     /// Asks for HTTP clients, once the program has started.

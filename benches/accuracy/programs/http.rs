@@ -1,7 +1,7 @@
 //! Real HTTP services (axum) under load from another process. Their parts are `tracing` spans, as in a service of a user.
 
+use crate::line::Line;
 use crate::load::Load;
-use crate::outside::Line;
 use crate::program::{Aim, Done, Part, Program, Runtime, Stage, spawn, unwrapped};
 use andweorc::Profile;
 use andweorc::io::Outside;
