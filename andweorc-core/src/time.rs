@@ -189,6 +189,11 @@ impl Speedup {
     pub fn of(self, stretch: Nanos) -> Nanos {
         Nanos((i128::from(stretch.0) * i128::from(self.0) / i128::from(Self::ONE)) as i64)
     }
+
+    /// The stretch of which the speedup [saves](Speedup::of) this, as far as there is one.
+    pub(crate) fn whole(self, saved: Nanos) -> Nanos {
+        Nanos((i128::from(saved.0) * i128::from(Self::ONE) / i128::from(self.0.max(1))) as i64)
+    }
 }
 
 impl fmt::Display for Speedup {

@@ -13,14 +13,14 @@
 //! it had not taken what it waited for by then, its task would park so much later, and be held for as long as the world outside answers. (In `blocking`, one request in
 //! fifty: a thread of the pool that a handler has just given its work preempts the worker, so that the handler finds the answer in the same poll.)
 //!
-//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. [That came](Thread::came_late) as the kernel woke the worker.
+//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. [That came](Thread::came_late) earlier by what the worker waited behind the target.
 //! What the worker waited is no part of the task's wait for the world outside: a task that is held for it waits behind the target once more as it is due, as often as it would
 //! behind a faster one, since V moves slowly while the target runs. In real time what wakes a worker finds the target there more often.
 
 use super::processor::{Lately, Processor, Times};
 use super::{LEDGER, Thread};
 use crate::ledger::Account;
-use crate::time::{Nanos, Real};
+use crate::time::{Nanos, Real, Speedup};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -62,6 +62,19 @@ pub(super) struct Late {
 
 impl Late {
     const NOT: Late = Late { waited: Nanos::ZERO, grown: Nanos::ZERO };
+
+    /// It was woken at `woken` and waited for `processor` until `now`: how much of that was behind the target, which `lately` tells of. It may have waited behind others
+    /// too, as it does without an experiment.
+    fn behind(
+        lately: &Lately,
+        processor: Processor,
+        slope: Speedup,
+        woken: Real,
+        now: Real,
+    ) -> Late {
+        let grown = lately.between(processor, woken, now).min(slope.of(now - woken));
+        Late { waited: slope.whole(grown), grown }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,8 +135,7 @@ impl Thread {
     pub(super) fn grew(&self, grown: Nanos, now: Real) {
         let Some(processor) = Processor::current().filter(|_| grown > Nanos::ZERO) else { return };
         GROWN.add(processor, grown);
-        let ran = grown.0 * 1_000_000 / i64::from(LEDGER.slope().ppm().max(1));
-        LATELY.add(processor, grown, now - Nanos(ran), now);
+        LATELY.add(processor, grown, now - LEDGER.slope().whole(grown), now);
         // Nobody waits behind itself.
         if let Some(place) = self.queued.place.get()
             && place.processor == processor
@@ -165,14 +177,11 @@ impl Thread {
         if known == since {
             return late;
         }
-        let grown = |processor, since| LATELY.between(processor, since, now);
         let late = Processor::current()
-            .filter(|&processor| grown(processor, since) >= LEAST)
+            .filter(|&processor| LATELY.between(processor, since, now) >= LEAST)
             .and_then(|processor| {
-                let waited = self.waited_behind_the_target()?;
-                let woken = since.max(now - waited);
-                let grown = grown(processor, woken).min(LEDGER.slope().of(waited));
-                Some(Late { waited: now - woken, grown })
+                let woken = since.max(now - self.waited_behind_the_target()?);
+                Some(Late::behind(&LATELY, processor, LEDGER.slope(), woken, now))
             })
             .unwrap_or(Late::NOT);
         self.queued.late.set((since, late));
@@ -210,7 +219,7 @@ mod tests {
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, Poll, entity_at, register, with};
-    use crate::time::{Speedup, Virtual};
+    use crate::time::Virtual;
     use std::sync::{Barrier, PoisonError};
     use std::thread;
     use std::time::Duration;
@@ -305,6 +314,22 @@ mod tests {
             libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const param)
         };
         assert_eq!(code, 0);
+    }
+
+    #[test]
+    fn what_others_than_the_target_keep_a_worker_from_is_not_late() {
+        static LATELY: Lately = Lately::new();
+        let (processor, slope) = (Processor::current().unwrap(), Speedup::new(0.25).unwrap());
+        let (us, at) = (Nanos::from_micros, |us: i64| Real(us * 1000));
+        LATELY.add(processor, us(25), at(1000), at(1100));
+        let behind = |woken, now| Late::behind(&LATELY, processor, slope, at(woken), at(now));
+        assert_eq!(behind(1020, 1100), Late { waited: us(80), grown: us(20) });
+        assert_eq!(
+            behind(1060, 1150),
+            Late { waited: us(40), grown: us(10) },
+            "then behind others"
+        );
+        assert_eq!(behind(1110, 1150), Late::NOT, "the target had left");
     }
 
     #[test]
