@@ -5,7 +5,7 @@
 mod report;
 
 use andweorc_core::profile::TargetKind;
-use report::{Change, Pair, Report, Row, Totals};
+use report::{Change, Pair, Report, Row, Scheduling, Totals};
 
 fn change(pct: f64, half: f64) -> Change {
     Change { pct, low: pct - half, high: pct + half, n: 3 }
@@ -31,7 +31,7 @@ fn report(rows: Vec<Row>, settle_s: Option<f64>) -> Report {
         missing,
         rate: 1.0,
         busy: 0.5,
-        real_time: true,
+        scheduling: Scheduling::RealTime,
         turns: 3,
         repeated: 2,
         settle_s,

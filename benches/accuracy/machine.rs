@@ -11,14 +11,13 @@
 //! as long as the kernel takes 50 ms of each second from real-time threads that leave it no time, they are left to the fair scheduler.
 
 use crate::line::{self, Answering};
+use crate::report::Scheduling;
 use andweorc_core::clock;
 use andweorc_core::time::Nanos;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt;
 use std::fs;
 use std::hint;
 use std::io;
@@ -39,17 +38,6 @@ const REAL_TIME_LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
 /// Name of the threads that keep processors awake.
 const AWAKE: &str = "awake";
-
-/// Who says when the threads of a program run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Scheduling {
-    /// The machine's scheduler, on processors that may sleep.
-    Fair,
-    /// They have real-time priority, on processors that may sleep.
-    RealTime,
-    /// They have real-time priority, on processors that are kept awake.
-    RealTimeAwake,
-}
 
 /// Precedence, from those who have the least on.
 #[derive(Clone, Copy, Debug)]
@@ -136,16 +124,6 @@ impl Scheduling {
     /// As of [`begin`](Scheduling::begin).
     pub(crate) fn go_on(self) -> Result<(), Box<dyn Error>> {
         if self == Scheduling::Fair { Ok(()) } else { take_precedence() }
-    }
-}
-
-impl fmt::Display for Scheduling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Scheduling::Fair => "fair",
-            Scheduling::RealTime => "real-time",
-            Scheduling::RealTimeAwake => "real-time and awake",
-        })
     }
 }
 

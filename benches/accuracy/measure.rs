@@ -1,11 +1,11 @@
 //! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
 
 use crate::disturbed::Watch;
-use crate::machine::{Scheduling, Watched};
+use crate::machine::Watched;
 use crate::outside::Outside;
 use crate::program::{POINT, Part, Program, Runtime, Stage, sampled};
 use crate::programs;
-use crate::report::{Report, Row};
+use crate::report::{Report, Row, Scheduling};
 use crate::work::Pace;
 use andweorc::runtime::BuilderExt;
 use andweorc_core::estimate::{Verdict, analyse_ranking};

@@ -1,11 +1,11 @@
 //! What came out of a program: rows, errors and totals.
 
-use crate::machine::Scheduling;
 use andweorc_core::estimate::{Effect, Metric, analyse};
 use andweorc_core::profile::{Run, TargetKind};
 use andweorc_core::target::Target;
 use andweorc_core::time::Speedup;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What came out of one program.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +28,27 @@ pub(crate) struct Report {
     pub(crate) settle_s: Option<f64>,
     /// How long all turns took.
     pub(crate) seconds: f64,
+}
+
+/// Who says when the threads of a program run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Scheduling {
+    /// The machine's scheduler, on processors that may sleep.
+    Fair,
+    /// They have real-time priority, on processors that may sleep.
+    RealTime,
+    /// They have real-time priority, on processors that are kept awake.
+    RealTimeAwake,
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scheduling::Fair => "fair",
+            Scheduling::RealTime => "real-time",
+            Scheduling::RealTimeAwake => "real-time and awake",
+        })
+    }
 }
 
 /// A target at a speedup: prediction and truth.
