@@ -7,8 +7,8 @@
 //! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle. With something to do at all times, which
 //!   everybody else takes precedence of, it never is. That is nice, so that its time counts as idle (`andweorc-core/src/experiment/noise.rs`).
 //!
-//! Programs that are hardly ever idle meet neither. Their processors are left to sleep in what time they have left: a thread that wants it too gets it in one piece. And
-//! as long as the kernel takes 50 ms of each second from real-time threads that leave it no time, they are left to the fair scheduler.
+//! Programs that are hardly ever idle meet neither. Nothing keeps their processors awake, with which some scattered by tens of percents. And as long as the kernel takes
+//! 50 ms of each second from real-time threads that leave it no time, they are left to the fair scheduler.
 
 use crate::line::{self, Answering};
 use crate::report::Scheduling;

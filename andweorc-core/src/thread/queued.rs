@@ -171,7 +171,7 @@ impl Thread {
         }
     }
 
-    /// It has slept since `since`, and was woken; it is `now`. How it waited for its processor then, if that was behind the target.
+    /// It has slept since `since`, and was woken; it is `now`. How long it waited for its processor behind the target then.
     pub(super) fn came_late(&self, since: Real, now: Real) -> Late {
         let (known, late) = self.queued.late.get();
         if known == since {
@@ -380,7 +380,7 @@ mod tests {
         drop(alone);
         for &(slept, late, again) in &late {
             let Late { waited, grown } = late;
-            let is_part = waited <= slept && grown <= LEDGER.slope().of(waited);
+            let is_part = waited <= slept && grown == LEDGER.slope().of(waited);
             assert!(is_part && late == again, "{late:?}, {again:?} of {slept}");
         }
         // If it is let in before the target is left, nothing is known yet: so it is now and then, and often where this program is not a nice one.
