@@ -16,7 +16,7 @@ use std::hint;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -108,9 +108,12 @@ impl Service {
     /// Answers what nobody else did in time, until there is an error.
     fn answer_late(&self) -> io::Result<()> {
         if let Err(error) = machine::go_first() {
-            eprintln!(
-                "the world outside waits for processors like everybody ({error}): run this as root"
-            );
+            static SAID: Once = Once::new();
+            SAID.call_once(|| {
+                eprintln!(
+                    "the world outside waits for processors like everybody ({error}): run this as root"
+                );
+            });
         }
         loop {
             self.timer.wait()?;

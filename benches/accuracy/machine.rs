@@ -10,6 +10,7 @@
 //! Programs that are hardly ever idle meet neither. Nothing keeps their processors awake, with which some scattered by tens of percents. And as long as the kernel takes
 //! 50 ms of each second from real-time threads that leave it no time, they are left to the fair scheduler.
 
+use crate::disturbed;
 use crate::line::{self, Answering};
 use crate::report::Scheduling;
 use andweorc_core::clock;
@@ -161,7 +162,9 @@ fn take_precedence() -> Result<(), Box<dyn Error>> {
     for (number, path) in threads()? {
         let precedence = match fs::read_to_string(path.join("comm")) {
             Ok(name) if name.trim_end() == AWAKE => Precedence::Last,
-            Ok(name) if name.trim_end() == line::OUTSIDE => Precedence::Outside,
+            Ok(name) if [line::OUTSIDE, disturbed::HEARTBEAT].contains(&name.trim_end()) => {
+                Precedence::Outside
+            }
             // It would interrupt the program for each input, where another processor is idle.
             Ok(name) if name.trim_end() == "andweorc-input" => Precedence::Program,
             Ok(name) if number == main || name.starts_with("andweorc-") => Precedence::Helpers,

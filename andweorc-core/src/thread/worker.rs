@@ -21,7 +21,7 @@ impl Thread {
     fn notices(&self, now: Real) -> Look {
         let idle = self.parked.get();
         let has_slept = || idle.is_some_and(|since| self.has_slept(since, now));
-        LOOKS.notices(&self.look, now, idle, has_slept)
+        LOOKS.notices(&self.look, now, idle, has_slept, &INPUTS)
     }
 }
 
@@ -92,11 +92,11 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
         let idle = thread.parked.get();
         let mut look = thread.notices(now);
         let came = look.came(waits, typical, &INPUTS);
+        let late = idle.filter(|_| came.at_once).map(|since| thread.came_late(since, came.at));
+        let waited = late.map_or(Nanos::ZERO, |late| late.waited);
+        look.waited(waited);
         thread.look.set(look);
-        match idle.filter(|_| came.at_once) {
-            Some(since) => Came { at: came.at - thread.came_late(since, came.at).waited, ..came },
-            None => came,
-        }
+        Came { at: came.at - waited, ..came }
     });
     if let Some(waits) = waits {
         typical.count(came.at - waits);

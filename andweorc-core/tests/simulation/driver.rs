@@ -136,7 +136,7 @@ impl Engine<'_> {
         let (at, watched) = (self.now, self.rules.arrivals == Arrivals::Watched);
         let driver = self.driver();
         if watched {
-            driver.inputs.came(at + Nanos(driver.latencies.wake.mean()));
+            driver.inputs.came(at);
         }
         driver.arrived.push(Arrived::Answer { at, task, wait, part });
         if let Some(holder) = driver.holder {
@@ -159,7 +159,8 @@ impl Engine<'_> {
         let worker = &self.threads[i].worker_state;
         let (waits, typical) = (task.waits.take(), &driver.typical[task.kind]);
         let slept = || worker.parked.is_some_and(|since| now > since);
-        let mut look = driver.looks.notices(&worker.look, now, worker.parked, slept);
+        let mut look =
+            driver.looks.notices(&worker.look, now, worker.parked, slept, &driver.inputs);
         let Came { at, .. } = look.came(waits, typical, &driver.inputs);
         worker.look.set(look);
         if let Some(waits) = waits {
