@@ -95,8 +95,13 @@ impl Service {
         Ok(self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
     }
 
-    /// Whether an answer is due, which the calling thread has to write then.
+    /// Whether an answer is due.
     fn is_due(&self) -> bool {
+        self.due.load(SeqCst) <= clock::now().0
+    }
+
+    /// Takes the answer if it is due: the calling thread has to write it then.
+    fn take(&self) -> bool {
         let due = self.due.load(SeqCst);
         due <= clock::now().0 && self.due.compare_exchange(due, NOTHING, SeqCst, SeqCst).is_ok()
     }
@@ -121,7 +126,7 @@ impl Service {
             while (0..GRACE.0).contains(&(self.due.load(SeqCst) - clock::now().0)) {
                 hint::spin_loop();
             }
-            if self.is_due() {
+            if self.take() {
                 self.answer()?;
             }
         }
@@ -146,10 +151,12 @@ impl Answering {
             self.lines.clone_from(&LINES.lock().unwrap_or_else(PoisonError::into_inner));
         }
         for line in self.lines.iter().filter(|line| line.is_due()) {
-            // First: whom the answer wakes may take this processor. It fails for what is no timer, only.
+            // Whom the answer wakes may take this processor, so first. It fails for what is no timer, only.
             line.timer.unset().ok();
-            // Where that fails nobody waits for it any more.
-            line.answer().ok();
+            // As late as possible: who loses the processor with an answer in hand is late with it. Where it fails nobody waits for it any more.
+            if line.take() {
+                line.answer().ok();
+            }
         }
     }
 }
