@@ -129,6 +129,30 @@ fn short_stops_all_the_time_are_nobodys_debt() {
     assert_limited(&program.profile(), share);
 }
 
+/// What stops a virtual machine stops the process, and so it looks to that.
+#[test]
+fn a_stop_of_some_ms_spoils_the_experiment_that_it_hits() {
+    if fs::read_to_string("/proc/thread-self/schedstat").is_err() {
+        return println!("skipped: this kernel tells no waits for processors");
+    }
+    // Between two of them it spoils none.
+    once(|| {
+        let program = profiled();
+        let mut process = program.start();
+        program.await_experiment(&mut process);
+        process.signal(Signal::SIGSTOP);
+        sleep(Duration::from_millis(60));
+        process.signal(Signal::SIGCONT);
+        let ended = process.wait();
+        assert_done(&ended);
+        let run = program.profile();
+        assert_eq!(reason(&run), "time", "{run:?}");
+        let still = |why: &&str| why.starts_with("the machine stood still for ");
+        let spoiled = run.experiments.iter().filter_map(|it| it.spoiled.as_deref());
+        (spoiled.filter(still).count() > 0, format!("{run:?}"))
+    });
+}
+
 /// All threads of a process, held as a debugger holds them; let go when dropped.
 struct Held(Vec<(Pid, Option<Signal>)>);
 

@@ -13,8 +13,8 @@
 //! been, and where there is none, from the middle.
 //!
 //! Noticed at once is not when it came: a worker that sleeps needs a while to get going. That is part of those waits, and so it is of one
-//! that is noticed late: it counts as come when a sleeping worker would have noticed it. How much later than an input that is, tell those that were noticed at once. (On a virtual machine with two
-//! processors 43 us, most of which another processor takes to be interrupted; without it a wait of 600 us was predicted to end 20 us too early, on average.)
+//! that is noticed late: it counts as come when a sleeping worker would have noticed it. How much later than an input that is, tell those that were noticed at once. (On a virtual
+//! machine with two processors it is 43 us, most of which another processor takes to be interrupted; without it waits of 600 us ended 20 us too early on average.)
 //!
 //! Looks are those of all runtimes of the program together: with several that are busy, what came is taken to be younger than it is.
 
@@ -45,7 +45,7 @@ pub struct Looks {
     lag: AtomicI64,
 }
 
-/// An input that was noticed later than this has waited for something else than a sleeping worker.
+/// One that was noticed later counts as this: it has waited for something else than a worker that slept.
 const MOST_LAG: Nanos = Nanos::from_micros(200);
 
 /// Those of this process.

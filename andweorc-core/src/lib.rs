@@ -39,6 +39,7 @@ pub mod runner;
 pub mod sampler;
 pub mod session;
 pub mod settings;
+mod stall;
 pub mod stats;
 pub mod symbols;
 mod sync;

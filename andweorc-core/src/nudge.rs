@@ -14,6 +14,7 @@
 
 use crate::clock;
 use crate::helper::Helper;
+use crate::stall::Stalls;
 use crate::thread::{self, LEDGER, Takes};
 use crate::time::{Nanos, Real};
 use nix::errno::Errno;
@@ -49,16 +50,19 @@ const LEAST: Nanos = Nanos::from_micros(100);
 
 const SIGNAL: Signal = Signal::SIGURG;
 
-/// A thread that looks for those that lag while it is told to, and calls `also` at each look. Nobody is nudged if the signal is not to be had.
+/// A thread that looks for those that lag while it is told to, and calls `also` at each look; it sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
 pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
     let tells = installed();
     Helper::start("andweorc-nudge", move || {
         let mut seen = HashMap::new();
-        let takes = Takes::new();
+        let (takes, mut stalls) = (Takes::new(), Stalls::new());
         move || {
             takes.count();
-            std::thread::sleep(if LOOKS_OFTEN.load(SeqCst) { OFTEN } else { RARELY });
+            let period = if LOOKS_OFTEN.load(SeqCst) { OFTEN } else { RARELY };
+            let since = clock::now();
+            std::thread::sleep(period);
             let now = clock::now();
+            stalls.woke(now - since - Nanos::from(period));
             also(now);
             if tells {
                 look(&mut seen, now);

@@ -4,27 +4,23 @@
 //!
 //! - The scheduler. Some kernels of virtual machines *pack*: while processors have little to do, who is woken waits behind who woke it though another
 //!   processor is idle, so that the host may have that one. Threads with real-time priority go to a processor that is free, always.
-//! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle. With something to do at all times, which
-//!   everybody else takes precedence of, it never is. That is nice, so that its time counts as idle (`andweorc-core/src/experiment/noise.rs`).
+//! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle: after 20 us here within 22 us, after 2 ms within 52.
+//!   So processors are [kept awake](Awake): they look for work while they are idle, and have it within 2 to 7 us.
 //!
-//! Programs that are hardly ever idle meet neither. Nothing keeps their processors awake, with which some scattered by tens of percents. And as long as the kernel takes
-//! 50 ms of each second from real-time threads that leave it no time, they are left to the fair scheduler.
+//! As long as the kernel takes 50 ms of each second from real-time threads that leave it no time, programs that are hardly ever idle are left to the fair scheduler.
 
 use crate::disturbed;
-use crate::line::{self, Answering};
+use crate::line;
 use crate::report::Scheduling;
 use andweorc_core::clock;
 use andweorc_core::time::Nanos;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::error::Error;
-use std::fs;
-use std::hint;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process;
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,14 +33,12 @@ const MOST_BUSY_THREAD: f64 = 0.9;
 /// How much of each period the kernel leaves to real-time threads: -1 for all of it.
 const REAL_TIME_LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
-/// Name of the threads that keep processors awake.
-const AWAKE: &str = "awake";
+/// Where a process says how late processors may be that are idle, for as long as it has the file open: the kernel's interface for that quality of service (PM QoS).
+const LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// Precedence, from those who have the least on.
 #[derive(Clone, Copy, Debug)]
 enum Precedence {
-    /// Whoever keeps a processor awake: everybody else goes first.
-    Last,
     /// The program's threads. Those take turns only where there are more of them than processors.
     Program,
     /// andweorc's own, and this one that tells it what to do: as by the fair scheduler, since they sleep most of the time.
@@ -101,30 +95,31 @@ impl Scheduling {
     /// What suits a program that is so busy.
     pub(crate) fn of(busy: Busy) -> Scheduling {
         let is_hardly_idle = busy.processors > MOST_BUSY || busy.thread > MOST_BUSY_THREAD;
-        match (is_hardly_idle, has_no_limit()) {
-            (false, _) => Scheduling::RealTimeAwake,
-            (true, true) => Scheduling::RealTime,
-            (true, false) => Scheduling::Fair,
-        }
+        if is_hardly_idle && !has_no_limit() { Scheduling::Fair } else { Scheduling::RealTime }
     }
 
-    /// Makes it so, for the threads that there are.
+    /// Makes it so, for the threads that there are. To be called again when the program may have more.
     ///
     /// # Errors
     ///
     /// When the user may not have such priorities.
-    pub(crate) fn begin(self) -> Result<(), Box<dyn Error>> {
-        self.go_on()?;
-        if self == Scheduling::RealTimeAwake { keep_awake() } else { Ok(()) }
+    pub(crate) fn set(self) -> Result<(), Box<dyn Error>> {
+        if self == Scheduling::Fair { Ok(()) } else { take_precedence() }
     }
+}
 
-    /// To be called again when the program may have more threads.
-    ///
+/// Keeps processors from sleeping while it lives.
+#[derive(Debug)]
+pub(crate) struct Awake(#[expect(dead_code, reason = "held open")] File);
+
+impl Awake {
     /// # Errors
     ///
-    /// As of [`begin`](Scheduling::begin).
-    pub(crate) fn go_on(self) -> Result<(), Box<dyn Error>> {
-        if self == Scheduling::Fair { Ok(()) } else { take_precedence() }
+    /// When the user may not, or the kernel knows no such thing. (A kernel without a driver for idle processors lets them sleep all the same.)
+    pub(crate) fn keep() -> io::Result<Awake> {
+        let mut file = File::options().write(true).open(LATENCY)?;
+        file.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Awake(file))
     }
 }
 
@@ -161,7 +156,6 @@ fn take_precedence() -> Result<(), Box<dyn Error>> {
     let main = process::id();
     for (number, path) in threads()? {
         let precedence = match fs::read_to_string(path.join("comm")) {
-            Ok(name) if name.trim_end() == AWAKE => Precedence::Last,
             Ok(name) if [line::OUTSIDE, disturbed::HEARTBEAT].contains(&name.trim_end()) => {
                 Precedence::Outside
             }
@@ -191,54 +185,9 @@ pub(crate) fn go_first() -> io::Result<()> {
     set(Pid::from_raw(0), Precedence::Outside)
 }
 
-/// Keeps each processor that this process may use from sleeping, until the process ends.
-fn keep_awake() -> Result<(), Box<dyn Error>> {
-    let allowed = sched_getaffinity(Pid::this())?;
-    for number in 0..CpuSet::count() {
-        if allowed.is_set(number)? {
-            let (tell, told) = mpsc::channel();
-            thread::Builder::new().name(AWAKE.to_owned()).spawn(move || {
-                let ready = stay_on(number)
-                    .and_then(|()| set(Pid::from_raw(0), Precedence::Last))
-                    .and_then(|()| be_nice());
-                let failed = ready.is_err();
-                tell.send(ready).expect("it is waited for");
-                if failed {
-                    return;
-                }
-                let mut answering = Answering::begin();
-                loop {
-                    answering.answer();
-                    hint::spin_loop();
-                }
-            })?;
-            told.recv()?
-                .map_err(|error| format!("processor {number} is not kept awake: {error}"))?;
-        }
-    }
-    Ok(())
-}
-
-/// Lets the calling thread run on this processor alone.
-fn stay_on(number: usize) -> io::Result<()> {
-    let mut one = CpuSet::new();
-    one.set(number)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &one)?)
-}
-
-/// Lets the time of the calling thread count as that of who is nice.
-fn be_nice() -> io::Result<()> {
-    // SAFETY: takes plain numbers, 0 for the calling thread.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Sets the precedence of a thread, 0 for the calling one.
 fn set(thread: Pid, precedence: Precedence) -> io::Result<()> {
     let (policy, priority) = match precedence {
-        Precedence::Last => (libc::SCHED_IDLE, 0),
         Precedence::Program => (libc::SCHED_RR, 1),
         Precedence::Helpers => (libc::SCHED_FIFO, 2),
         Precedence::Outside => (libc::SCHED_FIFO, 3),

@@ -1,7 +1,7 @@
 //! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
 
 use crate::disturbed::Watch;
-use crate::machine::Watched;
+use crate::machine::{Awake, Watched};
 use crate::outside::Outside;
 use crate::program::{POINT, Part, Program, Runtime, Stage, sampled};
 use crate::programs;
@@ -81,7 +81,8 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let sampling = sample()?;
     let busy = watched.busy()?;
     let scheduling = if turns.fair { Scheduling::Fair } else { Scheduling::of(busy) };
-    scheduling.begin()?;
+    scheduling.set()?;
+    let _awake = if turns.fair { None } else { keep_awake() };
     let found = sampling.as_ref().map(Sampling::take);
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
     if let Some(sampling) = &sampling {
@@ -145,6 +146,12 @@ fn start(program: &Program, stage: &Stage, outside: &mut Outside) -> io::Result<
     // Drives the current-thread runtime; the workers need no one. Ends with the process.
     thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
     Ok(())
+}
+
+/// Keeps processors awake while what it returns lives, where that is to be had.
+fn keep_awake() -> Option<Awake> {
+    let awake = Awake::keep();
+    awake.inspect_err(|error| eprintln!("processors may sleep ({error}): run this as root")).ok()
 }
 
 /// Lets the program run, and samples it if its targets are lines and functions, which are so found.
@@ -265,7 +272,7 @@ impl Turner {
     /// Prediction and truth of a case. Every other time the truth comes first: a steady drift cancels.
     fn both(&mut self, case: &Case, truth_first: bool) -> Result<(), &'static str> {
         // Some are there only since the experiment before.
-        self.scheduling.go_on().map_err(|_| "threads got no real-time priority")?;
+        self.scheduling.set().map_err(|_| "threads got no real-time priority")?;
         for truth in [truth_first, !truth_first] {
             if truth { self.truth(case)? } else { self.predict(case)? }
         }

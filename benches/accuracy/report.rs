@@ -33,12 +33,10 @@ pub(crate) struct Report {
 /// Who says when the threads of a program run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Scheduling {
-    /// The machine's scheduler, on processors that may sleep.
+    /// The machine's scheduler.
     Fair,
-    /// They have real-time priority, on processors that may sleep.
+    /// They have real-time priority.
     RealTime,
-    /// They have real-time priority, on processors that are kept awake.
-    RealTimeAwake,
 }
 
 impl fmt::Display for Scheduling {
@@ -46,7 +44,6 @@ impl fmt::Display for Scheduling {
         f.write_str(match self {
             Scheduling::Fair => "fair",
             Scheduling::RealTime => "real-time",
-            Scheduling::RealTimeAwake => "real-time and awake",
         })
     }
 }

@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::experiment::throttle::Throttled;
 use crate::pause;
+use crate::stall::stalled;
 use crate::time::Nanos;
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
@@ -17,6 +18,9 @@ const MOST_STOLEN: f64 = 0.05;
 /// that starts is not. The kernel counts in ticks of some ms, so that the share of a short experiment is known to a few hundredths only.
 const MOST_FOREIGN: f64 = 0.10;
 
+/// By how much longer than otherwise the machine may stand still.
+const MOST_STALLED: Nanos = Nanos::from_millis(2);
+
 /// From so many experiments it is known what others use otherwise.
 const KNOWN: usize = 3;
 
@@ -30,20 +34,22 @@ pub(crate) struct Watch {
     foreign: Usual,
     /// Shares of them that were stolen.
     stolen: Usual,
+    /// Seconds for which the machine [stood still](crate::stall).
+    stalled: Usual,
 }
 
-/// What a share was in the last experiments.
+/// What something was in the last experiments.
 #[derive(Debug, Default)]
 struct Usual(VecDeque<f64>);
 
 impl Usual {
     /// The median of those before, once there are enough, and takes in one more.
-    fn next(&mut self, share: f64) -> Option<f64> {
+    fn next(&mut self, one: f64) -> Option<f64> {
         let usual = (self.0.len() >= KNOWN).then(|| median(self.0.iter().copied()));
         if self.0.len() == LAST {
             self.0.pop_front();
         }
-        self.0.push_back(share);
+        self.0.push_back(one);
         usual
     }
 }
@@ -52,7 +58,16 @@ impl Watch {
     /// Why what happened between two readings must not be used, if so.
     pub(crate) fn spoiled(&mut self, before: &Noise, after: &Noise) -> Option<String> {
         let limited = Throttled::spoiled(before.throttled, after.throttled);
-        limited.or_else(|| self.disturbed(before, after))
+        let stalled = self.stalled(after.stalled - before.stalled);
+        limited.or_else(|| self.disturbed(before, after)).or(stalled)
+    }
+
+    /// Why, if the machine stood still for so long.
+    fn stalled(&mut self, stalled: Nanos) -> Option<String> {
+        let usually = self.stalled.next(stalled.as_secs_f64()).unwrap_or(0.0);
+        let is_more = stalled.as_secs_f64() - usually > MOST_STALLED.as_secs_f64();
+        is_more
+            .then(|| format!("the machine stood still for {:.0} ms", stalled.as_secs_f64() * 1e3))
     }
 
     /// Why, if the machine did something else.
@@ -101,6 +116,7 @@ pub(crate) struct Noise {
     idle: u64,
     ticks_per_second: f64,
     throttled: Throttled,
+    stalled: Nanos,
 }
 
 impl Noise {
@@ -112,7 +128,7 @@ impl Noise {
             .ok()
             .and_then(|text| Noise::parse(&text, clock::process_cpu(), allowed, pause::nice() > 0))
             .unwrap_or_default();
-        Noise { throttled: Throttled::read(), ..noise }
+        Noise { throttled: Throttled::read(), stalled: stalled(), ..noise }
     }
 
     /// Parses the first lines: `cpu user nice system idle iowait irq softirq steal guest guest_nice`, and the same for `cpu0` and each other processor, of which the
@@ -141,6 +157,7 @@ impl Noise {
             idle: processors.filter_map(idle_of).sum(),
             ticks_per_second: clock::ticks_per_second(),
             throttled: Throttled::default(),
+            stalled: Nanos::ZERO,
         })
     }
 
@@ -180,7 +197,24 @@ mod tests {
             idle: all - busy - stolen,
             ticks_per_second: 100.0,
             throttled: Throttled::default(),
+            stalled: Nanos::ZERO,
         }
+    }
+
+    #[test]
+    fn says_how_long_the_machine_stood_still() {
+        let mut watch = Watch::default();
+        let before = reading(100, 20, 0, 10);
+        let stalled = |ms| Noise { stalled: Nanos::from_millis(ms), ..before };
+        let mut spoiled = |ms| watch.spoiled(&before, &stalled(ms));
+        assert_eq!(spoiled(15).unwrap(), "the machine stood still for 15 ms");
+        assert_eq!(spoiled(2), None);
+        // What goes on for long is how the machine is.
+        for _ in 0..LAST {
+            spoiled(40);
+        }
+        assert_eq!(spoiled(41), None);
+        assert_eq!(spoiled(45).unwrap(), "the machine stood still for 45 ms");
     }
 
     #[test]
