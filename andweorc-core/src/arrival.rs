@@ -41,11 +41,11 @@ pub struct Looks {
     looked: AtomicI64,
     /// How long a worker that sleeps needs on average to get going when something comes, ns.
     wakes: AtomicI64,
-    /// How much later than an input it notices that on average, ns.
+    /// How much later than its input such a worker notices something on average, ns.
     lag: AtomicI64,
 }
 
-/// One that was noticed later counts as this: it has waited for something else than a worker that slept.
+/// An input that was noticed later than this counts as noticed so late: it has waited for something else than a worker that slept.
 const MOST_LAG: Nanos = Nanos::from_micros(200);
 
 /// Those of this process.
@@ -112,7 +112,7 @@ impl Look {
     }
 
     /// The worker that slept until something came had waited so long for its processor behind the target.
-    pub(crate) fn waited(&mut self, waited: Nanos) {
+    pub(crate) fn set_waited(&mut self, waited: Nanos) {
         self.waited = waited;
     }
 
@@ -357,7 +357,7 @@ mod tests {
             now += 540 + waited;
             worker.came(now, Some(now - 540), true, None);
             let mut look = worker.look.get();
-            look.waited(Nanos::from_micros(waited));
+            look.set_waited(Nanos::from_micros(waited));
             worker.look.set(look);
             worker.looks.waited(us(now - 540), us(now), true);
         }

@@ -56,6 +56,7 @@ impl Watch {
         Ok(Watch { outside: clock_getcpuclockid(Pid::from_raw(outside as i32))?, cores, still })
     }
 
+    /// What was used up by now. From now on it is watched anew whether the machine stands still.
     pub(crate) fn used(&self) -> Used {
         self.still.store(0, SeqCst);
         let outside = clock_gettime(self.outside).map_or(0, |time| time.num_nanoseconds());

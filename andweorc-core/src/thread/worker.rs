@@ -94,7 +94,7 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
         let came = look.came(waits, typical, &INPUTS);
         let late = idle.filter(|_| came.at_once).map(|since| thread.came_late(since, came.at));
         let waited = late.map_or(Nanos::ZERO, |late| late.waited);
-        look.waited(waited);
+        look.set_waited(waited);
         thread.look.set(look);
         Came { at: came.at - waited, ..came }
     });
