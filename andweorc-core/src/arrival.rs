@@ -97,6 +97,11 @@ impl Look {
         input: Real(0),
     };
 
+    /// Whether a worker that is idle since `idle` takes it still, at `now`.
+    pub(crate) fn goes_on(&self, idle: Option<Real>, now: Real) -> bool {
+        self.idle == idle && now - self.last < AT_ONCE
+    }
+
     /// Whether it was taken by a worker that is idle since `idle`.
     pub fn is_of(&self, idle: Option<Real>) -> bool {
         self.idle == idle
@@ -177,7 +182,7 @@ impl Looks {
         inputs: &Inputs,
     ) -> Look {
         let last = look.get();
-        let soon = last.idle == idle && now - last.last < AT_ONCE;
+        let soon = last.goes_on(idle, now);
         let slept = !soon && idle.is_some() && has_slept();
         let goes_on = soon || (idle.is_some() && last.idle == idle && !slept);
         let at = if goes_on { last.at } else { now };

@@ -3,6 +3,7 @@
 use crate::fork::forked;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Such a thread, until dropped.
 #[derive(Debug)]
@@ -36,9 +37,13 @@ impl Order {
         self.changed.notify_one();
     }
 
-    /// Sleeps until there is something to do. Says whether there ever will be.
-    fn wait(&self) -> bool {
-        let says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Sleeps for a `pause`, or less if the order changes, and until there is something to do. Says whether there ever will be.
+    fn wait(&self, pause: Duration) -> bool {
+        let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        if pause > Duration::ZERO {
+            let pauses = self.changed.wait_timeout_while(says, pause, |say| *say == Say::Work);
+            says = pauses.unwrap_or_else(PoisonError::into_inner).0;
+        }
         let says = self.changed.wait_while(says, |say| *say == Say::Rest);
         *says.unwrap_or_else(PoisonError::into_inner) == Say::Work
     }
@@ -46,8 +51,9 @@ impl Order {
 
 impl Helper {
     /// A thread that makes itself what it works with, and calls that again and again while it is told to [work](Helper::work): each time for some
-    /// milliseconds, so that it hears soon when it is to stop. Nobody works if there is no thread to be had.
-    pub(crate) fn start<W: FnMut()>(
+    /// milliseconds, so that it hears soon when it is to stop; what is returned is how long it may pause then, in which it hears it at once. Nobody works if there is no
+    /// thread to be had.
+    pub(crate) fn start<W: FnMut() -> Duration>(
         name: &str,
         work: impl FnOnce() -> W + Send + 'static,
     ) -> Helper {
@@ -55,8 +61,9 @@ impl Helper {
         let ordered = Arc::clone(&order);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut work = work();
-            while ordered.wait() {
-                work();
+            let mut pause = Duration::ZERO;
+            while ordered.wait(pause) {
+                pause = work();
             }
         });
         Helper { order, thread: thread.ok() }

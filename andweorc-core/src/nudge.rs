@@ -67,6 +67,7 @@ pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
             if tells {
                 look(&mut seen, now);
             }
+            Duration::ZERO
         }
     })
 }

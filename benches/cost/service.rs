@@ -325,14 +325,25 @@ pub(crate) fn measure() -> Result<[f64; 4]> {
     Ok([off.mean, on.mean, layer.mean, tail.mean])
 }
 
-/// Prints how this build does against another build of this bench: throughput while enabled, in turns.
+/// Prints how this build does against another build of this bench, in turns: throughput and its latency's 99th percentile, enabled and in a baseline.
 pub(crate) fn against(other: &Path) -> Result<()> {
     let this = env::current_exe()?;
-    let measured =
-        Measured::take([(this.as_path(), "without"), (other, "on"), (this.as_path(), "on")])?;
-    println!("  enabled, over without andweorc: the other {}", measured.ratio(0, 1, RATE));
-    println!("  enabled, over without andweorc: this      {}", measured.ratio(0, 2, RATE));
-    println!("  enabled: this over the other              {}", measured.ratio(1, 2, RATE));
+    let this = this.as_path();
+    let measured = Measured::take([
+        (this, "without"),
+        (other, "on"),
+        (this, "on"),
+        (other, "baseline"),
+        (this, "baseline"),
+    ])?;
+    for (name, theirs, ours) in [("enabled", 1, 2), ("in a baseline", 3, 4)] {
+        for (figure, of) in [("requests", RATE), ("p99", P99)] {
+            println!("  {name}, {figure}");
+            println!("    over without andweorc: the other {}", measured.ratio(0, theirs, of));
+            println!("    over without andweorc: this      {}", measured.ratio(0, ours, of));
+            println!("    this over the other              {}", measured.ratio(theirs, ours, of));
+        }
+    }
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! When input came for the sockets of the program, as a [thread](super::watch) that slept until then noticed.
 
 use crate::time::Real;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI64, AtomicUsize};
 
 /// So many are kept: those of a tenth of a second at 2500 a second.
 const KEPT: usize = 256;
@@ -11,13 +12,12 @@ const KEPT: usize = 256;
 pub struct Inputs {
     /// When they came, real ns; 0 before there was one.
     came: [AtomicI64; KEPT],
+    /// How many there were.
     counted: AtomicUsize,
 }
 
 /// Those of this process.
 pub(crate) static INPUTS: Inputs = Inputs::new();
-
-// All accesses are Relaxed: one thread writes, each time is a number of its own, and who does not see the last one yet takes it as if nobody had watched.
 
 impl Inputs {
     /// None yet.
@@ -27,14 +27,24 @@ impl Inputs {
 
     /// One came. Only one thread may say so, in their order.
     pub fn came(&self, at: Real) {
-        let place = self.counted.fetch_add(1, Relaxed) % KEPT;
-        self.came[place].store(at.0, Relaxed);
+        // Relaxed: nobody else writes it.
+        let counted = self.counted.load(Relaxed);
+        // Relaxed: published by the count.
+        self.came[counted % KEPT].store(at.0, Relaxed);
+        // Release: pairs with the Acquire of `first`, which reads no further than this.
+        self.counted.store(counted.wrapping_add(1), Release);
     }
 
     /// When the first one came after `after`, `until` then at the latest.
     pub(super) fn first(&self, after: Real, until: Real) -> Option<Real> {
-        let came = self.came.iter().map(|came| Real(came.load(Relaxed)));
-        came.filter(|&came| after < came && came <= until).min()
+        // Acquire: pairs with the Release of `came`.
+        let counted = self.counted.load(Acquire);
+        // From the last one back: mostly none is that young. The oldest may be written over meanwhile, by one that is younger than all.
+        // Relaxed: published by the count.
+        let back =
+            (1..=KEPT).map(|back| self.came[counted.wrapping_sub(back) % KEPT].load(Relaxed));
+        let young = back.map(Real).take_while(|&came| after < came);
+        young.filter(|&came| came <= until).min()
     }
 }
 

@@ -22,7 +22,6 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::thread;
 use std::time::Duration;
 
 /// It hears within this when it is to stop.
@@ -57,14 +56,16 @@ pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
     Helper::start("andweorc-input", move || {
         let mut watch = Watch::new(inputs).ok();
         move || match &mut watch {
-            Some(watch) => watch.work(),
-            None => turn_idly(),
+            Some(watch) => {
+                // It was told to work anew before the pause was over, maybe.
+                if watch.pause().is_zero() {
+                    watch.work();
+                }
+                watch.pause()
+            }
+            None => Duration::MAX,
         }
     })
-}
-
-fn turn_idly() {
-    thread::sleep(Duration::from_millis(TURN_MS.into()));
 }
 
 struct Watch {
@@ -104,9 +105,6 @@ impl Watch {
 
     fn work(&mut self) {
         let now = clock::now();
-        if now < self.rests_until {
-            return turn_idly();
-        }
         let lists = self.listed.is_none_or(|listed| now - listed > LISTS);
         if lists {
             self.listed = Some(now);
@@ -143,6 +141,11 @@ impl Watch {
                 0
             }
         }
+    }
+
+    /// For how long it rests from now on. To wake up in between would take 16 us of a busy worker, and of each request that is under way.
+    fn pause(&self) -> Duration {
+        Duration::from_nanos((self.rests_until - clock::now()).0.max(0) as u64)
     }
 
     fn rest(&mut self, now: Real) {
@@ -243,6 +246,7 @@ mod tests {
     use nix::sys::epoll::EpollFlags;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+    use std::thread;
     use std::time::Instant;
 
     /// Input may count as come by so much before it did.

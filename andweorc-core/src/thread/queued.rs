@@ -18,6 +18,7 @@
 //! behind a faster one, since V moves slowly while the target runs. In real time what wakes a worker finds the target there more often.
 
 use super::processor::{Lately, Processor, Times};
+use super::sleeps::Switches;
 use super::{LEDGER, Thread};
 use crate::ledger::Account;
 use crate::time::{Nanos, Real, Speedup};
@@ -47,6 +48,8 @@ pub(super) struct Queued {
     place: Cell<Option<Place>>,
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
+    /// How often it had given its processor up when the kernel was asked before it [went to sleep](Thread::goes_to_sleep).
+    switches: Cell<Option<Switches>>,
     /// How it [came late](Thread::came_late) from the sleep that began then.
     late: Cell<(Real, Late)>,
 }
@@ -102,6 +105,7 @@ impl Queued {
         Queued {
             place: Cell::new(None),
             waited: Cell::new(Nanos::ZERO),
+            switches: Cell::new(None),
             late: Cell::new((Real(0), Late::NOT)),
         }
     }
@@ -164,8 +168,10 @@ impl Thread {
     /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside has something for it.
     pub(super) fn goes_to_sleep(&self, watches: bool) {
         if LEDGER.is_held() {
-            self.sleeps.has_slept();
-            if watches {
+            let switches = self.sleeps.ask();
+            // A worker that has much to do comes here often without having slept, and so has waited for nothing since.
+            if watches && (switches.is_none() || switches != self.queued.switches.replace(switches))
+            {
                 self.waited();
             }
         }

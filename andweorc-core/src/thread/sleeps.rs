@@ -3,6 +3,15 @@
 use nix::sys::resource::{UsageWho, getrusage};
 use std::cell::Cell;
 
+/// How often a thread has given its processor up, in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Switches {
+    /// To sleep.
+    slept: i64,
+    /// For another thread.
+    preempted: i64,
+}
+
 /// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
 pub(super) struct Sleeps {
     /// How often it had slept when that was last asked.
@@ -17,10 +26,16 @@ impl Sleeps {
     /// Whether it has slept since this was last asked; `None` where the kernel does not tell (one in user space, say). To have waited for a processor only is no
     /// sleep.
     pub(super) fn has_slept(&self) -> Option<bool> {
+        let before = self.count.get();
+        self.ask().map(|switches| switches.slept != before)
+    }
+
+    /// How often it has given its processor up; `None` where the kernel does not tell.
+    pub(super) fn ask(&self) -> Option<Switches> {
         let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
-        let count = usage.voluntary_context_switches();
-        let before = self.count.replace(count);
-        (count != 0).then_some(count != before)
+        let slept = usage.voluntary_context_switches();
+        self.count.set(slept);
+        (slept != 0).then_some(Switches { slept, preempted: usage.involuntary_context_switches() })
     }
 }
 

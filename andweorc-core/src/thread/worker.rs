@@ -58,7 +58,8 @@ pub fn unparked() {
         let parked = thread.parked.take();
         if let Some(since) = parked {
             if thread.watches.get() {
-                LOOKS.waited(since, now, thread.has_slept(since, now));
+                let slept = !thread.look.get().goes_on(parked, now) && thread.has_slept(since, now);
+                LOOKS.waited(since, now, slept);
             }
             defer::worker_unparked(since, now);
         }
