@@ -24,12 +24,20 @@ pub const MAX_SLOWDOWN: f64 = 2.0;
 /// How long each part of an experiment lasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths {
-    /// From its begin until it is measured: queues settle to the changed speeds.
+    /// From its begin until it is measured: queues settle to the changed speeds. Up to twice as long, at random: a program that goes through a cycle may begin
+    /// it anew where an experiment does, and would be measured from the same place in it each time.
     pub settle: Duration,
     /// The measured stretch.
     pub measure: Duration,
     /// After its end: debts are paid, queues settle back.
     pub recover: Duration,
+}
+
+impl Lengths {
+    /// How long an experiment settles, this time.
+    fn settles(self) -> Duration {
+        self.settle.mul_f64(1.0 + fastrand::f64())
+    }
 }
 
 /// Tells a sleeping [`Experimenter`] to stop.
@@ -209,7 +217,7 @@ impl Experimenter {
         self.stop.asked().cut = false;
         let _helping = [&self.nudger, &self.watcher].map(Helper::work);
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
-        if self.stop.sleep_unless_cut(lengths.settle) {
+        if self.stop.sleep_unless_cut(lengths.settles()) {
             return None;
         }
         let points = points();
@@ -261,4 +269,21 @@ fn count(point: &Point, before: &Snapshot, after: &Snapshot) -> Option<PointCoun
 /// Whole nanoseconds for the profile, where a stretch is never negative.
 pub(crate) fn to_ns(stretch: Nanos) -> u64 {
     u64::try_from(stretch.0).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_settle_for_up_to_twice_as_long_each_for_another_time() {
+        let [settle, measure, recover] = [20, 500, 30].map(Duration::from_millis);
+        let lengths = Lengths { settle, measure, recover };
+        let mut settles: Vec<_> = (0..1000).map(|_| lengths.settles()).collect();
+        settles.sort_unstable();
+        let (first, last) = (settles[0], settles[999]);
+        assert!(settle <= first && last < 2 * settle, "{first:?} {last:?}");
+        // Evenly: a gap of a tenth of all has a chance of one in 10^44.
+        assert!(settles.windows(2).all(|two| two[1] - two[0] < settle / 10));
+    }
 }
