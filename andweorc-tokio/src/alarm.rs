@@ -239,9 +239,10 @@ impl Alarm {
 
     /// Sets the timer for what is `due` first.
     fn set(&self, holds: &mut Holds, due: Virtual, now: Real) {
-        // While something is in the target V moves slowly: what is late is little, and what is early would go off again and again.
-        let lead = if LEDGER.is_at_rest() { holds.lead.mean() } else { Nanos::ZERO };
-        let at = now + (LEDGER.early(due, now) - lead).max(Nanos(1));
+        let (early, lead) = (LEDGER.early(due, now), holds.lead.mean());
+        // While something stays in the target V moves slowly: as it is due soon, what is late is little, and what is early would go off again and again.
+        let stays = !LEDGER.is_at_rest() && early < lead + lead;
+        let at = now + (if stays { early } else { early - lead }).max(Nanos(1));
         (holds.set, holds.set_by) = (Some(at), me());
         let at = Expiration::OneShot(TimeSpec::nanoseconds(at.0));
         // It fails for times that are none, only.

@@ -34,6 +34,11 @@ pub struct Lengths {
 }
 
 impl Lengths {
+    /// How long an experiment takes in all, on average.
+    pub(crate) fn mean(self) -> Duration {
+        self.settle * 3 / 2 + self.measure + self.recover
+    }
+
     /// How long an experiment settles, this time.
     fn settles(self) -> Duration {
         self.settle.mul_f64(1.0 + fastrand::f64())

@@ -122,8 +122,7 @@ impl Runner {
         let probe = crate::target::target(TargetKind::Probe, "everything", None, None);
         self.write_target(probe);
         // A short run has no time for them: its targets come first.
-        let each = lengths.settle + lengths.measure + lengths.recover;
-        let probes = if 2 * PROBES * each <= self.left() / 5 { PROBES } else { 0 };
+        let probes = if 2 * PROBES * lengths.mean() <= self.left() / 5 { PROBES } else { 0 };
         for _ in 0..probes {
             let probe = Cell::new(probe, PROBE);
             if !self.hold(Some(probe), lengths) || !self.hold(None, lengths) {
@@ -134,7 +133,7 @@ impl Runner {
             let Some(cell) = plan.next(|target| known(analysis.as_ref(), target)) else {
                 return if plan.len() == 0 { "nothing left to test" } else { "settled" };
             };
-            if self.left() < 2 * (lengths.settle + lengths.measure + lengths.recover) {
+            if self.left() < 2 * lengths.mean() {
                 return "time";
             }
             if !self.hold(Some(cell), lengths) {
@@ -305,12 +304,13 @@ impl Runner {
     fn lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
         let pairs = plan.len() as u32 * crate::experiment::plan::PASSES;
         let each = self.left() / (2 * pairs.max(1));
-        let measure = each.saturating_sub(SETTLE + RECOVER).clamp(SHORTEST, LONGEST);
+        let unmeasured = Lengths { settle: SETTLE, measure: Duration::ZERO, recover: RECOVER };
+        let measure = each.saturating_sub(unmeasured.mean()).clamp(SHORTEST, LONGEST);
         let seconds = clock::now() - self.experimenter.start();
         let rate = points.first().map_or(0.0, |point| point.count() as f64) / seconds.as_secs_f64();
         let enough = Duration::from_secs_f64((ENOUGH_HITS / rate.max(1e-3)).min(3600.0));
         let most = self.left() / 10;
-        Lengths { settle: SETTLE, measure: measure.max(enough.min(most)), recover: RECOVER }
+        Lengths { measure: measure.max(enough.min(most)), ..unmeasured }
     }
 
     /// How long the next experiment should be, after one with few hits of the first point, or with plenty again.
