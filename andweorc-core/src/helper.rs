@@ -102,3 +102,27 @@ impl Drop for Helper {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// As good as for ever.
+    const PAUSE: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn who_pauses_does_not_work_and_hears_at_once_that_it_is_to_stop() {
+        let (told, works) = mpsc::channel();
+        let helper = Helper::start("pauses", move || {
+            move || {
+                told.send(()).expect("the test listens");
+                PAUSE
+            }
+        });
+        let _working = helper.work();
+        works.recv().unwrap();
+        drop(helper);
+        assert_eq!(works.iter().count(), 0);
+    }
+}

@@ -73,7 +73,7 @@ loom::lazy_static! {
 
 /// Held by tests that begin experiments in the ledger of the process.
 #[cfg(test)]
-static EXPERIMENTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+pub(crate) static EXPERIMENTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Threads that found no free account.
 static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);

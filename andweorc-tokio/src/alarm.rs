@@ -313,6 +313,8 @@ impl Wake for Listener {
 mod tests {
     use super::*;
     use crate::runtime::BuilderExt;
+    use crate::wake::tests::alone;
+    use andweorc_core::time::Speedup;
     use std::sync::mpsc;
     use std::thread::ThreadId;
     use std::time::Duration;
@@ -445,6 +447,38 @@ mod tests {
         drop(alarm);
         drop(OURS.take());
         told.recv().unwrap();
+    }
+
+    #[test]
+    fn the_timer_is_set_earlier_by_what_a_sleeper_needs_unless_it_is_due_soon_and_v_slow() {
+        let _alone = alone();
+        let runtime = runtime();
+        let _context = runtime.enter();
+        let alarm = of_runtime(&Shared::default()).unwrap();
+        let mut holds = alarm.holds();
+        let lead = Nanos::from_micros(100);
+        while holds.lead.mean() < lead {
+            holds.lead.measured(lead + lead);
+        }
+        let lead = holds.lead.mean();
+        let now = clock::now();
+        // How much earlier the timer goes off than what is due `early` from now on, were V as fast as real time.
+        let mut earlier = |early: Nanos| {
+            let due = Virtual(LEDGER.virtual_now(now).0 + early.0);
+            alarm.set(&mut holds, due, now);
+            now + LEDGER.early(due, now) - holds.set.unwrap()
+        };
+        let (soon, later) = (lead + lead - Nanos(2000), lead + lead + lead);
+        assert_eq!([earlier(soon), earlier(later)], [lead, lead]);
+        // The same with somebody in the target.
+        LEDGER.begin(Speedup::from_ppm(500_000), now);
+        let account = LEDGER.open(now).unwrap();
+        LEDGER.enter(account, now);
+        let inside = [earlier(soon), earlier(later)];
+        LEDGER.exit(account, now, Nanos::ZERO);
+        LEDGER.close(account, now);
+        LEDGER.end(now);
+        assert_eq!(inside, [Nanos::ZERO, lead]);
     }
 
     /// Holds one more when it is released, as a wake that comes while a runtime ends.

@@ -56,13 +56,7 @@ pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
     Helper::start("andweorc-input", move || {
         let mut watch = Watch::new(inputs).ok();
         move || match &mut watch {
-            Some(watch) => {
-                // It was told to work anew before the pause was over, maybe.
-                if watch.pause().is_zero() {
-                    watch.work();
-                }
-                watch.pause()
-            }
+            Some(watch) => watch.turn(),
             None => Duration::MAX,
         }
     })
@@ -101,6 +95,14 @@ impl Watch {
             since: now,
             wakes: 0,
         })
+    }
+
+    /// Works, unless it rests, and says for how long it rests then. In the next experiment it may be told to work anew before that is over.
+    fn turn(&mut self) -> Duration {
+        if self.pause().is_zero() {
+            self.work();
+        }
+        self.pause()
     }
 
     fn work(&mut self) {
@@ -340,5 +342,19 @@ mod tests {
         assert_eq!((0..10).map(|_| rests(100)).last(), Some(LONGEST));
         assert_eq!(rests(200), Nanos::ZERO);
         assert_eq!(rests(100), REST);
+    }
+
+    #[test]
+    fn who_rests_does_not_look() {
+        static INPUTS: Inputs = Inputs::new();
+        let mut watch = Watch::new(&INPUTS).unwrap();
+        let listed = |watch: &Watch| watch.listed.is_some();
+        watch.rests_until = clock::now() + Nanos::from_millis(3_600_000);
+        assert!(watch.turn() > Duration::from_secs(1800));
+        assert!(!listed(&watch));
+        watch.rests_until = clock::now();
+        // It may find too many files, and rest for that.
+        watch.turn();
+        assert!(listed(&watch));
     }
 }

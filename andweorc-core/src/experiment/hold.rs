@@ -279,6 +279,8 @@ pub(crate) fn to_ns(stretch: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread::EXPERIMENTS;
+    use std::sync::PoisonError;
 
     #[test]
     fn experiments_settle_for_up_to_twice_as_long_each_for_another_time() {
@@ -290,5 +292,26 @@ mod tests {
         assert!(settle <= first && last < 2 * settle, "{first:?} {last:?}");
         // Evenly: a gap of a tenth of all has a chance of one in 10^44.
         assert!(settles.windows(2).all(|two| two[1] - two[0] < settle / 10));
+    }
+
+    #[test]
+    fn no_two_experiments_begin_at_the_same_place_of_a_cycle() {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut experimenter = Experimenter::new().expect("one at a time");
+        let [settle, measure, recover] = [40, 1, 0].map(Duration::from_millis);
+        let lengths = Lengths { settle, measure, recover };
+        let settled: Vec<_> = (0..10)
+            .map(|_| {
+                let began = clock::now();
+                let held = experimenter.hold(None, Speedup::ZERO, lengths).unwrap();
+                experimenter.start() + Nanos(held.start_ns as i64) - began
+            })
+            .collect();
+        drop(experimenter);
+        drop(alone);
+        let (least, most) = (settled.iter().min().unwrap(), settled.iter().max().unwrap());
+        assert!(*least >= Nanos::from_millis(40), "{settled:?}");
+        // All of ten within an eighth of what they may be has a chance of one in ten million.
+        assert!(*most - *least > Nanos::from_millis(5), "{settled:?}");
     }
 }

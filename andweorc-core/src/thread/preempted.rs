@@ -101,11 +101,12 @@ mod tests {
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         // No number of ticks is that part of 50 ms.
         set_idle(0.123_456);
-        let mut experimenter = Experimenter::new().expect("no other test here has one");
+        let mut experimenter = Experimenter::new().expect("one at a time");
         let [settle, measure, recover] = [1, 50, 1].map(Duration::from_millis);
         let held = experimenter.hold(None, Speedup::ZERO, Lengths { settle, measure, recover });
         let told = idle();
         set_idle(0.0);
+        drop(experimenter);
         drop(alone);
         assert!(held.is_some() && told.ppm() != 123_456, "{told:?}");
     }

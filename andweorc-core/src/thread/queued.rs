@@ -394,6 +394,37 @@ mod tests {
     }
 
     #[test]
+    fn who_was_not_switched_out_is_not_asked_for_how_long_it_waited() {
+        /// As no thread has waited.
+        const NOT_ASKED: Nanos = Nanos(-1);
+        if !kernel_tells_waits() {
+            return;
+        }
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        LEDGER.begin(Speedup::ZERO, clock::now());
+        let asked = || {
+            with(|thread| {
+                thread.queued.waited.set(NOT_ASKED);
+                thread.goes_to_sleep(true);
+                thread.queued.waited.get() != NOT_ASKED
+            })
+        };
+        let slept = || {
+            thread::sleep(Duration::from_millis(1));
+            asked()
+        };
+        // Now and then it is switched out for another thread.
+        let (slept, was_not) = thread::scope(|scope| {
+            let sleeper = || ((0..5).all(|_| slept()), (0..100).any(|_| !asked()));
+            scope.spawn(sleeper).join().unwrap()
+        });
+        LEDGER.end(clock::now());
+        drop(alone);
+        assert!(slept, "who has slept may have waited");
+        assert!(was_not);
+    }
+
+    #[test]
     fn who_waited_behind_the_target_does_not_pay_for_it_again() {
         if !kernel_tells_waits() {
             return;
