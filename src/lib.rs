@@ -81,6 +81,6 @@ pub mod __private {
     pub use andweorc_core::enabled;
     pub use andweorc_core::point::{Point, point};
     pub use andweorc_core::profile::PointKind;
-    pub use andweorc_core::thread::pay;
+    pub use andweorc_core::thread::{pay, was_enabled};
     pub use tokio;
 }

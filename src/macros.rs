@@ -51,7 +51,7 @@ macro_rules! begin {
 #[macro_export]
 macro_rules! end {
     ($name:expr) => {
-        if $crate::__private::enabled() {
+        if $crate::__private::was_enabled() {
             $crate::__point!(Latency, $name).end();
         }
     };

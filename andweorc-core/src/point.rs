@@ -150,13 +150,16 @@ impl Point {
     }
 
     /// Ends the interval of this latency point that began last on the calling thread. Without one it is counted as
-    /// [`unmatched`].
+    /// [`unmatched`]. While andweorc is off neither is, but the interval is over.
     pub fn end(&self) {
         let begin = BEGUN.try_with(|begun| {
             let mut begun = begun.borrow_mut();
             let last = begun.iter().rposition(|&(id, _)| id == self.id)?;
             Some(begun.remove(last).1)
         });
+        if !thread::enabled() {
+            return;
+        }
         match begin.ok().flatten() {
             Some(begin) => self.hit_interval(begin, thread::virtual_now()),
             None => {

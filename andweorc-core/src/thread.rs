@@ -32,8 +32,8 @@ pub(crate) use queued::paid_waits_again;
 pub(crate) use sampled::sampled;
 pub(crate) use schedstat::Schedstat;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
-pub(crate) use switch::{ASKED, abandon, set_target};
-pub use switch::{enable, enabled, is_target, when_enabled};
+pub(crate) use switch::{ASKED, abandon, let_go, set_target};
+pub use switch::{enable, enabled, is_target, was_enabled, when_switched};
 pub use turn::Polled;
 pub(crate) use turn::hits;
 pub use worker::{

@@ -43,7 +43,7 @@ pin_project! {
     pub struct Outside<S> {
         #[pin]
         stream: S,
-        // From its first read on while andweorc is on.
+        // From its first read while andweorc is on to the next while it is off.
         other: Option<Other>,
     }
 }
@@ -149,6 +149,7 @@ impl<S: AsyncRead> AsyncRead for Outside<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.project();
         if !enabled() {
+            *this.other = None;
             return this.stream.poll_read(cx, buffer);
         }
         let (now, outer) = (clock::now(), cx.waker());

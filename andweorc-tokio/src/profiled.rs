@@ -43,7 +43,8 @@ pin_project! {
             let (targets, at) = match &*this.stage {
                 Stage::Polled(state) => (state.cell.targets(), state.at),
                 Stage::New { kind, born } if enabled() => (kind.targets(), virtual_birth(*born, now)),
-                Stage::New { .. } => return,
+                Stage::Rested(targets) if enabled() => (*targets, LEDGER.virtual_now(now)),
+                Stage::New { .. } | Stage::Rested(_) => return,
             };
             // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so it does who joins it.
             let mut scope = PollScope::begin(targets.task, at, None, now);
@@ -90,24 +91,40 @@ impl Kind {
     }
 }
 
-/// What a profiled future keeps. One or the other: each task has it for as long as it lives.
+/// What a profiled future keeps. One of these: each task has it for as long as it lives.
 enum Stage {
     /// It was not polled, or not while andweorc was on. `born` is [`Virtual::NEVER`] if it was not on then either.
     New { kind: Kind, born: Virtual },
     /// It was.
     Polled(State),
+    /// It was, and since then while andweorc was off: what was known of it is out of date.
+    Rested(&'static TaskTargets),
 }
 
 impl Stage {
     /// What is kept between polls, the next of which wakes `outer`.
     #[inline]
     fn polled(&mut self, outer: &Waker) -> &mut State {
-        if let Stage::New { kind, born } = self {
-            *self = Stage::Polled(State::new(kind, *born, outer));
+        match self {
+            Stage::Polled(_) => {}
+            Stage::New { kind, born } => {
+                *self = Stage::Polled(State::new(kind.targets(), *born, outer));
+            }
+            Stage::Rested(targets) => {
+                *self = Stage::Polled(State::new(targets, Virtual::NEVER, outer));
+            }
         }
         match self {
             Stage::Polled(state) => state,
-            Stage::New { .. } => unreachable!("it has just become polled"),
+            Stage::New { .. } | Stage::Rested(_) => unreachable!("it has just become polled"),
+        }
+    }
+
+    /// It was polled, and is so now while andweorc is off: from here on nobody knows when it is woken.
+    #[cold]
+    fn rests(&mut self) {
+        if let Stage::Polled(state) = self {
+            *self = Stage::Rested(state.cell.targets());
         }
     }
 }
@@ -135,10 +152,10 @@ fn virtual_birth(born: Virtual, now: Real) -> Virtual {
 
 impl State {
     #[cold]
-    fn new(kind: &Kind, born: Virtual, outer: &Waker) -> State {
+    fn new(targets: &'static TaskTargets, born: Virtual, outer: &Waker) -> State {
         let now = clock::now();
         let at = virtual_birth(born, now);
-        let cell = WakeCell::new(outer.clone(), kind.targets(), at.delay_at(now), at);
+        let cell = WakeCell::new(outer.clone(), targets, at.delay_at(now), at);
         State { at, parked: Real::NEVER, cell }
     }
 
@@ -309,6 +326,9 @@ impl<F: Future> Future for Profiled<F> {
             let outer = cx.waker();
             return this.stage.polled(outer).poll(this.future, outer);
         }
+        if let Stage::Polled(_) = this.stage {
+            this.stage.rests();
+        }
         let inner =
             this.future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
         let output = ready!(inner.poll(cx));
@@ -322,6 +342,7 @@ impl<F> fmt::Debug for Profiled<F> {
         let kind: &dyn fmt::Debug = match &self.stage {
             Stage::New { kind, .. } => kind,
             Stage::Polled(state) => &state.cell.targets().task.name(),
+            Stage::Rested(targets) => &targets.task.name(),
         };
         f.debug_struct("Profiled")
             .field("kind", kind)

@@ -1,7 +1,7 @@
 //! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
 
 use crate::{alarm, put_off};
-use andweorc_core::{enabled, thread};
+use andweorc_core::thread::{self, was_enabled};
 use std::fmt;
 use tokio::runtime::Builder;
 
@@ -75,13 +75,14 @@ impl BuilderExt for Builder {
             if let Some(hook) = &park {
                 hook();
             }
-            if enabled() {
+            // Also when it is off again: wakes may be held then, and other threads know who parks.
+            if was_enabled() {
                 put_off::ends();
                 thread::parked(alarm::parks(&alarm));
             }
         })
         .on_thread_unpark(move || {
-            if enabled() {
+            if was_enabled() {
                 alarm::unparks();
                 thread::unparked();
             }

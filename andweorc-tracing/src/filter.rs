@@ -4,7 +4,9 @@ use crate::site::{Sites, is_named, is_own};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, is_wrapped};
 use andweorc_core::enabled;
-use andweorc_core::thread::when_enabled;
+#[cfg(tokio_unstable)]
+use andweorc_core::thread::was_enabled;
+use andweorc_core::thread::when_switched;
 use std::fmt;
 use std::sync::{Arc, Once};
 use tracing_core::{Interest, Level, LevelFilter, Metadata, callsite};
@@ -12,7 +14,7 @@ use tracing_subscriber::layer::{Context, Filter};
 
 type Choice = Box<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
 
-/// Lets the chosen spans and events through while andweorc is on, and nothing while it is off. So the answers change once: see [`ask_again_when_enabled`].
+/// Lets the chosen spans and events through while andweorc is on, and nothing while it is off. So the answers change: see [`ask_again_when_switched`].
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) sites: Arc<Sites>,
@@ -52,10 +54,21 @@ impl Wanted {
     }
 }
 
-/// Makes tracing, which keeps the answers, ask for them again as andweorc is switched on.
-pub(crate) fn ask_again_when_enabled() {
+/// Makes tracing, which keeps the answers, ask for them again as andweorc is switched on or off.
+pub(crate) fn ask_again_when_switched() {
     static TOLD: Once = Once::new();
-    TOLD.call_once(|| when_enabled(callsite::rebuild_interest_cache));
+    TOLD.call_once(|| when_switched(callsite::rebuild_interest_cache));
+}
+
+/// Whether andweorc is on for what this call site tells. What tokio tells of its tasks it goes on to tell when andweorc is off again: nobody could say
+/// what has become of them meanwhile.
+fn is_on(metadata: &Metadata<'_>) -> bool {
+    #[cfg(tokio_unstable)]
+    if Part::of(metadata).is_some() {
+        return was_enabled();
+    }
+    let _ = metadata;
+    enabled()
 }
 
 impl Wanted {
@@ -65,12 +78,12 @@ impl Wanted {
         if Part::of(metadata) == Some(Part::Task) && is_wrapped() {
             return false;
         }
-        enabled() && self.wants(metadata)
+        is_on(metadata) && self.wants(metadata)
     }
 
     /// The same for as long as the answers hold.
     pub(crate) fn interest(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if !(enabled() && self.wants(metadata)) {
+        if !(is_on(metadata) && self.wants(metadata)) {
             return Interest::never();
         }
         #[cfg(tokio_unstable)]
@@ -83,14 +96,12 @@ impl Wanted {
 
     /// The most verbose level that is let through, if there is one.
     pub(crate) fn most_verbose(&self) -> Option<LevelFilter> {
-        if !enabled() {
-            Some(LevelFilter::OFF)
-        } else if cfg!(tokio_unstable) {
-            // tokio reports its tasks at the most verbose level.
-            None
-        } else {
-            self.max_level
+        // tokio reports its tasks at the most verbose level.
+        #[cfg(tokio_unstable)]
+        if was_enabled() {
+            return None;
         }
+        if enabled() { self.max_level } else { Some(LevelFilter::OFF) }
     }
 }
 

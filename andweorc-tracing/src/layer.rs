@@ -3,12 +3,12 @@
 //! It is a per-layer filter ([`Filtered`]) of its own: a layer without one would have to ask for every span and event of the program, and so
 //! switch on what the program had off. What it does not want, other layers get as ever, and what no other layer wants stays off.
 
-use crate::filter::{Wanted, ask_again_when_enabled};
+use crate::filter::{Wanted, ask_again_when_switched};
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, forget_filters};
 #[cfg(tokio_unstable)]
-use andweorc_core::enabled;
+use andweorc_core::thread::was_enabled;
 use std::any::{TypeId, type_name};
 use std::sync::Arc;
 use tracing_core::span::{Attributes, Id};
@@ -95,7 +95,7 @@ impl<S> Layer<S> {
     /// Takes note of a use of a task's waker. The event is not for other layers: one without a filter would write each of them out. Whoever
     /// looks at the runtime itself gets them.
     fn waker_used(&self, event: &Event<'_>) -> bool {
-        if enabled() && self.wants(event.metadata()) {
+        if was_enabled() && self.wants(event.metadata()) {
             self.recorder().waker_used(event);
         }
         if type_name::<S>().contains("console_subscriber") {
@@ -119,7 +119,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a> + 'static,
 {
     fn on_register_dispatch(&self, _: &Dispatch) {
-        ask_again_when_enabled();
+        ask_again_when_switched();
     }
 
     fn on_layer(&mut self, subscriber: &mut S) {

@@ -6,7 +6,7 @@ use crate::site::{self, Site, Sites};
 use crate::tasks::{Part, Tasks, Used};
 use andweorc_core::point::Point;
 use andweorc_core::target::Target;
-use andweorc_core::thread::{Entered, Stay};
+use andweorc_core::thread::{Entered, Stay, was_enabled};
 use andweorc_core::time::{Nanos, Real};
 use andweorc_core::{clock, enabled, thread};
 use std::cell::RefCell;
@@ -122,12 +122,14 @@ impl Recorder {
     where
         I: Iterator<Item = &'static Metadata<'static>>,
     {
-        if !enabled() {
-            return;
-        }
         #[cfg(tokio_unstable)]
         if Part::of(attributes.metadata()).is_some() {
-            return self.tasks.on_new_span(attributes, id);
+            return if was_enabled() {
+                self.tasks.on_new_span(attributes, id)
+            };
+        }
+        if !enabled() {
+            return;
         }
         let site = self.sites.get(attributes.metadata());
         let Site::Span(site) = site else { return };
@@ -140,7 +142,7 @@ impl Recorder {
     /// The calling thread enters a span.
     #[inline]
     pub(crate) fn entered(&self, id: &Id) {
-        if !enabled() {
+        if !was_enabled() {
             return;
         }
         let Some((site, left)) = self.open.enter(id) else {
@@ -162,7 +164,7 @@ impl Recorder {
     /// The calling thread leaves a span that it has entered.
     #[inline]
     pub(crate) fn left(&self, id: &Id) {
-        if !enabled() {
+        if !was_enabled() {
             return;
         }
         let now = clock::now();
@@ -179,7 +181,7 @@ impl Recorder {
     /// A span was closed.
     #[inline]
     pub(crate) fn closed(&self, id: &Id) {
-        if !enabled() {
+        if !was_enabled() {
             return;
         }
         if let Some((site, begin)) = self.open.remove(id) {

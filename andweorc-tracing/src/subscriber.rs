@@ -1,6 +1,6 @@
 //! A subscriber for programs in which nobody but andweorc looks at spans.
 
-use crate::filter::{Wanted, ask_again_when_enabled};
+use crate::filter::{Wanted, ask_again_when_switched};
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
 use crate::tasks::Part;
@@ -124,7 +124,7 @@ impl Subscriber {
 
 impl tracing_core::Subscriber for Subscriber {
     fn on_register_dispatch(&self, _: &Dispatch) {
-        ask_again_when_enabled();
+        ask_again_when_switched();
     }
 
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {

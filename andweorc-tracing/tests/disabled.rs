@@ -1,4 +1,4 @@
-//! The layer in a process where andweorc is off, and is then switched on. One test, since that is for the whole process and for good.
+//! The layer in a process where andweorc is off, then switched on, and off again. One test, since that is for the whole process.
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::points;
@@ -39,7 +39,7 @@ fn it_asks_for_nothing_until_andweorc_is_switched_on() {
         assert!(targets().is_empty(), "{:?}", targets());
 
         let entered = open.enter();
-        let _on = Experimenter::new().expect("the only one in this process");
+        let on = Experimenter::new().expect("the only one in this process");
         drop(entered);
         drop(open);
         assert!(points().is_empty(), "a span that was open is left out: {:?}", points());
@@ -48,9 +48,17 @@ fn it_asks_for_nothing_until_andweorc_is_switched_on() {
         for _ in 0..2 {
             drop(work().entered());
         }
+
+        let open = work();
+        drop(on);
+        if !cfg!(tokio_unstable) {
+            assert_eq!(LevelFilter::current(), LevelFilter::INFO, "as before");
+        }
+        drop(open.entered());
+        assert!(work().is_disabled());
     });
     let counts: Vec<_> = points().iter().map(|point| (point.name(), point.count())).collect();
-    assert_eq!(counts, [("event", 2), ("work", 2)]);
+    assert_eq!(counts, [("event", 3), ("work", 3)]);
     let seen: Vec<_> = targets().iter().map(|target| (target.kind(), target.name())).collect();
     assert_eq!(seen, [(TargetKind::Span, "work"), (TargetKind::Wait, "work")]);
 }

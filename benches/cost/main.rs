@@ -71,8 +71,10 @@ fn print_polls(mode: &str, polls: &Polls) {
 }
 
 fn service() -> Result<String> {
-    let [off, on, over_registry, tail] = service::measure()?;
-    println!("SERVICE on_over_registry={over_registry:.4} p99_ratio={tail:.4}");
+    let [off, on, over_registry, tail, ended] = service::measure()?;
+    println!(
+        "SERVICE on_over_registry={over_registry:.4} p99_ratio={tail:.4} ended_ratio={ended:.4}"
+    );
     Ok(format!("off_ratio={off:.4} on_ratio={on:.4}"))
 }
 

@@ -1,5 +1,5 @@
 //! A JSON service on axum, under load: throughput and tail latency without andweorc, with it but not enabled, enabled between experiments, and in a
-//! baseline; and with tracing's registry alone and with andweorc's layer on it, as where others look at spans too.
+//! baseline, and after that; and with tracing's registry alone and with andweorc's layer on it, as where others look at spans too.
 //!
 //! They are processes that live side by side and are loaded in turns, a moment each, so that whatever else changes on the machine meets
 //! all alike. One core is the services', the other the load's. Some generations of processes, since no two are laid out the same.
@@ -49,15 +49,18 @@ pub(crate) enum Mode {
     On,
     /// An experiment without delays is held.
     Baseline,
+    /// One was, as the service was warmed up: andweorc is off again.
+    Ended,
 }
 
-const MODES: [(&str, Mode); 6] = [
+const MODES: [(&str, Mode); 7] = [
     ("without", Mode::Without),
     ("registry", Mode::Registry),
     ("layer", Mode::Layer),
     ("off", Mode::Off),
     ("on", Mode::On),
     ("baseline", Mode::Baseline),
+    ("ended", Mode::Ended),
 ];
 
 /// Of baselines.
@@ -106,12 +109,12 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
         // With a layer, though it does nothing: the registry alone never frees a span.
         Mode::Registry => tracing_subscriber::registry().with(Identity::new()).init(),
         Mode::Layer => tracing_subscriber::registry().with(andweorc::layer()).init(),
-        Mode::Off | Mode::On | Mode::Baseline => andweorc::subscriber().init(),
+        Mode::Off | Mode::On | Mode::Baseline | Mode::Ended => andweorc::subscriber().init(),
     }
     let profiled = !matches!(mode, Mode::Without | Mode::Registry);
     let mut experimenter = match mode {
         Mode::Without | Mode::Registry | Mode::Off => None,
-        Mode::Layer | Mode::On | Mode::Baseline => Experimenter::new(),
+        Mode::Layer | Mode::On | Mode::Baseline | Mode::Ended => Experimenter::new(),
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if profiled {
@@ -138,10 +141,13 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
         }
     };
     runtime.spawn(accept);
-    if mode == Mode::Baseline
+    if let Mode::Baseline | Mode::Ended = mode
         && let Some(mut experimenter) = experimenter.take()
     {
-        thread::spawn(move || while experimenter.hold(None, Speedup::ZERO, LENGTHS).is_some() {});
+        thread::spawn(move || {
+            let mut hold = || experimenter.hold(None, Speedup::ZERO, LENGTHS).is_some();
+            while hold() && mode == Mode::Baseline {}
+        });
     }
     io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(())
@@ -292,11 +298,11 @@ type Figure = fn(&Turn) -> f64;
 const RATE: Figure = |turn| turn.rate;
 const P99: Figure = |turn| turn.p99;
 
-/// Throughput while not enabled and while enabled, over that without andweorc; throughput while enabled with the layer, over that with the registry alone; and the
-/// 99th percentile of latency in a baseline, over that while not enabled.
-pub(crate) fn measure() -> Result<[f64; 4]> {
+/// Throughput while not enabled and while enabled, over that without andweorc; throughput while enabled with the layer, over that with the registry alone;
+/// the 99th percentile of latency in a baseline, over that while not enabled; and throughput after a profile, over that without andweorc.
+pub(crate) fn measure() -> Result<[f64; 5]> {
     println!(
-        "An axum JSON service: {GENERATIONS} times six processes, {TURNS} turns of {TURN:?} each"
+        "An axum JSON service: {GENERATIONS} times seven processes, {TURNS} turns of {TURN:?} each"
     );
     let this = env::current_exe()?;
     let measured = Measured::take(MODES.map(|(name, _)| (this.as_path(), name)))?;
@@ -307,6 +313,7 @@ pub(crate) fn measure() -> Result<[f64; 4]> {
         "not enabled",
         "enabled",
         "in a baseline",
+        "after it",
     ];
     for (which, name) in told.iter().enumerate() {
         println!(
@@ -321,8 +328,8 @@ pub(crate) fn measure() -> Result<[f64; 4]> {
     println!("  over enabled on the registry: enabled {}", measured.ratio(2, 4, RATE));
     let (tail_on, tail) = (measured.ratio(3, 4, P99), measured.ratio(3, 5, P99));
     println!("  p99 over not enabled: enabled {tail_on}, in a baseline {tail}");
-    let (off, on) = (measured.ratio(0, 3, RATE), measured.ratio(0, 4, RATE));
-    Ok([off.mean, on.mean, layer.mean, tail.mean])
+    let [off, on, ended] = [3, 4, 6].map(|which| measured.ratio(0, which, RATE).mean);
+    Ok([off, on, layer.mean, tail.mean, ended])
 }
 
 /// Prints how this build does against another build of this bench, in turns: throughput and its latency's 99th percentile, enabled and in a baseline.

@@ -161,7 +161,7 @@ pub struct Experimenter {
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
 
 impl Experimenter {
-    /// Switches andweorc on. `None` while another one lives: two at once would delay for each other. `None` in a child of
+    /// Switches andweorc on, until this is dropped. `None` while another one lives: two at once would delay for each other. `None` in a child of
     /// [fork](mod@crate::fork) too.
     pub fn new() -> Option<Experimenter> {
         if fork::forked() || EXPERIMENTING.swap(true, Ordering::SeqCst) {
@@ -257,6 +257,7 @@ impl Experimenter {
 
 impl Drop for Experimenter {
     fn drop(&mut self) {
+        thread::let_go();
         EXPERIMENTING.store(false, Ordering::SeqCst);
     }
 }

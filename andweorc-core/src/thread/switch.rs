@@ -6,13 +6,14 @@ use crate::fork;
 use crate::sampler;
 use crate::target::Target;
 use crossbeam_utils::CachePadded;
-use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What each poll asks for, and experiments write: on one cache line, with nothing else.
 pub(crate) struct Asked {
     enabled: AtomicBool,
+    /// It is enabled, or was.
+    was_enabled: AtomicBool,
     /// Id of the target of the running experiment; 0 when there is none.
     target: AtomicU32,
     /// See [`share::aim`](crate::sampler::share::aim).
@@ -25,6 +26,7 @@ pub(crate) struct Asked {
 
 pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
     enabled: AtomicBool::new(false),
+    was_enabled: AtomicBool::new(false),
     target: AtomicU32::new(0),
     aim: AtomicU32::new(0),
     learns: AtomicBool::new(false),
@@ -38,7 +40,15 @@ pub fn enabled() -> bool {
     ASKED.enabled.load(Ordering::Relaxed)
 }
 
-/// Switches andweorc on. It stays on for the life of the process: tasks that saw it on keep their wrapped wakers.
+/// Whether andweorc is on, or was: what it began to keep then is kept up, so that there is no gap in it when it is on again.
+#[inline]
+pub fn was_enabled() -> bool {
+    // Relaxed, as above.
+    ASKED.was_enabled.load(Ordering::Relaxed)
+}
+
+/// Switches andweorc on. Each call holds it, so that by this alone it stays on for the life of the process: experiments let go of it as they
+/// [end](crate::experiment::Experimenter).
 ///
 /// Does nothing in a child of [fork](mod@crate::fork).
 pub fn enable() {
@@ -46,31 +56,54 @@ pub fn enable() {
         return;
     }
     fork::watch();
-    if !ASKED.enabled.swap(true, Ordering::SeqCst) {
+    hold(|holds| holds + 1);
+}
+
+/// Takes one call of [`enable`] back. The last that is switches andweorc off.
+pub(crate) fn let_go() {
+    if !fork::forked() {
+        hold(|holds| holds - 1);
+    }
+}
+
+/// Calls `hook` each time that andweorc is switched on or off from now on.
+pub fn when_switched(hook: fn()) {
+    switch().hooks.push(hook);
+}
+
+/// Who holds andweorc on, and who is told.
+struct Switch {
+    holds: u32,
+    hooks: Vec<fn()>,
+}
+
+fn switch() -> MutexGuard<'static, Switch> {
+    static SWITCH: Mutex<Switch> = Mutex::new(Switch { holds: 0, hooks: Vec::new() });
+    SWITCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn hold(change: impl FnOnce(u32) -> u32) {
+    let mut switch = switch();
+    switch.holds = change(switch.holds);
+    let on = switch.holds > 0;
+    if on == enabled() {
+        return;
+    }
+    if on && !was_enabled() {
         clock::start();
-        // Taken out first: what is called may want to hold locks that [`when_enabled`] is called under.
-        let hooks = mem::take(&mut *hooks());
-        hooks.into_iter().for_each(|hook| hook());
+        ASKED.was_enabled.store(true, Ordering::SeqCst);
     }
-}
-
-/// Calls `hook` once, when andweorc is switched on; never if it is on already. Whoever has called this and finds andweorc off is told when
-/// that changes.
-pub fn when_enabled(hook: fn()) {
-    let mut hooks = hooks();
-    if !enabled() {
-        hooks.push(hook);
-    }
-}
-
-fn hooks() -> MutexGuard<'static, Vec<fn()>> {
-    static HOOKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
-    HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
+    ASKED.enabled.store(on, Ordering::SeqCst);
+    let hooks = switch.hooks.clone();
+    // First: what is called may want to hold locks that `when_switched` is called under.
+    drop(switch);
+    hooks.into_iter().for_each(|hook| hook());
 }
 
 /// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
 pub(crate) fn abandon() {
     ASKED.enabled.store(false, Ordering::SeqCst);
+    ASKED.was_enabled.store(false, Ordering::SeqCst);
     ASKED.target.store(0, Ordering::SeqCst);
     LEDGER.abandon();
 }
