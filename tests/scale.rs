@@ -246,20 +246,29 @@ fn latencies(lines: Range<u32>, threads: usize) -> usize {
     bytes
 }
 
+fn on() -> Experimenter {
+    Experimenter::new().expect("the only one in this process")
+}
+
 /// All of it, in one process: what andweorc holds is the sum. Bytes of a live task, and of all call sites with two threads and with many.
-fn scale(live_tasks: usize, kinds: usize, call_sites: u32) -> (usize, usize, usize) {
-    let mut experimenter = Experimenter::new().expect("the only one in this process");
+fn scale(
+    experimenter: &mut Experimenter,
+    live_tasks: usize,
+    kinds: usize,
+    call_sites: u32,
+) -> (usize, usize, usize) {
     let (without, with) = tasks(live_tasks, kinds);
-    let (few, late) = sites(0..call_sites, 2, &mut experimenter);
+    let (few, late) = sites(0..call_sites, 2, experimenter);
     assert!(late < Duration::from_secs(20), "{late:?}");
-    let (many, late) = sites(call_sites..2 * call_sites, 64, &mut experimenter);
+    let (many, late) = sites(call_sites..2 * call_sites, 64, experimenter);
     assert!(late < Duration::from_secs(60), "{late:?}");
     (with - without, few, many)
 }
 
 #[test]
 fn many_tasks_kinds_and_call_sites_are_held_in_little_memory() {
-    let (task, few, many) = scale(20_000, 1_000, 1_000);
+    let mut experimenter = on();
+    let (task, few, many) = scale(&mut experimenter, 20_000, 1_000, 1_000);
     assert!(task <= 128, "{task} bytes for each live task");
     assert!(few <= 1_000 * 2_000, "{few} bytes");
     let most = latencies(2_000..12_000, 64);
@@ -273,7 +282,7 @@ fn many_tasks_kinds_and_call_sites_are_held_in_little_memory() {
 #[test]
 #[ignore = "some seconds and a GB of memory"]
 fn a_million_tasks_and_ten_thousand_call_sites_work() {
-    let (task, few, many) = scale(1_000_000, 1_000, 10_000);
+    let (task, few, many) = scale(&mut on(), 1_000_000, 1_000, 10_000);
     println!(
         "SCALE task_bytes={task} sites_mb={:.1} sites_64_threads_mb={:.1}",
         few as f64 / 1e6,

@@ -245,6 +245,7 @@ mod tests {
 
     #[test]
     fn nested_intervals_end_innermost_first_and_strays_are_counted() {
+        thread::enable();
         let point = point(PointKind::Latency, "nested", None, None, true);
         point.begin();
         point.begin();
