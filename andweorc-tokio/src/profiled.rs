@@ -105,14 +105,8 @@ impl Stage {
     /// What is kept between polls, the next of which wakes `outer`.
     #[inline]
     fn polled(&mut self, outer: &Waker) -> &mut State {
-        match self {
-            Stage::Polled(_) => {}
-            Stage::New { kind, born } => {
-                *self = Stage::Polled(State::new(kind.targets(), *born, outer));
-            }
-            Stage::Rested(targets) => {
-                *self = Stage::Polled(State::new(targets, Virtual::NEVER, outer));
-            }
+        if !matches!(self, Stage::Polled(_)) {
+            self.begins(outer);
         }
         match self {
             Stage::Polled(state) => state,
@@ -120,8 +114,21 @@ impl Stage {
         }
     }
 
+    /// It is polled for the first time since andweorc is on.
+    #[cold]
+    #[inline(never)]
+    fn begins(&mut self, outer: &Waker) {
+        let (targets, born) = match self {
+            Stage::New { kind, born } => (kind.targets(), *born),
+            Stage::Rested(targets) => (*targets, Virtual::NEVER),
+            Stage::Polled(_) => return,
+        };
+        *self = Stage::Polled(State::new(targets, born, outer));
+    }
+
     /// It was polled, and is so now while andweorc is off: from here on nobody knows when it is woken.
     #[cold]
+    #[inline(never)]
     fn rests(&mut self) {
         if let Stage::Polled(state) = self {
             *self = Stage::Rested(state.cell.targets());
@@ -151,7 +158,6 @@ fn virtual_birth(born: Virtual, now: Real) -> Virtual {
 }
 
 impl State {
-    #[cold]
     fn new(targets: &'static TaskTargets, born: Virtual, outer: &Waker) -> State {
         let now = clock::now();
         let at = virtual_birth(born, now);
