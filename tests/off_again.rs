@@ -4,6 +4,7 @@ use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{points, unmatched};
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, targets};
+use andweorc_core::thread::parked_since;
 use std::thread::sleep;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -94,7 +95,14 @@ fn what_happens_while_it_is_off_is_nobodys() {
     assert!(task.count() > polls);
     let wait = the(TargetKind::Wait, "server");
     assert!(Duration::from_nanos(wait.busy_ns()) < OFF, "{wait:?} is no longer than it is on");
-    drop(experimenter);
+    // It is switched off while the worker is parked.
+    let switches = std::thread::spawn(move || {
+        sleep(OFF / 3);
+        drop(experimenter);
+    });
+    runtime.block_on(async { tokio::time::sleep(OFF).await });
+    switches.join().unwrap();
+    assert!(parked_since().is_none(), "that it is busy again is known all the same");
 
     runtime.block_on(ask(1, &mut asked));
     let _experimenter = on();

@@ -16,7 +16,8 @@ use std::{env, fmt, io, mem, slice, thread};
 
 /// A profiling session, from [`start`](Session::start) to [`finish`](Session::finish). Experiments run on a thread of their own
 /// meanwhile. Dropped, it is stopped and its profile ends in order. It may go on for days: the memory that it needs does not grow with its
-/// length (its profile does). When it has ended andweorc is off again, and costs as little as before it began.
+/// length (its profile does). When it has ended andweorc is off again, and costs about as little as before it
+/// began; with `--cfg tokio_unstable` it goes on watching the tasks that nobody wrapped.
 ///
 /// There is one in a process at a time.
 #[derive(Debug)]

@@ -82,6 +82,7 @@ fn switch() -> MutexGuard<'static, Switch> {
     SWITCH.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Changes how many hold andweorc on, and switches it where that is from none or to none.
 fn hold(change: impl FnOnce(u32) -> u32) {
     let mut switch = switch();
     switch.holds = change(switch.holds);
