@@ -9,19 +9,19 @@
 # redis-benchmark and h2load (Debian: apt-get install wrk redis-tools nghttp2-client), python3 and patch. Nothing else should run meanwhile. Fails if a dialed part is not ranked first or a prediction is
 # more than 5 points off.
 #
+# All turns are as long, of processes that have just been started: what becomes of a service, or of a machine, under load for so long is in each.
+#
 # The tools stand for clients on other machines: they have real-time priority where that is allowed, so that they do not wait for a
 # processor behind the service (docs/accuracy.md, "What shares the processors").
 #
-#   PROFILE_SECONDS   how long each is profiled, in all rounds (default 120)
+#   PROFILE_SECONDS   how long each is profiled, in all rounds (default 120); the three versions are measured for as long, each
 #   ROUNDS            how many times they take turns (default 6)
-#   TURN_SECONDS      how long each turn of the three versions is measured (default 4)
 #   KEEP              a directory for the profiles, reports and rates (default: they are deleted)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 profile_seconds=${PROFILE_SECONDS:-120}
 rounds=${ROUNDS:-6}
-turn_seconds=${TURN_SECONDS:-4}
 full_us=600
 port=3137
 bin=${CARGO_TARGET_DIR:-$here/target}/release
@@ -33,6 +33,9 @@ die() {
 
 [ "$profile_seconds" -ge $((10 * rounds)) ] ||
     die "PROFILE_SECONDS=$profile_seconds in ROUNDS=$rounds is too short to hold experiments: ten seconds a round at least"
+
+# The first second of each turn, of a profile too, is not measured.
+turn_seconds=$((profile_seconds / rounds - 1))
 
 build() {
     export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target}

@@ -1,5 +1,6 @@
 //! andweorc while it is off, on, off again, and on again, in one process. One test, since that is for the whole of it.
 
+use andweorc::io::Outside;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{points, unmatched};
 use andweorc_core::profile::TargetKind;
@@ -7,6 +8,7 @@ use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::parked_since;
 use std::thread::sleep;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
 use tracing::info_span;
 
@@ -44,6 +46,27 @@ async fn ask(times: usize, server: &mut (mpsc::Sender<()>, mpsc::Receiver<bool>)
     answers
 }
 
+/// A stream of which the other end is outside, and that end.
+struct Stream(Outside<DuplexStream>, DuplexStream);
+
+impl Stream {
+    fn new() -> Stream {
+        let (near, far) = tokio::io::duplex(1);
+        Stream(Outside::new(near), far)
+    }
+
+    /// Something is read from it.
+    async fn read(&mut self) {
+        self.1.write_u8(1).await.unwrap();
+        self.0.read_u8().await.unwrap();
+    }
+
+    /// Whether anything is known of the other end.
+    fn is_known(&self) -> bool {
+        !format!("{:?}", self.0).contains("other: None")
+    }
+}
+
 #[test]
 fn what_happens_while_it_is_off_is_nobodys() {
     andweorc::subscriber().init();
@@ -77,6 +100,9 @@ fn what_happens_while_it_is_off_is_nobodys() {
     let experimenter = on();
     assert_eq!(runtime.block_on(ask(2, &mut asked)), [true; 2]);
     assert_eq!(hits(), each_hit(2));
+    let mut stream = Stream::new();
+    runtime.block_on(stream.read());
+    assert!(stream.is_known());
     andweorc::begin!("interval");
     drop(experimenter);
     andweorc::end!("interval");
@@ -86,6 +112,8 @@ fn what_happens_while_it_is_off_is_nobodys() {
     sleep(OFF);
     assert_eq!(runtime.block_on(ask(3, &mut asked)), [false; 3]);
     assert_eq!((hits(), task.count()), (each_hit(2), polls));
+    runtime.block_on(stream.read());
+    assert!(!stream.is_known(), "how long it took before is out of date");
 
     let experimenter = on();
     andweorc::end!("interval");

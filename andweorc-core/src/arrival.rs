@@ -137,6 +137,7 @@ impl Look {
             && !typical.is_steady()
         {
             self.input = input;
+            inputs.is_used();
             return (input + self.lag).min(self.at);
         }
         let noticed_asleep = |came: Real| (came + self.wakes).min(self.at);
@@ -348,6 +349,7 @@ mod tests {
         assert_eq!(came(2011, 500), us(1300), "each serves once");
         assert_eq!(came(2012, 1400), us(1600), "it was not before the task waited");
         assert_eq!(came(2013, 500), us(1500), "there are no more: the middle");
+        assert_eq!(worker.inputs.used(), 3);
     }
 
     #[test]
@@ -385,6 +387,7 @@ mod tests {
         let worker = Worker::new(0);
         worker.inputs.came(us(400));
         assert_eq!(worker.came(500, Some(300), true, Some(100)), at_once(500));
+        assert_eq!(worker.inputs.used(), 0);
     }
 
     #[test]

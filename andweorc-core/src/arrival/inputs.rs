@@ -14,6 +14,8 @@ pub struct Inputs {
     came: [AtomicI64; KEPT],
     /// How many there were.
     counted: AtomicUsize,
+    /// How many of them told when something came.
+    used: AtomicUsize,
 }
 
 /// Those of this process.
@@ -22,7 +24,8 @@ pub(crate) static INPUTS: Inputs = Inputs::new();
 impl Inputs {
     /// None yet.
     pub const fn new() -> Inputs {
-        Inputs { came: [const { AtomicI64::new(0) }; KEPT], counted: AtomicUsize::new(0) }
+        let [counted, used] = [const { AtomicUsize::new(0) }; 2];
+        Inputs { came: [const { AtomicI64::new(0) }; KEPT], counted, used }
     }
 
     /// One came. Only one thread may say so, in their order.
@@ -33,6 +36,18 @@ impl Inputs {
         self.came[counted % KEPT].store(at.0, Relaxed);
         // Release: pairs with the Acquire of `first`, which reads no further than this.
         self.counted.store(counted.wrapping_add(1), Release);
+    }
+
+    /// One told when something came.
+    pub(super) fn is_used(&self) {
+        // Relaxed: only counted.
+        self.used.fetch_add(1, Relaxed);
+    }
+
+    /// How many told when something came, up to now.
+    pub(super) fn used(&self) -> usize {
+        // Relaxed: only counted.
+        self.used.load(Relaxed)
     }
 
     /// When the first one came after `after`, `until` then at the latest.

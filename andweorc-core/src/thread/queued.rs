@@ -165,13 +165,12 @@ impl Thread {
         }));
     }
 
-    /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside has something for it.
-    pub(super) fn goes_to_sleep(&self, watches: bool) {
+    /// The thread, a worker, is about to sleep in the driver, until the world outside has something for it.
+    pub(super) fn goes_to_sleep(&self) {
         if LEDGER.is_held() {
             let switches = self.sleeps.ask();
             // A worker that has much to do comes here often without having slept, and so has waited for nothing since.
-            if watches && (switches.is_none() || switches != self.queued.switches.replace(switches))
-            {
+            if switches.is_none() || switches != self.queued.switches.replace(switches) {
                 self.waited();
             }
         }
@@ -368,7 +367,7 @@ mod tests {
                 stay_on(processor);
                 stand_back();
                 let round = |_| {
-                    with(|thread| thread.goes_to_sleep(true));
+                    with(|thread| thread.goes_to_sleep());
                     both.wait();
                     let since = clock::now();
                     thread::sleep(Duration::from_micros(600));
@@ -405,7 +404,7 @@ mod tests {
         let asked = || {
             with(|thread| {
                 thread.queued.waited.set(NOT_ASKED);
-                thread.goes_to_sleep(true);
+                thread.goes_to_sleep();
                 thread.queued.waited.get() != NOT_ASKED
             })
         };

@@ -34,7 +34,9 @@ pub fn parked(watches: bool) {
         thread.set_role(Role::Outside);
         thread.busy_until.set(Some(now));
         thread.parked.set(Some(now));
-        thread.goes_to_sleep(watches);
+        if watches {
+            thread.goes_to_sleep();
+        }
     });
     defer::worker_parked();
 }
