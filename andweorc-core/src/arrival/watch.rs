@@ -9,7 +9,8 @@
 //! were opened since it last [listed](LISTS) them, and where /proc can't be read.
 //!
 //! While it waits for a processor, input waits for it: the kernel tells how long that was, and so from when on it came. (Roughly: on Linux 6.18 the fair scheduler
-//! often counts 15 to 100 us more than passed since the write that woke it.) It needs no precedence over the workers, which it would interrupt.
+//! often counts 15 to 100 us more than passed since the write that woke it.) So it need not [interrupt](interrupts_nobody) a worker, of whose time some 10 us went to that for each request of a service
+//! whose workers hold a lock in turns.
 
 use super::Inputs;
 use crate::clock;
@@ -20,9 +21,13 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent};
 use std::fs;
 use std::io;
+use std::mem;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
+
+/// What the thread is called.
+const NAME: &str = "andweorc-input";
 
 /// It hears within this when it is to stop.
 const TURN_MS: u8 = 20;
@@ -57,13 +62,27 @@ const LONGEST: Nanos = Nanos::from_millis(30_000);
 
 /// A thread that counts `inputs` while it is told to. Without an epoll of its own there are none.
 pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
-    Helper::start("andweorc-input", move || {
+    Helper::start(NAME, move || {
+        interrupts_nobody();
+
         let mut watch = Watch::new(inputs).ok();
         move || match &mut watch {
             Some(watch) => watch.turn(),
             None => Duration::MAX,
         }
     })
+}
+
+/// The calling thread, woken up, waits until a processor is free or its turn comes, and has its part of the time as before. Anybody may ask for that. A thread to which
+/// somebody gave another priority keeps it.
+fn interrupts_nobody() {
+    // SAFETY: takes plain numbers. All zeros are a valid `sched_param`, of which the kernel reads no more than it.
+    unsafe {
+        if libc::sched_getscheduler(0) == libc::SCHED_OTHER {
+            let param: libc::sched_param = mem::zeroed();
+            libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const param);
+        }
+    }
 }
 
 struct Watch {
@@ -164,7 +183,7 @@ impl Watch {
     /// For how long it has waited for a processor since this was last asked.
     fn waited(&mut self) -> Nanos {
         let waited = self.schedstat.waited().unwrap_or(self.waited);
-        waited - std::mem::replace(&mut self.waited, waited)
+        waited - mem::replace(&mut self.waited, waited)
     }
 
     /// So many have come, the first one at `first`, and the others until `now`.
@@ -316,6 +335,47 @@ mod tests {
             INPUTS.first(before, before + Nanos::from_millis(1)).is_none()
         });
         assert!(forgotten);
+    }
+
+    /// How the kernel schedules a thread of this process; 0 for the calling one.
+    fn policy(thread: i32) -> libc::c_int {
+        // SAFETY: takes a plain number.
+        unsafe { libc::sched_getscheduler(thread) }
+    }
+
+    /// The watchers of this process: other tests have some too.
+    fn watchers() -> Vec<i32> {
+        let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
+        let is_one = |thread: &fs::DirEntry| {
+            // It may have ended by now.
+            fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.trim() == NAME)
+        };
+        threads.filter(is_one).filter_map(|it| it.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    #[test]
+    fn it_interrupts_nobody() {
+        static INPUTS: Inputs = Inputs::new();
+        if policy(0) != libc::SCHED_OTHER {
+            return println!("skipped: the tests were given a priority");
+        }
+        let _watcher = watcher(&INPUTS);
+        let stands_back = |watcher: i32| policy(watcher) == libc::SCHED_BATCH;
+        until("it interrupts others", || watchers().into_iter().any(stands_back));
+    }
+
+    #[test]
+    fn who_was_given_a_priority_keeps_it() {
+        let policies = thread::spawn(|| {
+            // SAFETY: as in `interrupts_nobody`.
+            let set = unsafe {
+                let param: libc::sched_param = mem::zeroed();
+                libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const param)
+            };
+            interrupts_nobody();
+            (set, policy(0))
+        });
+        assert_eq!(policies.join().unwrap(), (0, libc::SCHED_IDLE));
     }
 
     #[test]

@@ -223,7 +223,8 @@ mod tests {
     use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
-    use crate::thread::{EXPERIMENTS, Poll, entity_at, register, with};
+    use crate::thread::sleeps::Sleeps;
+    use crate::thread::{EXPERIMENTS, Poll, entity_at, parked, register, unparked, with};
     use crate::time::Virtual;
     use std::sync::{Barrier, PoisonError};
     use std::thread;
@@ -421,6 +422,28 @@ mod tests {
         drop(alone);
         assert!(slept, "who has slept may have waited");
         assert!(was_not);
+    }
+
+    #[test]
+    fn only_the_worker_that_watches_the_driver_is_asked_as_it_goes_to_sleep() {
+        let asked = |watches| {
+            let worker = move || {
+                thread::sleep(Duration::from_millis(1));
+                let tells = Sleeps::new().has_slept().is_some();
+                parked(watches);
+                let asked = with(|thread| thread.queued.switches.get().is_some());
+                unparked();
+                (tells, asked)
+            };
+            thread::spawn(worker).join().unwrap()
+        };
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        LEDGER.begin(Speedup::ZERO, clock::now());
+        let [(tells, watches), (_, does_not)] = [true, false].map(asked);
+        LEDGER.end(clock::now());
+        drop(alone);
+        assert_eq!(watches, tells);
+        assert!(!does_not);
     }
 
     #[test]
