@@ -333,7 +333,7 @@ pub(crate) fn measure() -> Result<[f64; 5]> {
 }
 
 /// Prints how this build does against another build of this bench, in turns: throughput and its latency's 99th percentile, enabled and in a baseline. Each over
-/// its own executable without andweorc: two that differ in their layout alone differ by up to 2 %.
+/// its own executable without andweorc: two executables differ by up to 3 % by their layout alone.
 pub(crate) fn against(other: &Path) -> Result<()> {
     let this = env::current_exe()?;
     let this = this.as_path();
