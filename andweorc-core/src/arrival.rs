@@ -137,7 +137,7 @@ impl Look {
             && !typical.is_steady()
         {
             self.input = input;
-            inputs.is_used();
+            inputs.count_use();
             return (input + self.lag).min(self.at);
         }
         let noticed_asleep = |came: Real| (came + self.wakes).min(self.at);

@@ -38,8 +38,8 @@ impl Inputs {
         self.counted.store(counted.wrapping_add(1), Release);
     }
 
-    /// One told when something came.
-    pub(super) fn is_used(&self) {
+    /// Counts that one told when something came.
+    pub(super) fn count_use(&self) {
         // Relaxed: only counted.
         self.used.fetch_add(1, Relaxed);
     }

@@ -402,7 +402,7 @@ mod tests {
             for n in 0..=MOST as usize {
                 watch.pace(now + Nanos::from_micros(every * n as i64));
                 if n < used {
-                    INPUTS.is_used();
+                    INPUTS.count_use();
                 }
             }
             now = now + Nanos::from_micros(every * i64::from(MOST));
