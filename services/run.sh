@@ -12,7 +12,7 @@
 # All turns are as long, of processes that have just been started: what becomes of a service, or of a machine, under load for so long is in each.
 #
 # The tools stand for clients on other machines: they have real-time priority where that is allowed, so that they do not wait for a
-# processor behind the service (docs/accuracy.md, "What shares the processors").
+# processor behind the service (docs/accuracy-notes.md, "What shares the processors with the program").
 #
 #   PROFILE_SECONDS   how long each is profiled, in all rounds (default 120); the three versions are measured for as long, each
 #   ROUNDS            how many times they take turns (default 6)

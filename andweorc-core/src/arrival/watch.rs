@@ -4,7 +4,7 @@
 //! them. Edge-triggered, and input only: that there is room to write again is no news for who waits for an answer (a Unix socket says so whenever the other
 //! side has read something). A socket that is closed leaves by itself.
 //!
-//! It works while an experiment is held, baselines too, so that what it costs is on both sides of a comparison: some 5 us for each input. Where input comes faster
+//! It works while an experiment is held, baselines too, so that what it costs is on both sides of a comparison: 12 to 16 us of processor time for each input on a virtual machine. Where input comes faster
 //! than [`MOST`] in [`WITHIN`], where hardly any of it is [used](LEAST_USED), or there are more than [`FILES`], it rests for a while, and when something came is a guess, as it is of timers, of sockets that
 //! were opened since it last [listed](LISTS) them, and where /proc can't be read.
 //!
@@ -48,7 +48,7 @@ const MOST: u32 = 200;
 const WITHIN: Nanos = Nanos::from_millis(40);
 
 /// ... Or if of the inputs for which it woke up so often fewer than this told when something came: where a worker sleeps in the driver most of the time, that one
-/// notices by itself, and to wake up this thread too takes 12 to 16 us of two processors.
+/// notices by itself.
 const LEAST_USED: usize = MOST as usize / 20;
 
 /// It rests if there are more open files than so many: while the kernel lists what an epoll watches, nobody else can look into that.
@@ -64,7 +64,6 @@ const LONGEST: Nanos = Nanos::from_millis(30_000);
 pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
     Helper::start(NAME, move || {
         interrupts_nobody();
-
         let mut watch = Watch::new(inputs).ok();
         move || match &mut watch {
             Some(watch) => watch.turn(),
@@ -73,8 +72,8 @@ pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
     })
 }
 
-/// The calling thread, woken up, waits until a processor is free or its turn comes, and has its part of the time as before. Anybody may ask for that. A thread to which
-/// somebody gave another priority keeps it.
+/// The calling thread, woken up, waits until a processor is free or its turn comes, and has its part of the time as before. Anybody may ask for that; where it is refused
+/// the thread goes on as others do. One to which somebody gave another priority keeps it.
 fn interrupts_nobody() {
     // SAFETY: takes plain numbers. All zeros are a valid `sched_param`, of which the kernel reads no more than it.
     unsafe {
