@@ -14,8 +14,12 @@
 # The tools stand for clients on other machines: they have real-time priority where that is allowed, so that they do not wait for a
 # processor behind the service (docs/accuracy-notes.md, "What shares the processors with the program").
 #
+# Idle processors look for work instead of sleeping, as in the accuracy bench: what sleeps for half as long, because a part is really faster,
+# is woken sooner, and no virtual speedup shows that (docs/real-services.md, "Processors that sleep").
+#
 #   PROFILE_SECONDS   how long each is profiled, in all rounds (default 120); the three versions are measured for as long, each
 #   ROUNDS            how many times they take turns (default 6)
+#   AWAKE             0 leaves it to the machine whether idle processors sleep (default 1)
 #   KEEP              a directory for the profiles, reports and rates (default: they are deleted)
 set -euo pipefail
 
@@ -158,6 +162,14 @@ ahead=(chrt --fifo 1)
     echo "run.sh: real-time priority is not allowed here: the load waits for processors behind the service" >&2
     ahead=()
 }
+if [ "${AWAKE:-1}" != 0 ]; then
+    # For as long as this is open: by this shell and what it starts.
+    if { exec {latency}>/dev/cpu_dma_latency; } 2>/dev/null; then
+        printf '\0\0\0\0' >&"$latency"
+    else
+        echo "run.sh: processors can't be kept awake here (/dev/cpu_dma_latency): predictions may be some points too low" >&2
+    fi
+fi
 DIAL_PACE=$("$bin/dial")
 export DIAL_PACE
 

@@ -2,15 +2,27 @@
 
 use crate::doctor::Check;
 use andweorc_core::sampler;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use std::fs;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long noise is listened to.
 const LISTEN: Duration = Duration::from_secs(1);
 
+/// How often a thread is woken up that slept, and for how long it did.
+const WAKES: usize = 200;
+const SLEPT: Duration = Duration::from_millis(1);
+
+/// A thread that slept mostly goes on within some us, where its processor did not sleep.
+const SOON: Duration = Duration::from_micros(20);
+
 pub(super) fn checks() -> Vec<Check> {
-    vec![kernel(), perf(), cores(), noise(&Noise::listen())]
+    let mut checks = vec![kernel(), perf(), cores(), noise(&Noise::listen())];
+    checks.extend(wakes_up_after().map(idle_processors));
+    checks
 }
 
 fn kernel() -> Check {
@@ -118,6 +130,47 @@ fn noise(noise: &Noise) -> Check {
     }
 }
 
+/// How long a thread that slept mostly takes to go on after one on another processor woke it; `None` where there is no other one.
+fn wakes_up_after() -> Option<Duration> {
+    let allowed = sched_getaffinity(Pid::this()).ok()?;
+    let mut processors = (0..CpuSet::count()).filter(|&one| allowed.is_set(one) == Ok(true));
+    let [here, there] = [processors.next()?, processors.next()?];
+    let (wake, woken) = mpsc::channel::<Instant>();
+    let sleeper = thread::spawn(move || {
+        stay_on(there)?;
+        let mut took: Vec<Duration> = woken.iter().map(|sent| sent.elapsed()).collect();
+        took.sort();
+        took.get(took.len() / 2).copied()
+    });
+    let waker = thread::spawn(move || {
+        stay_on(here)?;
+        for _ in 0..WAKES {
+            thread::sleep(SLEPT);
+            wake.send(Instant::now()).ok()?;
+        }
+        Some(())
+    });
+    waker.join().ok()??;
+    sleeper.join().ok()?
+}
+
+/// Binds the calling thread to a processor, if that is allowed.
+fn stay_on(processor: usize) -> Option<()> {
+    let mut one = CpuSet::new();
+    one.set(processor).ok()?;
+    sched_setaffinity(Pid::from_raw(0), &one).ok()
+}
+
+fn idle_processors(take: Duration) -> Check {
+    let seen = format!("a thread that slept goes on {} us after another processor woke it", take.as_micros());
+    if take <= SOON {
+        return Check::good("idle", seen);
+    }
+    let advice = "idle processors sleep, the deeper the longer they were idle: what would be much faster is predicted some points too low; \
+                  to keep them awake, in root's shell: `exec 9>/dev/cpu_dma_latency; printf '\\0\\0\\0\\0' >&9`";
+    Check::doubt("idle", seen, advice)
+}
+
 /// Ticks of all processors, as the first line of /proc/stat counts them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ticks {
@@ -161,6 +214,25 @@ mod tests {
         assert_eq!(before.since(before), None);
         assert_eq!(Ticks::parse("intr 1 2"), None);
         assert_eq!(Ticks::parse("cpu 1 2 3"), None);
+    }
+
+    #[test]
+    fn processors_that_sleep_are_told_of() {
+        assert_eq!(idle_processors(Duration::from_micros(5)).level, Level::Good);
+        let check = idle_processors(Duration::from_micros(43));
+        assert_eq!(check.level, Level::Doubt);
+        assert!(check.seen.contains("43 us"), "{}", check.seen);
+        assert!(check.advice.contains(r"printf '\0\0\0\0' >&9"), "{}", check.advice);
+    }
+
+    #[test]
+    fn a_thread_that_slept_takes_some_time_to_go_on() {
+        match wakes_up_after() {
+            Some(took) => {
+                assert!(took > Duration::ZERO && took < Duration::from_secs(1), "{took:?}")
+            }
+            None => println!("skipped: there is no second processor to be woken on"),
+        }
     }
 
     #[test]
