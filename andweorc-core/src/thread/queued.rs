@@ -165,12 +165,14 @@ impl Thread {
         }));
     }
 
-    /// The thread, a worker, is about to sleep in the driver, until the world outside has something for it.
-    pub(super) fn goes_to_sleep(&self) {
+    /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside has something for it.
+    pub(super) fn goes_to_sleep(&self, watches: bool) {
         if LEDGER.is_held() {
+            // Of those too that seem not to: who parks just as the one goes that watched comes to the driver behind its back.
             let switches = self.sleeps.ask();
             // A worker that has much to do comes here often without having slept, and so has waited for nothing since.
-            if switches.is_none() || switches != self.queued.switches.replace(switches) {
+            if watches && (switches.is_none() || switches != self.queued.switches.replace(switches))
+            {
                 self.waited();
             }
         }
@@ -223,8 +225,7 @@ mod tests {
     use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
-    use crate::thread::sleeps::Sleeps;
-    use crate::thread::{EXPERIMENTS, Poll, entity_at, parked, register, unparked, with};
+    use crate::thread::{EXPERIMENTS, Poll, entity_at, register, with};
     use crate::time::Virtual;
     use std::sync::{Barrier, PoisonError};
     use std::thread;
@@ -368,7 +369,7 @@ mod tests {
                 stay_on(processor);
                 stand_back();
                 let round = |_| {
-                    with(|thread| thread.goes_to_sleep());
+                    with(|thread| thread.goes_to_sleep(true));
                     both.wait();
                     let since = clock::now();
                     thread::sleep(Duration::from_micros(600));
@@ -405,7 +406,7 @@ mod tests {
         let asked = || {
             with(|thread| {
                 thread.queued.waited.set(NOT_ASKED);
-                thread.goes_to_sleep();
+                thread.goes_to_sleep(true);
                 thread.queued.waited.get() != NOT_ASKED
             })
         };
@@ -422,28 +423,6 @@ mod tests {
         drop(alone);
         assert!(slept, "who has slept may have waited");
         assert!(was_not);
-    }
-
-    #[test]
-    fn only_the_worker_that_watches_the_driver_is_asked_as_it_goes_to_sleep() {
-        let asked = |watches| {
-            let worker = move || {
-                thread::sleep(Duration::from_millis(1));
-                let tells = Sleeps::new().has_slept().is_some();
-                parked(watches);
-                let asked = with(|thread| thread.queued.switches.get().is_some());
-                unparked();
-                (tells, asked)
-            };
-            thread::spawn(worker).join().unwrap()
-        };
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        LEDGER.begin(Speedup::ZERO, clock::now());
-        let [(tells, watches), (_, does_not)] = [true, false].map(asked);
-        LEDGER.end(clock::now());
-        drop(alone);
-        assert_eq!(watches, tells);
-        assert!(!does_not);
     }
 
     #[test]

@@ -34,9 +34,7 @@ pub fn parked(watches: bool) {
         thread.set_role(Role::Outside);
         thread.busy_until.set(Some(now));
         thread.parked.set(Some(now));
-        if watches {
-            thread.goes_to_sleep();
-        }
+        thread.goes_to_sleep(watches);
     });
     defer::worker_parked();
 }
@@ -153,6 +151,39 @@ pub fn handed_back() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread::EXPERIMENTS;
+    use crate::thread::sleeps::Sleeps;
+    use crate::time::Speedup;
+    use std::sync::PoisonError;
+    use std::time::Duration;
+
+    /// It parks just as the one goes that watched the driver, and so seems not to watch it.
+    #[test]
+    fn who_finds_something_behind_the_back_of_who_watches_has_not_slept() {
+        let finds_at_once = || {
+            std::thread::sleep(Duration::from_millis(1));
+            parked(false);
+            let now = clock::now();
+            let mut look = with(|thread| thread.notices(now));
+            unparked();
+            look.came(None, &Typical::default(), &INPUTS).at_once
+        };
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        LEDGER.begin(Speedup::ZERO, clock::now());
+        let worker = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(1));
+            let tells = Sleeps::new().has_slept().is_some();
+            // Now and then it waits for a page in between.
+            (tells, (0..20).all(|_| finds_at_once()))
+        });
+        let (tells, always) = worker.join().unwrap();
+        LEDGER.end(clock::now());
+        drop(alone);
+        if !tells {
+            return println!("skipped: this kernel does not count how often a thread sleeps");
+        }
+        assert!(!always);
+    }
 
     #[test]
     fn what_a_busy_worker_finds_came_before_it_looked() {

@@ -162,7 +162,10 @@ fn stay_on(processor: usize) -> Option<()> {
 }
 
 fn idle_processors(take: Duration) -> Check {
-    let seen = format!("a thread that slept goes on {} us after another processor woke it", take.as_micros());
+    let seen = format!(
+        "a thread that slept goes on {} us after another processor woke it",
+        take.as_micros()
+    );
     if take <= SOON {
         return Check::good("idle", seen);
     }
