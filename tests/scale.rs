@@ -11,52 +11,17 @@ use andweorc_core::target::targets;
 use andweorc_core::time::{Speedup, Virtual};
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
+use tests_support::Site;
 use tests_support::memory::{Counting, live};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-use tracing::callsite::{Callsite, Identifier};
-use tracing::field::FieldSet;
-use tracing::metadata::{Kind, Level};
-use tracing::subscriber::Interest;
-use tracing::{Metadata, Span};
 use tracing_subscriber::prelude::*;
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-/// A call site of a span, as the macros of tracing make them: there they are statics.
-#[derive(Default)]
-struct Site(OnceLock<Metadata<'static>>);
-
-impl Callsite for Site {
-    fn set_interest(&self, _: Interest) {}
-
-    fn metadata(&self) -> &Metadata<'_> {
-        self.0.get().expect("set when it was made")
-    }
-}
-
-impl Site {
-    /// That of line `line`, for good.
-    fn new(line: u32) -> &'static Site {
-        let site: &'static Site = Box::leak(Box::default());
-        let fields = FieldSet::new(&[], Identifier(site));
-        let name = Box::leak(format!("site {line}").into_boxed_str());
-        let (file, kind) = (Some("scale.rs"), Kind::SPAN);
-        let metadata =
-            Metadata::new(name, "scale", Level::INFO, file, Some(line), None, fields, kind);
-        assert!(site.0.set(metadata).is_ok(), "nobody knows it yet");
-        site
-    }
-
-    fn span(&'static self) -> Span {
-        let metadata = self.0.get().expect("set when it was made");
-        Span::new(metadata, &metadata.fields().value_set(&[]))
-    }
-}
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
@@ -167,7 +132,7 @@ fn layered(sites: &[&'static Site]) -> (tracing::Dispatch, usize) {
 fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> (usize, Duration) {
     let n = lines.len();
     let last = format!("site {}", lines.end - 1);
-    let sites: Vec<&'static Site> = lines.map(Site::new).collect();
+    let sites: Vec<&'static Site> = lines.map(|line| Site::new("scale.rs", line)).collect();
     let (layered, before) = layered(&sites);
     let hit = || {
         tracing::dispatcher::with_default(&layered, || (0..HITS).for_each(|_| hit(&sites)));
@@ -199,7 +164,7 @@ fn latencies(lines: Range<u32>, threads: usize) -> usize {
     const HOT: usize = 200;
     let n = lines.len();
     let names: HashSet<String> = lines.clone().map(|line| format!("site {line}")).collect();
-    let sites: Vec<&'static Site> = lines.map(Site::new).collect();
+    let sites: Vec<&'static Site> = lines.map(|line| Site::new("scale.rs", line)).collect();
     let (layered, before) = layered(&sites);
     on_threads(threads, |_| tracing::dispatcher::with_default(&layered, || hit(&sites)));
     let points: Vec<_> =

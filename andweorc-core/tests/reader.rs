@@ -1,7 +1,10 @@
 //! The reader of profiles, on a corpus of whole, torn and damaged ones and on mutations of them: whatever it is given it does not panic,
-//! and what it says of a damaged file holds.
+//! and what it says of a damaged file holds. The fuzz target in `../fuzz` asks the same of what it makes up.
 
-use andweorc_core::profile::{Profile, ReadErrorKind};
+#[path = "reader/check.rs"]
+mod check;
+
+use check::{read, report};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -23,26 +26,6 @@ static CORPUS: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     files
 });
 
-/// Reads `bytes`, and checks what is said of them if they are damaged. Returns the damaged line.
-fn read(bytes: &[u8]) -> Option<usize> {
-    let kind = match Profile::parse(bytes) {
-        Ok(profile) => {
-            assert!(!profile.runs.is_empty());
-            return None;
-        }
-        Err(kind) => kind,
-    };
-    let (ReadErrorKind::Damaged { line, .. } | ReadErrorKind::Schema { line, .. }) = &kind else {
-        return None;
-    };
-    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-    assert!((1..=lines.len()).contains(line), "{kind}");
-    assert!(kind.to_string().contains(&format!("line {line}")), "{kind}");
-    let before = Profile::parse(&lines[..line - 1].concat());
-    assert!(*line == 1 || before.is_ok(), "{kind}, but before that: {before:?}");
-    Some(*line)
-}
-
 #[test]
 fn the_corpus_reads_as_its_names_say() {
     assert!(CORPUS.len() >= 15);
@@ -52,6 +35,7 @@ fn the_corpus_reads_as_its_names_say() {
             digits.parse().unwrap()
         });
         assert_eq!(read(bytes), expected, "{name}");
+        report(bytes);
     }
 }
 
@@ -154,5 +138,22 @@ proptest! {
             mutation.apply(&mut bytes);
         }
         read(&bytes);
+    }
+}
+
+proptest! {
+    // Fewer: a report takes a while.
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn of_what_can_be_read_there_is_a_report(
+        file in any::<Index>(),
+        mutations in vec(mutation(), 1..4),
+    ) {
+        let mut bytes = CORPUS[file.index(CORPUS.len())].1.clone();
+        for mutation in &mutations {
+            mutation.apply(&mut bytes);
+        }
+        report(&bytes);
     }
 }

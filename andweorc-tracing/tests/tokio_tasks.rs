@@ -75,7 +75,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Collect {
 
 #[test]
 fn tasks_are_told_of_and_other_layers_get_what_they_get_without() {
-    let _on = Experimenter::new().expect("the only one in this process");
+    let on = Experimenter::new().expect("the only one in this process");
     foreign::install(&LISTENER);
     let [all, infos, warnings] = [(); 3].map(|()| Collect::default());
     tracing_subscriber::registry()
@@ -101,6 +101,11 @@ fn tasks_are_told_of_and_other_layers_get_what_they_get_without() {
         tokio::task::spawn_blocking(|| {}).await.unwrap();
         format!("{}:{}", file!(), line!() - 1)
     });
+    drop(on);
+    runtime.block_on(async {
+        let later = tokio::task::Builder::new().name("later").spawn(tokio::task::yield_now());
+        later.unwrap().await.unwrap();
+    });
     drop(runtime);
 
     let tasks = LISTENER.0.lock().unwrap();
@@ -114,6 +119,9 @@ fn tasks_are_told_of_and_other_layers_get_what_they_get_without() {
     assert!(entered == left && (3..=woken + 2).contains(&entered), "{entered}, {left}, {woken}");
     assert!(tasks.iter().any(|(_, how, at, _)| *how == How::Blocking && *at == site), "{tasks:?}");
     assert!(tasks.iter().any(|(_, how, ..)| *how == How::Root));
+    // When it is off again what becomes of tasks goes on to be told: else nobody could say what they are when it is on once more.
+    let (.., told) = tasks.iter().find(|(name, ..)| name == "later").unwrap();
+    assert!(told.entered.load(SeqCst) >= 2 && told.woken.load(SeqCst) > 0, "{told:?}");
 
     let received = vec![format!("{} tokio_tasks", Level::INFO); 100];
     // Others of tokio's events do get to a layer without a filter.

@@ -1,6 +1,6 @@
 //! What andweorc adds to a poll, a wake, a span and a progress point, in this process and in ns.
 
-use crate::rounds::{Difference, compare, compare_timed};
+use crate::rounds::{Difference, ROUNDS, compare, compare_timed};
 use andweorc::runtime::BuilderExt;
 use andweorc::{Profile, progress};
 use andweorc_core::clock;
@@ -46,7 +46,8 @@ impl Polls {
     pub(crate) fn measure() -> Polls {
         let runtime = &runtime();
         let of = |part: fn([f64; 2]) -> f64| {
-            compare_timed(|| part(wake_many(runtime, false)), || part(wake_many(runtime, true)))
+            let [plain, profiled] = [false, true].map(|it| move || part(wake_many(runtime, it)));
+            compare_timed(ROUNDS, plain, profiled)
         };
         Polls {
             poll: of(|[poll, _]| poll),
@@ -69,8 +70,8 @@ fn runtime() -> Runtime {
 }
 
 /// Wakes itself as often as it is told.
-struct Waits {
-    wakes: u32,
+pub(crate) struct Waits {
+    pub(crate) wakes: u32,
 }
 
 impl Future for Waits {

@@ -5,11 +5,13 @@
 //! - during experiments, net of the delays that are meant ([`during`]).
 //!
 //! The last two run this executable again, as service and as load, or as the program under experiment. `-- hot`, `-- service` and
-//! `-- during` measure one part alone; `-- service OTHER` the service of another build of this bench in turns with that of this one.
+//! `-- during` measure one part alone; `-- service OTHER` the service of another build of this bench in turns with that of this one; `-- scale`
+//! how the first ones grow with workers, tasks and call sites ([`scale`]), which is not part of the others.
 
 mod during;
 mod hot;
 mod rounds;
+mod scale;
 mod service;
 #[allow(dead_code, reason = "the examples use the rest of it")]
 #[path = "../../examples/common/work.rs"]
@@ -34,9 +36,10 @@ fn main() -> Result<()> {
         ["service"] => println!("{}", service()?),
         ["service", other] => service::against(other.as_ref())?,
         ["during"] => println!("{}", during()?),
+        ["scale"] => println!("{}", scale()?),
         [service::SERVE, mode] => service::serve(mode.parse()?)?,
         [during::PROGRAM, name] => during::program(name)?,
-        _ => return Err("say hot, service or during, or nothing for all three".into()),
+        _ => return Err("say hot, service or during, or nothing for all three; or scale".into()),
     }
     Ok(())
 }
@@ -61,6 +64,11 @@ fn hot() -> Result<String> {
         "off_poll_ns={:.1} on_poll_ns={:.1} wake_ns={:.1} span_close_ns={:.1} progress_ns={:.1}",
         off.poll.median, on.poll.median, on.wake.median, span.median, progress.median,
     ))
+}
+
+fn scale() -> Result<String> {
+    let _on = Experimenter::new().ok_or("andweorc is on already")?;
+    Ok(scale::measure())
 }
 
 fn print_polls(mode: &str, polls: &Polls) {

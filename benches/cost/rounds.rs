@@ -3,8 +3,8 @@
 use andweorc_core::clock;
 use std::fmt;
 
-/// How often A and B take turns.
-const ROUNDS: usize = 81;
+/// How often A and B take turns, where nothing else is said.
+pub(crate) const ROUNDS: usize = 81;
 
 /// What B costs more than A, ns for each operation.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,13 @@ pub(crate) struct Difference {
     plain: f64,
 }
 
+impl Difference {
+    /// How many of B's are done in the time in which one of A's is.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.plain / (self.plain + self.median)
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference { median, quartiles: [low, high], plain } = self;
@@ -25,13 +32,17 @@ impl fmt::Display for Difference {
 
 /// Runs `a` and `b` in turns, each of which does `ops` operations, and compares the CPU time of this thread.
 pub(crate) fn compare(ops: u32, mut a: impl FnMut(), mut b: impl FnMut()) -> Difference {
-    compare_timed(|| time(ops, &mut a), || time(ops, &mut b))
+    compare_timed(ROUNDS, || time(ops, &mut a), || time(ops, &mut b))
 }
 
-/// As [`compare`], of operations that time themselves: `a` and `b` return ns for each.
-pub(crate) fn compare_timed(mut a: impl FnMut() -> f64, mut b: impl FnMut() -> f64) -> Difference {
+/// As [`compare`], so often, of operations that time themselves: `a` and `b` return ns for each.
+pub(crate) fn compare_timed(
+    rounds: usize,
+    mut a: impl FnMut() -> f64,
+    mut b: impl FnMut() -> f64,
+) -> Difference {
     // The first round warms up.
-    let rounds: Vec<[f64; 2]> = (0..=ROUNDS)
+    let rounds: Vec<[f64; 2]> = (0..=rounds)
         .map(|round| {
             // Who is first changes: a steady drift cancels.
             if round % 2 == 0 {
@@ -46,8 +57,8 @@ pub(crate) fn compare_timed(mut a: impl FnMut() -> f64, mut b: impl FnMut() -> f
         .collect();
     let differences = sorted(rounds.iter().map(|[plain, with]| with - plain));
     let plain = sorted(rounds.iter().map(|[plain, _]| *plain));
-    let at = |quarter: usize| differences[ROUNDS * quarter / 4];
-    Difference { median: at(2), quartiles: [at(1), at(3)], plain: plain[ROUNDS / 2] }
+    let at = |quarter: usize| differences[rounds.len() * quarter / 4];
+    Difference { median: at(2), quartiles: [at(1), at(3)], plain: plain[rounds.len() / 2] }
 }
 
 /// CPU time of `f` on this thread, ns for each of its `ops` operations.

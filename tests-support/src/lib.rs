@@ -3,8 +3,12 @@
 mod interrupts;
 mod kept;
 pub mod memory;
+#[cfg(feature = "sites")]
+mod site;
 #[cfg(feature = "wakes")]
 pub mod wakes;
 
 pub use interrupts::take_interrupts;
 pub use kept::kept;
+#[cfg(feature = "sites")]
+pub use site::Site;

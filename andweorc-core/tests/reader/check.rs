@@ -1,0 +1,32 @@
+//! What holds of any bytes that are read as a profile.
+
+use andweorc_core::profile::{Profile, ReadErrorKind};
+use andweorc_core::{estimate, report};
+
+/// Reads `bytes`, and checks what is said of them if they are damaged. Returns the damaged line.
+pub(crate) fn read(bytes: &[u8]) -> Option<usize> {
+    let kind = match Profile::parse(bytes) {
+        Ok(profile) => {
+            assert!(!profile.runs.is_empty());
+            return None;
+        }
+        Err(kind) => kind,
+    };
+    let (ReadErrorKind::Damaged { line, .. } | ReadErrorKind::Schema { line, .. }) = &kind else {
+        return None;
+    };
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    assert!((1..=lines.len()).contains(line), "{kind}");
+    assert!(kind.to_string().contains(&format!("line {line}")), "{kind}");
+    let before = Profile::parse(&lines[..line - 1].concat());
+    assert!(*line == 1 || before.is_ok(), "{kind}, but before that: {before:?}");
+    Some(*line)
+}
+
+/// If `bytes` are a profile, there is a report of it.
+pub(crate) fn report(bytes: &[u8]) {
+    let Ok(profile) = Profile::parse(bytes) else { return };
+    let analysis = estimate::analyse(&profile.runs);
+    assert!(!report::text(&profile.runs, &analysis).is_empty());
+    assert!(report::json(&analysis).starts_with('{'));
+}
