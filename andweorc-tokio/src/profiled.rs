@@ -11,11 +11,13 @@ use andweorc_core::wait::Ended;
 use andweorc_core::{clock, defer, enabled};
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
+use std::ptr;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker, ready};
 
@@ -67,9 +69,48 @@ pub(crate) enum Kind {
     Name(Cow<'static, str>),
 }
 
+/// How many kinds a thread remembers.
+const MET: usize = 16;
+
+thread_local! {
+    /// The kinds that the calling thread has met lately, by where they are.
+    static LATELY: [Cell<Option<(Place, &'static TaskTargets)>>; MET] = const { [const { Cell::new(None) }; MET] };
+}
+
+/// Where a spawn site or a name is for good: its address, and 0, or one more than the length of the name.
+type Place = (usize, usize);
+
 impl Kind {
-    /// The targets of this kind, called by the task's name, or by `file:line` of its spawn site.
+    /// `None` of a name that may be forgotten.
+    fn place(&self) -> Option<Place> {
+        match self {
+            Kind::Site(at) => Some((ptr::from_ref(*at).addr(), 0)),
+            Kind::Name(Cow::Borrowed(name)) => Some((name.as_ptr().addr(), name.len() + 1)),
+            Kind::Name(Cow::Owned(_)) => None,
+        }
+    }
+
+    /// The targets of this kind, called by the task's name, or by `file:line` of its spawn site. A thread that goes on to spawn tasks of a few kinds takes no lock, which all
+    /// threads would write to, and hashes no path.
     pub(crate) fn targets(&self) -> &'static TaskTargets {
+        let Some(place) = self.place() else { return self.known() };
+        LATELY.with(|lately| {
+            // Sites are three words long.
+            let met = &lately[place.0 / 8 % MET];
+            match met.get() {
+                Some((at, targets)) if at == place => targets,
+                _ => {
+                    let targets = self.known();
+                    met.set(Some((place, targets)));
+                    targets
+                }
+            }
+        })
+    }
+
+    /// The same, as all threads know it.
+    #[cold]
+    fn known(&self) -> &'static TaskTargets {
         static KNOWN: LazyLock<RwLock<HashMap<Kind, &'static TaskTargets>>> =
             LazyLock::new(RwLock::default);
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(self).copied();
@@ -404,3 +445,32 @@ pub trait Profile: Future + Sized {
 }
 
 impl<F: Future> Profile for F {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn a_kind_has_its_own_targets_whoever_else_a_thread_has_met() {
+        // More than a thread remembers, and some that begin at one place.
+        let names: Vec<String> = (0..4 * MET).map(|n| format!("kind met {n}")).collect();
+        let names: &'static [String] = names.leak();
+        let wholes = names.iter().map(|name| &name[..]);
+        let kinds: Vec<&'static str> = wholes.clone().chain(wholes.map(|it| &it[..8])).collect();
+        let told = move || -> Vec<&'static TaskTargets> {
+            let all = [(); 2].into_iter().flat_map(|()| &kinds);
+            all.map(|&name| {
+                let targets = Kind::Name(Cow::Borrowed(name)).targets();
+                assert_eq!((targets.task.name(), targets.wait.name()), (name, name));
+                let owned = Kind::Name(Cow::Owned(name.to_owned()));
+                assert!(ptr::eq(targets, owned.targets()));
+                targets
+            })
+            .collect()
+        };
+        let here = told();
+        let there = thread::spawn(told).join().unwrap();
+        assert!(here.iter().zip(there).all(|(here, there)| ptr::eq(*here, there)));
+    }
+}
