@@ -120,8 +120,9 @@ fn doctor_says_what_to_do() {
         assert!(text.contains(what), "{what} in {text}");
     }
     // With one processor there is no other one to be woken on.
-    let several = std::thread::available_parallelism().is_ok_and(|it| it.get() > 1);
-    assert_eq!(text.contains("a thread that slept goes on"), several, "{text}");
+    if std::thread::available_parallelism().is_ok_and(|it| it.get() > 1) {
+        assert!(text.contains("a thread that slept goes on"), "{text}");
+    }
     assert!(text.contains("note     debug info"), "{text}");
     assert!(text.contains("-> `cargo andweorc run` sees to it"), "{text}");
 
