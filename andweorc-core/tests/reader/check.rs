@@ -23,10 +23,11 @@ pub(crate) fn read(bytes: &[u8]) -> Option<usize> {
     Some(*line)
 }
 
-/// If `bytes` are a profile, there is a report of it.
-pub(crate) fn report(bytes: &[u8]) {
-    let Ok(profile) = Profile::parse(bytes) else { return };
+/// If `bytes` are a profile, there is a report of it. Says whether they are.
+pub(crate) fn report(bytes: &[u8]) -> bool {
+    let Ok(profile) = Profile::parse(bytes) else { return false };
     let analysis = estimate::analyse(&profile.runs);
     assert!(!report::text(&profile.runs, &analysis).is_empty());
     assert!(report::json(&analysis).starts_with('{'));
+    true
 }
