@@ -81,6 +81,12 @@ thread_local! {
     static GIVE_BACK: GiveBack = const { GiveBack };
 }
 
+/// A small number of the calling thread, as long as it lives: the first 64 threads that live at a time have one of their own each, those beyond share four.
+#[inline]
+pub(crate) fn number() -> usize {
+    line().index
+}
+
 #[inline]
 fn line() -> Line {
     LINE.get().unwrap_or_else(first_line)
@@ -146,7 +152,8 @@ impl<const N: usize> Counters<N> {
                 count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
             }
         } else {
-            self.add_anywhere(by);
+            // Copied here, or else all that is added would go through memory each time.
+            self.add_anywhere::<FIRST>(std::array::from_fn(|n| by[n]));
         }
     }
 

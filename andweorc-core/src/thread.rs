@@ -42,6 +42,7 @@ pub use worker::{
 
 use crate::arrival::Look;
 use crate::clock;
+use crate::counter;
 use crate::defer;
 use crate::ledger::{Account, Ledger};
 use crate::nudge;
@@ -393,6 +394,12 @@ pub fn register() -> Option<&'static Account> {
         nudge::often();
         account
     })
+}
+
+/// A small number of the calling thread, below 128: the first 64 threads that live at a time have one of their own each, those beyond share a few.
+#[inline]
+pub fn number() -> usize {
+    counter::number()
 }
 
 /// The virtual time of whoever runs on the calling thread; V when nobody does.

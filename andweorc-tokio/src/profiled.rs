@@ -214,28 +214,6 @@ impl State {
         self.cell = WakeCell::new(outer.clone(), targets, self.at.delay_at(taken), ready);
     }
 
-    /// Polls `future`, or defers it. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off, too. What does
-    /// not depend on the future is not inlined here either: it is there once, for tasks of all kinds.
-    #[inline(never)]
-    fn poll<F: Future>(
-        &mut self,
-        mut future: Pin<&mut Option<F>>,
-        outer: &Waker,
-    ) -> Poll<F::Output> {
-        // In its place, since it would be copied to be taken out.
-        let mut begun = self.begin(outer);
-        let Some(begun) = &mut begun else { return Poll::Pending };
-        let waker = self.cell.waker();
-        let inner =
-            future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
-        let result = inner.poll(&mut Context::from_waker(&waker));
-        if result.is_ready() {
-            future.set(None);
-        }
-        self.end(begun, result.is_ready());
-        result
-    }
-
     /// Begins a poll. `None` when it comes too early, and is deferred.
     #[inline(never)]
     fn begin(&mut self, outer: &Waker) -> Option<Begun> {
@@ -368,20 +346,47 @@ impl<F: Future> Future for Profiled<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        if enabled() {
-            let outer = cx.waker();
-            return this.stage.polled(outer).poll(this.future, outer);
+        let this = self.project();
+        if enabled() || matches!(this.stage, Stage::Polled(_)) {
+            return poll_seen(this.future, this.stage, cx);
         }
-        if let Stage::Polled(_) = this.stage {
-            this.stage.rests();
-        }
-        let inner =
-            this.future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
-        let output = ready!(inner.poll(cx));
-        this.future.set(None);
-        Poll::Ready(output)
+        poll_unseen(this.future, cx)
     }
+}
+
+/// Polls a future, and drops it if that was its last poll.
+#[inline]
+fn poll_unseen<F: Future>(
+    mut future: Pin<&mut Option<F>>,
+    cx: &mut Context<'_>,
+) -> Poll<F::Output> {
+    let inner = future.as_mut().as_pin_mut().expect("`Profiled` is not polled after completion");
+    let output = ready!(inner.poll(cx));
+    future.set(None);
+    Poll::Ready(output)
+}
+
+/// Polls a future, or defers it, while andweorc is on, and the first time after that. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off,
+/// too. What does not depend on the future is not inlined here either: it is there once, for tasks of all kinds.
+#[inline(never)]
+fn poll_seen<F: Future>(
+    future: Pin<&mut Option<F>>,
+    stage: &mut Stage,
+    cx: &mut Context<'_>,
+) -> Poll<F::Output> {
+    if !enabled() {
+        stage.rests();
+        return poll_unseen(future, cx);
+    }
+    let outer = cx.waker();
+    let state = stage.polled(outer);
+    // In its place, since it would be copied to be taken out.
+    let mut begun = state.begin(outer);
+    let Some(begun) = &mut begun else { return Poll::Pending };
+    let waker = state.cell.waker();
+    let result = poll_unseen(future, &mut Context::from_waker(&waker));
+    state.end(begun, result.is_ready());
+    result
 }
 
 impl<F> fmt::Debug for Profiled<F> {

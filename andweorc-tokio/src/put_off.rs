@@ -48,6 +48,7 @@ fn mark() {
 }
 
 /// Whether the calling worker is waking those that it had put off.
+#[inline]
 pub(crate) fn is_woken() -> bool {
     WOKEN.get()
 }

@@ -17,6 +17,7 @@
 //! those of others one relaxed load and a branch.
 
 mod filter;
+mod given;
 mod layer;
 mod open;
 mod record;

@@ -1,13 +1,13 @@
 //! A subscriber for programs in which nobody but andweorc looks at spans.
 
 use crate::filter::{Wanted, ask_again_when_switched};
+use crate::given::Held;
+use crate::open::Spans;
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
 use crate::tasks::Part;
-use sharded_slab::Slab;
 use std::iter;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, dispatcher};
 
@@ -20,7 +20,7 @@ use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, dispatcher}
 pub fn subscriber() -> Subscriber {
     let recorder = Recorder::default();
     let wanted = Wanted { sites: Arc::clone(&recorder.sites), ..Wanted::default() };
-    Subscriber { recorder, wanted, open: Slab::new() }
+    Subscriber { recorder, wanted }
 }
 
 /// A [`tracing::Subscriber`](tracing_core::Subscriber) that does what [`Layer`](crate::Layer) does, for programs that have neither layers nor a registry. It
@@ -29,24 +29,8 @@ pub fn subscriber() -> Subscriber {
 /// tracing's feature `log` makes log records of spans and events only where there is no subscriber; with `log-always` it does beside this one.
 #[derive(Debug)]
 pub struct Subscriber {
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: Recorder<Held>,
     wanted: Wanted,
-    open: Slab<Open>,
-}
-
-/// A span that is not closed.
-#[derive(Debug)]
-struct Open {
-    /// How many handles and open children it has.
-    held: AtomicUsize,
-    /// Held by this.
-    parent: Option<Id>,
-    metadata: &'static Metadata<'static>,
-}
-
-/// Where a span is. Ids count from one.
-fn key(id: &Id) -> usize {
-    id.into_u64() as usize - 1
 }
 
 impl Subscriber {
@@ -90,35 +74,19 @@ impl Subscriber {
         );
     }
 
-    /// One more holds a span. Says whether it is open.
-    fn hold(&self, id: &Id) -> bool {
-        // Relaxed: who holds it more has it from somebody who holds it.
-        self.open.get(key(id)).map(|open| open.held.fetch_add(1, Ordering::Relaxed)).is_some()
-    }
-
     /// One less holds a span. The last closes it, and is told which parent it held.
     fn release(&self, id: &Id) -> Option<Option<Id>> {
-        let open = self.open.get(key(id))?;
-        // Release, pairs with the Acquire of whoever is the last.
-        if open.held.fetch_sub(1, Ordering::Release) > 1 {
-            return None;
-        }
-        fence(Ordering::Acquire);
-        let parent = open.parent.clone();
-        drop(open);
+        let parent = self.recorder.open.release(id)?;
         self.recorder.closed(id);
-        self.open.remove(key(id));
+        Spans::was_removed(id);
         Some(parent)
     }
 
     /// The spans around one inside of `parent`, from the inside out.
     fn around(&self, parent: Option<&Id>) -> impl Iterator<Item = &'static Metadata<'static>> {
-        let mut next = parent.cloned();
-        iter::from_fn(move || {
-            let open = self.open.get(key(next.as_ref()?))?;
-            next = open.parent.clone();
-            Some(open.metadata)
-        })
+        let open = &self.recorder.open;
+        let spans = iter::successors(parent.cloned(), |span| open.parent(span));
+        spans.map_while(|span| open.metadata(&span))
     }
 }
 
@@ -145,14 +113,17 @@ impl tracing_core::Subscriber for Subscriber {
         } else {
             attributes.parent().cloned()
         };
-        let parent = parent.filter(|parent| self.hold(parent));
-        let around = parent.clone();
-        let metadata = attributes.metadata();
-        let open = Open { held: AtomicUsize::new(1), parent, metadata };
-        let key = self.open.insert(open).expect("fewer spans are open than there are numbers");
-        let id = Id::from_u64(key as u64 + 1);
-        self.recorder.opened(attributes, &id, || self.around(around.as_ref()));
-        id
+        let open = &self.recorder.open;
+        let parent = parent.filter(|parent| open.hold(parent));
+        let (parent, metadata) = (parent.as_ref(), attributes.metadata());
+        #[cfg(tokio_unstable)]
+        if Part::of(metadata).is_some() {
+            let id = open.open(None, parent, metadata);
+            self.recorder.is_tokios(attributes, &id);
+            return id;
+        }
+        let timed = self.recorder.opens(metadata, || self.around(parent));
+        open.open(timed, parent, metadata)
     }
 
     fn record(&self, _: &Id, _: &Record<'_>) {}
@@ -176,7 +147,7 @@ impl tracing_core::Subscriber for Subscriber {
     }
 
     fn clone_span(&self, id: &Id) -> Id {
-        self.hold(id);
+        self.recorder.open.hold(id);
         id.clone()
     }
 
@@ -191,7 +162,7 @@ impl tracing_core::Subscriber for Subscriber {
 
     fn current_span(&self) -> Current {
         let current = self.recorder.innermost().and_then(|id| {
-            let metadata = self.open.get(key(&id))?.metadata;
+            let metadata = self.recorder.open.metadata(&id)?;
             Some(Current::new(id, metadata))
         });
         current.unwrap_or_else(Current::none)

@@ -5,7 +5,7 @@
 //! side has read something). A socket that is closed leaves by itself.
 //!
 //! It works while an experiment is held, baselines too, so that what it costs is on both sides of a comparison: 12 to 16 us of processor time for each input on a virtual machine. Where input comes faster
-//! than [`MOST`] in [`WITHIN`], where hardly any of it is [used](LEAST_USED), or there are more than [`FILES`], it rests for a while, and when something came is a guess, as it is of timers, of sockets that
+//! than [`MOST`] in [`WITHIN`], where too little of it is [used](LEAST_USED), or there are more than [`FILES`], it rests for a while, and when something came is a guess, as it is of timers, of sockets that
 //! were opened since it last [listed](LISTS) them, and where /proc can't be read.
 //!
 //! While it waits for a processor, input waits for it: the kernel tells how long that was, and so from when on it came. (Roughly: on Linux 6.18 the fair scheduler
@@ -48,8 +48,15 @@ const MOST: u32 = 200;
 const WITHIN: Nanos = Nanos::from_millis(40);
 
 /// ... Or if of the inputs for which it woke up so often fewer than this told when something came: where a worker sleeps in the driver most of the time, that one
-/// notices by itself.
+/// notices by itself. ...
 const LEAST_USED: usize = MOST as usize / 20;
+
+/// ... Or fewer than this where it waits for a processor each time, [so long](LATE) on average, and takes it from a worker then: where input comes much faster than it is let run it
+/// tells of little.
+const LEAST_USED_LATE: usize = MOST as usize / 4;
+
+/// See [`LEAST_USED_LATE`].
+const LATE: Nanos = Nanos::from_millis(1);
 
 /// It rests if there are more open files than so many: while the kernel lists what an epoll watches, nobody else can look into that.
 const FILES: usize = 1000;
@@ -101,6 +108,8 @@ struct Watch {
     since: Real,
     used: usize,
     wakes: u32,
+    /// For how long it waited for a processor since then.
+    late: Nanos,
 }
 
 impl Watch {
@@ -118,6 +127,7 @@ impl Watch {
             since: now,
             used: 0,
             wakes: 0,
+            late: Nanos::ZERO,
         })
     }
 
@@ -149,7 +159,7 @@ impl Watch {
         let waited = self.waited();
         if news > 0 {
             self.count(news, (now - waited).max(self.worked), now);
-            self.pace(now);
+            self.pace(waited, now);
         }
         self.worked = now;
     }
@@ -194,17 +204,20 @@ impl Watch {
         }
     }
 
-    /// It woke up at `now`; if it does so too often, or for nothing, it rests.
-    fn pace(&mut self, now: Real) {
+    /// It woke up at `now`, having `waited` for a processor; if it does so too often, or for nothing, it rests.
+    fn pace(&mut self, waited: Nanos, now: Real) {
         if self.wakes == 0 {
-            (self.since, self.used) = (now, self.inputs.used());
+            (self.since, self.used, self.late) = (now, self.inputs.used(), Nanos::ZERO);
         }
         self.wakes += 1;
+        self.late += waited;
         if self.wakes <= MOST {
             return;
         }
         self.wakes = 0;
-        let is_of_use = self.inputs.used().wrapping_sub(self.used) >= LEAST_USED;
+        let is_late = self.late > Nanos(LATE.0 * i64::from(MOST));
+        let least = if is_late { LEAST_USED_LATE } else { LEAST_USED };
+        let is_of_use = self.inputs.used().wrapping_sub(self.used) >= least;
         if now - self.since < WITHIN || !is_of_use {
             self.rest(now);
         } else {
@@ -396,10 +409,10 @@ mod tests {
         static INPUTS: Inputs = Inputs::new();
         let mut watch = Watch::new(&INPUTS).unwrap();
         let mut now = watch.since;
-        let mut rests_if_used = |every: i64, used: usize| {
+        let mut rests_if = |late: Nanos, every: i64, used: usize| {
             now = now.max(watch.rests_until) + Nanos::from_millis(3);
             for n in 0..=MOST as usize {
-                watch.pace(now + Nanos::from_micros(every * n as i64));
+                watch.pace(late, now + Nanos::from_micros(every * n as i64));
                 if n < used {
                     INPUTS.count_use();
                 }
@@ -407,9 +420,13 @@ mod tests {
             now = now + Nanos::from_micros(every * i64::from(MOST));
             (watch.rests_until - now).max(Nanos::ZERO)
         };
-        assert_eq!(rests_if_used(1000, LEAST_USED), Nanos::ZERO);
-        assert_eq!(rests_if_used(1000, LEAST_USED - 1), REST);
-        let mut rests = |every| rests_if_used(every, MOST as usize);
+        let mut rests_if_used = |late, used| rests_if(late, 2000, used);
+        assert_eq!(rests_if_used(LATE, LEAST_USED_LATE), Nanos::ZERO);
+        assert_eq!(rests_if_used(LATE, LEAST_USED_LATE - 1), REST);
+        let in_time = LATE - Nanos::from_micros(100);
+        assert_eq!(rests_if_used(in_time, LEAST_USED), Nanos::ZERO);
+        assert_eq!(rests_if_used(in_time, LEAST_USED - 1), REST);
+        let mut rests = |every| rests_if(Nanos::ZERO, every, MOST as usize);
         assert_eq!(rests(200), Nanos::ZERO);
         assert_eq!(rests(199), REST);
         assert_eq!(rests(100), REST + REST, "that goes on");

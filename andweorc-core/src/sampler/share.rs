@@ -21,6 +21,9 @@ pub(crate) const PHASES: u32 = 128;
 /// Where in a context the number of the poll's kind begins: below it is the target's id.
 const PHASE: u32 = 20;
 
+/// Nothing of what [`in_phase`] says is below this.
+pub(crate) const IN_PHASE: u32 = 1 << PHASE;
+
 const _: () = assert!(TARGETS <= 1 << PHASE && course::IS_STEP >= PHASES << PHASE);
 
 /// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is never written, and so takes no memory.

@@ -14,6 +14,7 @@
 use super::{Thread, with};
 use crate::sampler::share;
 use crate::wait::{Cause, Ended};
+use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -123,13 +124,36 @@ impl Turn {
     }
 }
 
-/// What the thread was in before a poll, and whose that is.
+/// What the thread was in before a poll, and whose that is. An `Option` of it is two words, which each poll keeps in registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     polled: Polled,
-    turn: Turn,
-    phase: u32,
-    acts: u32,
+    /// Its turn, and above it its phase, which leaves the low bits to its acts, and [`WAS`].
+    was: NonZeroU64,
+}
+
+const _: () = assert!(size_of::<Option<Around>>() == 16, "two words");
+
+/// So that it is never zero.
+const WAS: NonZeroU64 = NonZeroU64::new(1 << 63).expect("a bit is set");
+
+const _: () = assert!(MOST_ACTS < share::IN_PHASE && share::PHASES <= (1 << 31) / share::IN_PHASE);
+
+impl Around {
+    fn new(polled: Polled, turn: Turn, phase: u32, acts: u32) -> Around {
+        Around { polled, was: WAS | u64::from(phase | acts) << 32 | u64::from(turn.0) }
+    }
+
+    fn turn(self) -> Turn {
+        Turn(self.was.get() as u32)
+    }
+
+    /// Phase and acts.
+    fn part(self) -> (u32, u32) {
+        let both = ((self.was.get() & !WAS.get()) >> 32) as u32;
+        let acts = both % share::IN_PHASE;
+        (both - acts, acts)
+    }
 }
 
 impl Thread {
@@ -146,7 +170,7 @@ impl Thread {
         let phase = self.phase.replace(share::in_phase(turn.phase(ended)));
         // Polls that are not told apart are so in one piece.
         let acts = self.acts.replace(if polled.address == 0 { MOST_ACTS } else { 0 });
-        Around { polled, turn: self.turn.replace(turn), phase, acts }
+        Around::new(polled, self.turn.replace(turn), phase, acts)
     }
 
     /// The task acts, and goes on with something else.
@@ -183,9 +207,10 @@ impl Thread {
     #[cold]
     #[inline(never)]
     pub(super) fn end_turn(&self, around: Around) {
-        self.phase.set(around.phase);
-        self.acts.set(around.acts);
-        around.polled.keep(self.turn.replace(around.turn).next());
+        let (phase, acts) = around.part();
+        self.phase.set(phase);
+        self.acts.set(acts);
+        around.polled.keep(self.turn.replace(around.turn()).next());
     }
 }
 
@@ -250,6 +275,16 @@ mod tests {
         let turn = Turn(0).next();
         let phases = [None, ended(Cause::Outside), ended(Cause::Task)].map(|it| turn.phase(it));
         assert_eq!(phases, [2, 2, 3]);
+    }
+
+    #[test]
+    fn what_was_around_a_poll_comes_back() {
+        let most = share::in_phase(share::PHASES - 1);
+        for (turn, phase, acts) in [(0, 0, 0), (u32::MAX, most, MOST_ACTS), (7, most, 0), (0, 0, 2)]
+        {
+            let around = Around::new(Polled::ANY, Turn(turn), phase, acts);
+            assert_eq!((around.turn(), around.part()), (Turn(turn), (phase, acts)));
+        }
     }
 
     #[test]
