@@ -1,16 +1,22 @@
 //! `progress!`, `begin!`, `end!` and `#[andweorc::test]` in a process with andweorc on.
 
+use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points, unmatched};
 use andweorc_core::profile::PointKind;
+use andweorc_core::thread::LEDGER;
+use andweorc_core::time::Speedup;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Switches andweorc on for this process.
-static ON: LazyLock<Experimenter> =
-    LazyLock::new(|| Experimenter::new().expect("the only one in this process"));
+/// Switches andweorc on for this process, and holds a baseline, so that latencies are recorded.
+static ON: LazyLock<Experimenter> = LazyLock::new(|| {
+    let on = Experimenter::new().expect("the only one in this process");
+    LEDGER.begin(Speedup::ZERO, clock::now());
+    on
+});
 
 const WORK: Duration = Duration::from_millis(10);
 

@@ -5,9 +5,11 @@
 //! cargo test --release --test scale -- --ignored --nocapture     # a million tasks, 10,000 call sites
 //! ```
 
+use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::points;
 use andweorc_core::target::targets;
+use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Speedup, Virtual};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -157,7 +159,7 @@ fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> 
     (bytes, late)
 }
 
-/// Bytes that andweorc keeps for these call sites, each met by each of so many threads, while no experiment takes their latencies: a few of each
+/// Bytes that andweorc keeps for these call sites, each met by each of so many threads, in a baseline that does not take their latencies: a few of each
 /// thread in each, and very many in the first tenth of them.
 fn latencies(lines: Range<u32>, threads: usize) -> usize {
     const EACH: usize = 3;
@@ -172,6 +174,7 @@ fn latencies(lines: Range<u32>, threads: usize) -> usize {
     points.iter().for_each(|point| drop(point.take_latencies()));
     // The `i`-th of so many, evenly in their logarithms, from 10 us to 10 ms.
     let nth = |i: usize, of: usize| (1e4 * 1e3_f64.powf(i as f64 / of as f64)) as i64;
+    LEDGER.begin(Speedup::ZERO, clock::now());
     on_threads(threads, |thread| {
         for (at, point) in points.iter().enumerate() {
             let each = if at < n / 10 { HOT } else { EACH };
@@ -181,6 +184,7 @@ fn latencies(lines: Range<u32>, threads: usize) -> usize {
             }
         }
     });
+    LEDGER.end(clock::now());
     let bytes = live() - before;
     println!(
         "{n} call sites, {threads} threads, {} latencies in each and {} in a tenth of them: {:.1} MB",

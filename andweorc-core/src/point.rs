@@ -4,7 +4,7 @@ use crate::counter::Counters;
 use crate::latency::Latencies;
 use crate::profile::{PointKind, PointRecord};
 use crate::symbols::is_own_file;
-use crate::thread;
+use crate::thread::{self, LEDGER};
 use crate::time::Virtual;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -97,10 +97,13 @@ impl Point {
         thread::hits(self.id);
     }
 
-    /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then.
+    /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then. How long that was is recorded while an experiment
+    /// or a baseline is held: nobody else asks for it.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
         self.count.add([1]);
-        self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
+        if LEDGER.is_held() {
+            self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
+        }
         thread::hits(self.id);
     }
 
@@ -227,10 +230,17 @@ pub fn points() -> Vec<&'static Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(not(loom))]
+    use crate::{clock, thread::EXPERIMENTS, time::Speedup};
 
+    #[cfg(not(loom))]
     #[test]
-    fn latencies_are_taken_once_and_in_order() {
+    fn latencies_of_experiments_are_taken_once_and_in_order() {
         let point = point(PointKind::Latency, "latencies", None, None, true);
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        point.hit_interval(Virtual(0), Virtual(7_000_000));
+        assert_eq!(point.take_latencies(), [], "no experiment is held");
+        LEDGER.begin(Speedup::ZERO, clock::now());
         point.hit_interval(Virtual(0), Virtual(5_000_000));
         point.hit_interval(Virtual(1_000), Virtual(2_001_000));
         let latencies = point.take_latencies();
@@ -240,7 +250,9 @@ mod tests {
         point.hit_interval(Virtual(0), Virtual(1));
         point.discard_latencies();
         assert_eq!(point.take_latencies(), []);
-        assert_eq!(point.count(), 3);
+        LEDGER.end(clock::now());
+        drop(alone);
+        assert_eq!(point.count(), 4);
     }
 
     #[test]

@@ -69,15 +69,45 @@ pub(crate) struct Sites(RwLock<HashMap<callsite::Identifier, Known, Hashes>>);
 type Seen = OnceLock<(callsite::Identifier, Site)>;
 
 /// Sites of the process, by the hashes of their call sites: each is the same in all layers, and found here without a lock. The first that
-/// comes to a place stays there; others are looked up.
+/// comes to a place stays there; others go to one of the next, and where those are taken too they are looked up.
 static SEEN: [Seen; 1 << SEEN_BITS] = [const { OnceLock::new() }; 1 << SEEN_BITS];
 
-const SEEN_BITS: u32 = 13;
+/// Ten thousand call sites take six places of ten.
+const SEEN_BITS: u32 = 14;
 
-/// The place of this call site.
+/// In how many places a call site may be.
+const PLACES: usize = 8;
+
+/// The places of this call site, the first one first.
 #[inline]
-fn place(id: &callsite::Identifier) -> &'static Seen {
-    &SEEN[(Hashes::default().hash_one(id) >> (64 - SEEN_BITS)) as usize]
+fn places(id: &callsite::Identifier) -> impl Iterator<Item = &'static Seen> {
+    let first = (Hashes::default().hash_one(id) >> (64 - SEEN_BITS)) as usize;
+    (first..first + PLACES).map(|place| &SEEN[place % SEEN.len()])
+}
+
+/// The site of this call site, if it has a place.
+#[inline]
+fn seen(id: &callsite::Identifier) -> Option<Site> {
+    match places(id).next()?.get()? {
+        (known, site) if known == id => Some(*site),
+        _ => seen_beyond(id),
+    }
+}
+
+/// The same of one that is not in its first place.
+#[inline(never)]
+fn seen_beyond(id: &callsite::Identifier) -> Option<Site> {
+    let mut beyond = places(id).skip(1).map_while(OnceLock::get);
+    beyond.find(|(known, _)| known == id).map(|(_, site)| *site)
+}
+
+/// Gives a site a place, if one of its is free.
+fn see(id: &callsite::Identifier, site: Site) {
+    let took = |place: &Seen| {
+        let (known, _) = place.get_or_init(|| (id.clone(), site));
+        known == id
+    };
+    places(id).any(took);
 }
 
 impl Sites {
@@ -108,22 +138,18 @@ impl Sites {
     #[inline]
     pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Site {
         let id = metadata.callsite();
-        let place = place(&id);
-        match place.get() {
-            Some(seen) if seen.0 == id => seen.1,
-            _ => self.look_up(metadata, id, place),
-        }
+        seen(&id).unwrap_or_else(|| self.look_up(metadata, id))
     }
 
-    /// The same of a site that is not in its place.
+    /// The same of a site that has no place.
     #[cold]
     #[inline(never)]
-    fn look_up(&self, metadata: &Metadata<'_>, id: callsite::Identifier, place: &Seen) -> Site {
+    fn look_up(&self, metadata: &Metadata<'_>, id: callsite::Identifier) -> Site {
         if let Some(Known::Seen(site)) = self.known(&id) {
             return site;
         }
         let site = if metadata.is_span() { span(metadata) } else { event(metadata) };
-        place.get_or_init(|| (id.clone(), site));
+        see(&id, site);
         let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
         sites.insert(id, Known::Seen(site));
         site
@@ -132,9 +158,9 @@ impl Sites {
 
 /// Whether a span is in the workspace's own code.
 pub(crate) fn is_own(metadata: &Metadata<'_>) -> bool {
-    match place(&metadata.callsite()).get() {
-        Some(seen) if seen.0 == metadata.callsite() => seen.1.point().is_own(),
-        _ => metadata.file().is_none_or(is_own_file),
+    match seen(&metadata.callsite()) {
+        Some(site) => site.point().is_own(),
+        None => metadata.file().is_none_or(is_own_file),
     }
 }
 

@@ -198,6 +198,20 @@ fn timed_spans() -> u64 {
     spans.map(Point::count).sum()
 }
 
+/// What the life of a span takes in all with andweorc's own subscriber, where there is no registry.
+pub(crate) fn span_life_alone() -> Difference {
+    let life = || {
+        for _ in 0..SPANS {
+            info_span!("life alone").in_scope(|| black_box(()));
+        }
+    };
+    compare(
+        SPANS,
+        || dispatcher::with_default(&Dispatch::none(), life),
+        || dispatcher::with_default(&Dispatch::new(andweorc::subscriber()), life),
+    )
+}
+
 fn compare_spans(f: impl Fn()) -> Difference {
     let under = |dispatch: Dispatch| dispatcher::with_default(&dispatch, &f);
     // Made anew for each round: with both alive, tracing would ask both about each span.

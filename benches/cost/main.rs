@@ -60,6 +60,7 @@ fn hot() -> Result<String> {
     println!("  enabled       progress point        {progress}");
     println!("  enabled       span, entered once    {span}");
     println!("  enabled       span, entered again   {}", hot::span_visit());
+    println!("  enabled       span, no registry     {}", hot::span_life_alone());
     Ok(format!(
         "off_poll_ns={:.1} on_poll_ns={:.1} wake_ns={:.1} span_close_ns={:.1} progress_ns={:.1}",
         off.poll.median, on.poll.median, on.wake.median, span.median, progress.median,

@@ -33,6 +33,8 @@ pub(crate) const CASES: &[Case] = &[
     // Nobody else wants the span, so that there is none: all that it takes counts.
     Case { name: "span_off", run: layered_spans, without: None },
     Case { name: "span_on", run: || on(layered_spans), without: Some("plain_spans") },
+    // By andweorc's own subscriber, where there is no registry: all that it takes counts.
+    Case { name: "span_alone_on", run: || on(lone_spans), without: None },
     Case { name: "progress_off", run: progress, without: None },
     Case { name: "progress_on", run: || on(progress), without: None },
 ];
@@ -172,6 +174,10 @@ fn plain_spans() {
 fn layered_spans() {
     let layered = tracing_subscriber::registry().with(andweorc::layer());
     tracing::subscriber::with_default(layered, spans);
+}
+
+fn lone_spans() {
+    tracing::subscriber::with_default(andweorc::subscriber(), spans);
 }
 
 fn progress() {

@@ -1,19 +1,25 @@
 //! What becomes of spans and events in a process with andweorc on, whoever hands them over: tests of the [layer](Tested), or of the subscriber.
 
 use crate::{Tested, dispatch, library, tested};
+use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points};
 use andweorc_core::profile::{PointKind, TargetKind};
 use andweorc_core::target::{Target, targets};
+use andweorc_core::thread::LEDGER;
+use andweorc_core::time::Speedup;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use tracing::subscriber::with_default;
 use tracing::{Dispatch, Instrument, Level, Span, info, info_span, trace_span, warn};
 
-/// Switches andweorc on for this process.
-pub(crate) static ON: LazyLock<Experimenter> =
-    LazyLock::new(|| Experimenter::new().expect("the only one in this process"));
+/// Switches andweorc on for this process, and holds a baseline, so that latencies are recorded.
+pub(crate) static ON: LazyLock<Experimenter> = LazyLock::new(|| {
+    let on = Experimenter::new().expect("the only one in this process");
+    LEDGER.begin(Speedup::ZERO, clock::now());
+    on
+});
 
 pub(crate) const WORK: Duration = Duration::from_millis(20);
 
