@@ -105,12 +105,16 @@ fn without_file_descriptors_lines_are_lost_and_nothing_else() {
 
 #[test]
 fn where_the_kernel_tells_no_waits_the_report_says_what_they_cost() {
-    let program = Program::new("waits untold").enabled().var("ANDWEORC_DURATION", "30s");
-    let ended = program.run();
-    assert_done(&ended);
-    let told = |text: &str| text.contains("no /proc/thread-self/schedstat");
-    assert!(told(&ended.stderr), "{ended:?}");
-    assert!(program.profile().notes.iter().any(|note| told(&note.text)), "{ended:?}");
+    // Whether somebody waits behind the target in three experiments is up to the scheduler.
+    once(|| {
+        let program = Program::new("waits untold").enabled().var("ANDWEORC_DURATION", "30s");
+        let ended = program.run();
+        assert_done(&ended);
+        let told = |text: &str| text.contains("no /proc/thread-self/schedstat");
+        let noted = program.profile().notes.iter().any(|note| told(&note.text));
+        assert_eq!(noted, told(&ended.stderr), "{ended:?}");
+        (noted, format!("{ended:?}"))
+    });
 }
 
 #[test]
