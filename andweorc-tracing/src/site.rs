@@ -193,3 +193,28 @@ fn event(metadata: &Metadata<'_>) -> Site {
     let name = name.strip_prefix("event ").unwrap_or(name);
     Site::Event(point(PointKind::Progress, name, metadata.file(), metadata.line(), true))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tests_support::Site as CallSite;
+    use tracing_core::Callsite;
+
+    #[test]
+    fn a_call_site_whose_place_is_taken_is_found_nearby() {
+        let sites = Sites::default();
+        // So many that some meet in a place.
+        let all: Vec<_> = (0..1_000).map(|line| CallSite::new("nearby.rs", line)).collect();
+        for _ in 0..2 {
+            for (line, call_site) in all.iter().enumerate() {
+                let Site::Span(span) = sites.get(call_site.metadata()) else { panic!("a span") };
+                assert_eq!(span.target.name(), format!("site {line}"));
+            }
+        }
+        let id = |call_site: &&CallSite| call_site.metadata().callsite();
+        let is_first = |id: &callsite::Identifier| {
+            places(id).next().and_then(OnceLock::get).is_some_and(|(first, _)| first == id)
+        };
+        assert!(all.iter().map(id).any(|id| !is_first(&id) && seen(&id).is_some()));
+    }
+}
