@@ -84,6 +84,7 @@ thread_local! {
 /// A small number of the calling thread, as long as it lives: the first 64 threads that live at a time have one of their own each, those beyond share four.
 #[inline]
 pub(crate) fn number() -> usize {
+    const { assert!(OWNED + SHARED <= 128, "as `thread::number` says") };
     line().index
 }
 

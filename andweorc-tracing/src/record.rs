@@ -145,14 +145,12 @@ impl<M: Default> Recorder<M> {
         Some(Timed { site, begin: thread::virtual_now() })
     }
 
-    /// Takes note of a span of tokio's, if it is one: says so.
+    /// A span of tokio's was opened.
     #[cfg(tokio_unstable)]
-    pub(crate) fn is_tokios(&self, attributes: &Attributes<'_>, id: &Id) -> bool {
-        let tokios = Part::of(attributes.metadata()).is_some();
-        if tokios && was_enabled() {
+    pub(crate) fn opened_by_tokio(&self, attributes: &Attributes<'_>, id: &Id) {
+        if was_enabled() {
             self.tasks.on_new_span(attributes, id);
         }
-        tokios
     }
 
     /// The calling thread enters a span.
@@ -233,8 +231,8 @@ impl<M: Default> Recorder<M> {
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         #[cfg(tokio_unstable)]
-        if self.is_tokios(attributes, id) {
-            return;
+        if Part::of(attributes.metadata()).is_some() {
+            return self.opened_by_tokio(attributes, id);
         }
         let around = || {
             let scope = context.span_scope(id).into_iter().flatten();

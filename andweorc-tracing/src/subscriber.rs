@@ -119,7 +119,7 @@ impl tracing_core::Subscriber for Subscriber {
         #[cfg(tokio_unstable)]
         if Part::of(metadata).is_some() {
             let id = open.open(None, parent, metadata);
-            self.recorder.is_tokios(attributes, &id);
+            self.recorder.opened_by_tokio(attributes, &id);
             return id;
         }
         let timed = self.recorder.opens(metadata, || self.around(parent));

@@ -198,7 +198,7 @@ fn timed_spans() -> u64 {
     spans.map(Point::count).sum()
 }
 
-/// What the life of a span takes in all with andweorc's own subscriber, where there is no registry.
+/// What the life of a span takes with andweorc's own subscriber, beyond what it takes without any: there is no registry.
 pub(crate) fn span_life_alone() -> Difference {
     let life = || {
         for _ in 0..SPANS {
