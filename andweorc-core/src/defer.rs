@@ -14,10 +14,25 @@
 //! Workers of a runtime that andweorc has hooks in need no thread for that: `andweorc-tokio` holds what comes from the world outside in a
 //! [queue](Waiting) and a timer of its own there. The thread holds what other threads notice, and polls that came too early.
 //!
-//! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once.
+//! # Nothing is held for long
+//!
+//! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once. And nothing is held
+//! longer than [`GRACE`] after it is due, whatever happens to the thread that was to release it:
+//!
+//! - The thread of this module leaves what is due to busy workers for [`GRACE`] at most.
+//! - Others that hold something, such as the timers of runtimes, are [guarded](guard): the thread looks at them, and releases
+//!   what is overdue.
+//! - A wake of a foreign executor, which may block or panic, never runs on this thread or on a worker: [`until_elsewhere`]
+//!   has threads of its own for these.
 
+#[cfg(not(loom))]
+mod elsewhere;
+mod guard;
 mod waiting;
 
+#[cfg(not(loom))]
+pub use elsewhere::until_elsewhere;
+pub use guard::{Guarded, due_at, guard};
 pub use waiting::Waiting;
 
 use crate::clock;
@@ -42,10 +57,19 @@ pub trait Held: Send + Sync {
     fn release(self: Arc<Self>);
 }
 
+/// Longest time for which anything is held after it is due, but for the time in which the releasing thread has no processor.
+pub const GRACE: Nanos = Nanos::from_millis(3);
+
 struct Queue {
-    entries: Mutex<Waiting>,
+    entries: Mutex<Entries>,
     earlier: Condvar,
     running: bool,
+}
+
+struct Entries {
+    waiting: Waiting,
+    /// When the first is due of what others hold, as far as the thread knows; [`Virtual::NEVER`] where they hold nothing.
+    guarded: Virtual,
 }
 
 #[cfg(not(loom))]
@@ -73,10 +97,6 @@ static IDLE: AtomicUsize = AtomicUsize::new(0);
 
 /// Workers tell when they are idle.
 static HOOKED: AtomicBool = AtomicBool::new(false);
-
-/// How long the thread leaves it to busy workers to release what is due. One that is in a poll for longer could not run it anyway, but a
-/// runtime without hooks may have idle workers that nobody knows of.
-const BUSY: Nanos = Nanos::from_millis(4);
 
 /// When the first of the queue is due, virtual ns; [`Virtual::NEVER`] when it is empty.
 static FIRST: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
@@ -115,7 +135,7 @@ fn release_until_now(first: Virtual) {
         return;
     }
     let mut entries = QUEUE.lock();
-    let due = entries.take_due(LEDGER.virtual_now(clock::now()));
+    let due = entries.waiting.take_due(LEDGER.virtual_now(clock::now()));
     Queue::publish_first(&entries);
     drop(entries);
     due.into_iter().for_each(|held| held.release());
@@ -149,35 +169,43 @@ pub fn release_one() {
     QUEUE.release_one(&mut Lead::default());
 }
 
+/// Models have one executor.
+#[cfg(loom)]
+pub use until as until_elsewhere;
+
 /// Releases `held` once V has got to `due`.
 pub fn until(due: Virtual, held: Arc<dyn Held>) {
-    // In a child of fork nobody would pass it on.
-    if forked() || !QUEUE.running {
-        held.release();
-        return;
-    }
-    let queue = &*QUEUE;
-    let mut entries = queue.lock();
-    let empty = entries.first().is_none();
-    let first = entries.push(due, held);
-    Queue::publish_first(&entries);
-    drop(entries);
-    if empty || (first && IDLE.load(SeqCst) > 0) {
-        queue.earlier.notify_one();
-    }
+    QUEUE.hold(due, held);
 }
 
 impl Queue {
     fn new(running: bool) -> Queue {
-        Queue { entries: Mutex::new(Waiting::new()), earlier: Condvar::new(), running }
+        let entries = Entries { waiting: Waiting::new(), guarded: Virtual::NEVER };
+        Queue { entries: Mutex::new(entries), earlier: Condvar::new(), running }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn hold(&self, due: Virtual, held: Arc<dyn Held>) {
+        // In a child of fork nobody would pass it on.
+        if forked() || !self.running {
+            held.release();
+            return;
+        }
+        let mut entries = self.lock();
+        let empty = entries.waiting.first().is_none();
+        let first = entries.waiting.push(due, held);
+        Queue::publish_first(&entries);
+        drop(entries);
+        if empty || (first && IDLE.load(SeqCst) > 0) {
+            self.earlier.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish_first(entries: &Waiting) {
-        FIRST.store(entries.first().unwrap_or(Virtual::NEVER).0, SeqCst);
+    fn publish_first(entries: &Entries) {
+        FIRST.store(entries.waiting.first().unwrap_or(Virtual::NEVER).0, SeqCst);
     }
 
     #[cfg(not(loom))]
@@ -189,39 +217,58 @@ impl Queue {
         }
     }
 
-    /// Sleeps until the first is due, and releases it.
+    /// Sleeps until the first is due, and releases it. What others hold longer than they should is released meanwhile.
     fn release_one(&self, lead: &mut Lead) {
         let mut entries = self.lock();
         loop {
             let now = clock::now();
-            let left = entries.first().map(|first| LEDGER.early(first, now));
-            entries = match left {
-                None => self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner),
-                Some(left) if left <= lead.nearest() + handoff() => {
-                    let held = entries.pop();
-                    Queue::publish_first(&entries);
-                    drop(entries);
-                    RELEASED.store(clock::now().0, SeqCst);
-                    if let Some(held) = held {
-                        held.release();
-                    }
-                    return;
+            if let Some(overdue) = entries.overdue_in(now)
+                && overdue <= Nanos::ZERO
+            {
+                entries.guarded = Virtual::NEVER;
+                drop(entries);
+                guard::look(now);
+                entries = self.lock();
+                continue;
+            }
+            let left = entries.waiting.first().map(|first| LEDGER.early(first, now));
+            if left.is_some_and(|left| left <= lead.nearest() + handoff()) {
+                let held = entries.waiting.pop();
+                Queue::publish_first(&entries);
+                drop(entries);
+                RELEASED.store(clock::now().0, SeqCst);
+                if let Some(held) = held {
+                    held.release();
                 }
-                Some(left) => {
-                    let busy = HOOKED.load(SeqCst) && IDLE.load(SeqCst) == 0;
-                    let in_time = (left - lead.0 - handoff()).max(Nanos(1));
-                    let sleep = if busy { in_time.max(BUSY) } else { in_time };
-                    let (guard, timeout) = self
-                        .earlier
-                        .wait_timeout(entries, sleep.to_duration())
-                        .unwrap_or_else(PoisonError::into_inner);
-                    if timeout.timed_out() && !busy {
-                        lead.measured(clock::now() - (now + sleep));
-                    }
-                    guard
-                }
+                return;
+            }
+            let busy = HOOKED.load(SeqCst) && IDLE.load(SeqCst) == 0;
+            let sleeps = left.map(|left| {
+                let in_time = (left - lead.0 - handoff()).max(Nanos(1));
+                if busy { in_time.max(GRACE) } else { in_time }
+            });
+            let looks = entries.overdue_in(now);
+            let Some(sleep) = sleeps.into_iter().chain(looks).min() else {
+                entries = self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner);
+                continue;
             };
+            let timeout;
+            (entries, timeout) = self
+                .earlier
+                .wait_timeout(entries, sleep.to_duration())
+                .unwrap_or_else(PoisonError::into_inner);
+            if timeout.timed_out() && !busy && sleeps == Some(sleep) {
+                lead.measured(clock::now() - (now + sleep));
+            }
         }
+    }
+}
+
+impl Entries {
+    /// How long it takes until the first of what others hold is overdue.
+    fn overdue_in(&self, now: Real) -> Option<Nanos> {
+        let held = self.guarded != Virtual::NEVER;
+        held.then(|| LEDGER.early(self.guarded, now) + GRACE)
     }
 }
 
@@ -277,6 +324,14 @@ mod tests {
         for (ms, at) in released {
             assert!(at - start > Nanos::from_millis(ms) - Lead::MOST);
         }
+    }
+
+    #[test]
+    fn nothing_is_held_where_there_is_no_thread() {
+        let (sender, receiver) = mpsc::channel();
+        let far = Virtual(LEDGER.virtual_now(clock::now()).0 + Nanos::from_millis(3_600_000).0);
+        Queue::new(false).hold(far, Arc::new(Tell(sender, 0)));
+        receiver.try_recv().unwrap();
     }
 
     #[test]

@@ -32,6 +32,13 @@ mod put_off {
     }
 }
 
+/// As in `andweorc-tokio`: the runtime of a model is like tokio's.
+mod wakers {
+    pub(crate) fn is_tokios(_: &std::task::Waker) -> bool {
+        true
+    }
+}
+
 #[path = "../../andweorc-tokio/src/wake.rs"]
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;

@@ -7,10 +7,30 @@
 //!
 //! So each runtime has a timer in its driver that goes off when the first wake that it holds is due. Whoever looks there releases it: a sleeping worker at
 //! once, a busy one when it would have noticed an event. It costs a system call whenever another wake is due first, and no other thread.
+//!
+//! # No wake depends on a thread that need not come
+//!
+//! Only a thread that looks into the driver of a runtime holds a wake there. All others leave it to the thread of
+//! [`defer`](andweorc_core::defer), which also [guards](andweorc_core::defer::guard) the timer of each runtime. So a wake is released
+//! when it is due, and by [`GRACE`](andweorc_core::defer::GRACE) later at the latest:
+//!
+//! | who wakes | who holds it | who releases it | and if that one never runs again | test |
+//! |---|---|---|---|---|
+//! | a worker that is parked, from the driver | the timer of its runtime | whoever looks into that driver | the guard | `overdue_wakes_of_a_runtime_that_nobody_drives_are_released` |
+//! | a busy worker of a multi-thread runtime, between two polls | the same | the same; a worker does so after each 61 polls | the guard, when a poll takes long | `a_wake_behind_a_long_poll_is_released` |
+//! | a worker in the poll of a task that nobody wrapped, or a thread that once drove a runtime | the thread of `defer` | itself; between two polls also busy workers | it runs no code but tokio's wakers, which neither block nor panic | `only_who_looks_into_a_driver_holds_there` |
+//! | a plain thread, one of the blocking pool, one that is torn down | the same | the same | the same | `a_thread_that_is_torn_down_parks_and_wakes` |
+//! | anybody, a task of another executor | nobody: its wake goes through. A poll that comes too early is woken again by a thread for such wakes | that thread | there are several: one that blocks holds up no other | `wakes_that_block_or_panic_hold_up_no_others`, `a_foreign_wake_is_made_where_it_is_called` |
+//! | anybody, as the runtime ends or has ended | nobody | at once: what was held is released by the driver's end, or with the last thread that knew the timer | | `nothing_is_held_beyond_the_end_of_the_runtime` |
+//! | anybody, while the runtime's clock is paused | nobody | at once. A plain thread does not know; its wake and a clock that runs ahead are in a race without andweorc too | the thread of `defer` | `with_a_paused_clock_nothing_is_held` |
+//! | anybody, in a child of fork | nobody | at once | | `a_child_of_fork_is_neither_delayed_nor_profiled` |
+//! | anybody, where no thread can be started | nobody | at once | | `nothing_is_held_where_there_is_no_thread` |
 
 #[cfg(tokio_unstable)]
 use crate::foreign::watch::{self, Watch};
-use andweorc_core::defer::{Held, LEAST, Lead, Waiting};
+use crate::runtime_id::RuntimeId;
+use andweorc_core::defer::{Guarded, Held, LEAST, Lead, Waiting};
+use andweorc_core::fork::forked;
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::{clock, defer};
@@ -19,6 +39,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 #[cfg(tokio_unstable)]
 use std::cell::Cell;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,9 +48,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{self, Interest};
 use tokio::runtime::Handle;
+use tokio::task;
 
-/// What the workers of the runtimes of one builder share.
-pub(crate) type Shared = Arc<Mutex<Weak<Alarm>>>;
+/// The alarms of the runtimes of one builder.
+pub(crate) type Shared = Arc<Mutex<HashMap<RuntimeId, Weak<Alarm>>>>;
 
 /// A timer that tokio takes.
 #[derive(Debug)]
@@ -69,7 +91,10 @@ struct Holds {
 /// What the calling thread knows of the runtime that it works for, or worked for last.
 struct Ours {
     builder: Shared,
+    runtime: RuntimeId,
     alarm: Option<Arc<Alarm>>,
+    /// The task that a worker of a multi-thread runtime is itself, in which it looks into the driver.
+    worker: Option<task::Id>,
     /// It has nothing to do that is not held.
     #[cfg(tokio_unstable)]
     idle: Cell<bool>,
@@ -77,9 +102,12 @@ struct Ours {
 
 impl Ours {
     fn of(builder: &Shared) -> Ours {
+        let runtime = RuntimeId::current();
         Ours {
             builder: Arc::clone(builder),
-            alarm: of_runtime(builder).ok(),
+            runtime,
+            alarm: of_runtime(builder, runtime),
+            worker: task::try_id().filter(|_| runtime.is_multi_thread()),
             #[cfg(tokio_unstable)]
             idle: Cell::new(false),
         }
@@ -87,7 +115,16 @@ impl Ours {
 
     fn is_of(&self, builder: &Shared) -> bool {
         let lives = || self.alarm.as_ref().is_none_or(|alarm| !alarm.holds().ended);
-        Arc::ptr_eq(&self.builder, builder) && lives()
+        // A worker of a multi-thread runtime never changes to another runtime of the same builder.
+        let same = || self.worker.is_some() || self.runtime == RuntimeId::current();
+        Arc::ptr_eq(&self.builder, builder) && same() && lives()
+    }
+
+    /// The alarm of the runtime into whose driver the calling thread looks at the moment.
+    fn driver(&self) -> Option<&Arc<Alarm>> {
+        let between_polls = || self.worker.is_some() && self.worker == task::try_id();
+        let looks = thread::parked_since().is_some() || between_polls();
+        self.alarm.as_ref().filter(|_| looks)
     }
 }
 
@@ -106,16 +143,21 @@ pub(crate) fn me() -> usize {
 /// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a driver for I/O. Says whether it will be the one that
 /// waits in the driver: the first that parks is.
 pub(crate) fn parks(shared: &Shared) -> bool {
-    let other = OURS.with_borrow_mut(|ours| ours.take_if(|ours| !ours.is_of(shared)));
+    let other = change_ours(|ours| ours.take_if(|ours| !ours.is_of(shared)));
     // What an alarm still holds is released when it is dropped, which may look for ours.
     drop(other);
-    let watches = OURS.with_borrow_mut(|ours| {
+    let watches = change_ours(|ours| {
         let ours = ours.get_or_insert_with(|| Ours::of(shared));
         ours.alarm.as_ref().is_none_or(|alarm| alarm.watch())
     });
     #[cfg(tokio_unstable)]
     watch::idle();
-    watches
+    watches.unwrap_or(true)
+}
+
+/// Runs `f` with what the calling thread knows of its runtime. A thread that is being torn down knows of none.
+fn change_ours<R>(f: impl FnOnce(&mut Option<Ours>) -> R) -> Option<R> {
+    OURS.try_with(|ours| f(&mut ours.borrow_mut())).ok()
 }
 
 /// Runs `f` with the watch of the runtime that the calling thread works for, and whether it is idle there.
@@ -132,31 +174,38 @@ pub(crate) fn with_ours<R>(f: impl FnOnce(&Watch, &Cell<bool>) -> R) -> Option<R
 
 /// It goes on.
 pub(crate) fn unparks() {
-    let _watched = OURS.with_borrow_mut(|ours| {
+    let watched = change_ours(|ours| {
         let alarm = ours.as_ref().and_then(|ours| ours.alarm.as_ref());
         alarm.is_some_and(|alarm| alarm.change_watcher(me(), NOBODY))
     });
     #[cfg(tokio_unstable)]
-    watch::unparks(_watched);
+    watch::unparks(watched.unwrap_or(false));
+    #[cfg(not(tokio_unstable))]
+    let _ = watched;
 }
 
-/// The alarm of the runtime that the calling thread works for.
-fn of_runtime(shared: &Shared) -> io::Result<Arc<Alarm>> {
+/// The alarm of this runtime of the builder, for which the calling thread works. `None` where it can have none.
+fn of_runtime(shared: &Shared, runtime: RuntimeId) -> Option<Arc<Alarm>> {
     let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(alarm) = shared.upgrade().filter(|alarm| !alarm.holds().ended) {
-        return Ok(alarm);
+    let known = shared.get(&runtime).and_then(Weak::upgrade);
+    if let Some(alarm) = known.filter(|alarm| !alarm.holds().ended) {
+        return Some(alarm);
     }
-    let alarm = Alarm::new()?;
-    *shared = Arc::downgrade(&alarm);
-    Ok(alarm)
+    shared.retain(|_, alarm| alarm.strong_count() > 0);
+    let alarm = Alarm::new().ok()?;
+    if !defer::guard(Arc::downgrade(&alarm) as Weak<dyn Guarded>) {
+        return None;
+    }
+    shared.insert(runtime, Arc::downgrade(&alarm));
+    Some(alarm)
 }
 
-/// Releases `held` when V has got to `due` and somebody looks into the driver of the runtime that the calling thread works for. Where there is none,
-/// when V has got there.
+/// Releases `held` when V has got to `due`: where the calling thread looks into the driver of a runtime, when somebody looks there again.
 pub(crate) fn until(due: Virtual, held: Arc<dyn Held>) {
-    // A thread that is being torn down works for none.
-    let alarm = OURS.try_with(|ours| ours.borrow().as_ref().and_then(|ours| ours.alarm.clone()));
-    match alarm.ok().flatten() {
+    // A thread that is being torn down works for no runtime.
+    let alarm =
+        OURS.try_with(|ours| ours.borrow().as_ref().and_then(|ours| ours.driver().cloned()));
+    match alarm.ok().flatten().filter(|_| !forked()) {
         Some(alarm) => alarm.hold(due, held),
         None => defer::until(due, held),
     }
@@ -234,6 +283,8 @@ impl Alarm {
         }
         if holds.waiting.push(due, held) {
             self.set(&mut holds, due, clock::now());
+            drop(holds);
+            defer::due_at(due);
         }
     }
 
@@ -287,6 +338,17 @@ impl Alarm {
     }
 }
 
+impl Guarded for Alarm {
+    fn release_due_by(&self, until: Virtual) -> Option<Virtual> {
+        let mut holds = self.holds();
+        let overdue = holds.waiting.take_due(until);
+        let first = holds.waiting.first();
+        drop(holds);
+        overdue.into_iter().for_each(|held| held.release());
+        first
+    }
+}
+
 impl Drop for Alarm {
     /// Its runtime is gone, and all its workers are.
     fn drop(&mut self) {
@@ -310,209 +372,4 @@ impl Wake for Listener {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::runtime::BuilderExt;
-    use crate::wake::tests::alone;
-    use andweorc_core::time::Speedup;
-    use std::sync::mpsc;
-    use std::thread::ThreadId;
-    use std::time::Duration;
-    use tokio::runtime::{Builder, Runtime};
-
-    /// Tells who released it, and when.
-    struct Tell(mpsc::Sender<(ThreadId, Real)>);
-
-    impl Held for Tell {
-        fn release(self: Arc<Self>) {
-            self.0.send((std::thread::current().id(), clock::now())).expect("the test listens");
-        }
-    }
-
-    /// A runtime with one worker, which has been idle.
-    fn runtime() -> Runtime {
-        thread::enable();
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).enable_time().andweorc().build().unwrap();
-        let slept = runtime.spawn(async { tokio::time::sleep(Duration::from_millis(1)).await });
-        runtime.block_on(slept).unwrap();
-        runtime
-    }
-
-    /// Lets the worker hold something for `ms`. Returns its thread, since when it holds it, and what tells of the release.
-    fn hold(runtime: &Runtime, ms: i64) -> (ThreadId, Real, mpsc::Receiver<(ThreadId, Real)>) {
-        let (tell, told) = mpsc::channel();
-        let holding = runtime.spawn(async move {
-            let now = clock::now();
-            until(Virtual(LEDGER.virtual_now(now).0 + ms * 1_000_000), Arc::new(Tell(tell)));
-            (std::thread::current().id(), now)
-        });
-        let (worker, now) = runtime.block_on(holding).unwrap();
-        (worker, now, told)
-    }
-
-    #[test]
-    fn what_is_held_is_released_by_the_worker_that_looks_into_the_driver() {
-        let runtime = runtime();
-        for ms in [2, 1, 3] {
-            let (worker, since, told) = hold(&runtime, ms);
-            let (by, at) = told.recv().unwrap();
-            assert_eq!(by, worker);
-            assert!(at - since >= Nanos::from_millis(ms) - LEAST);
-        }
-    }
-
-    #[test]
-    fn the_first_that_is_due_comes_first() {
-        let runtime = runtime();
-        let (_, _, late) = hold(&runtime, 3_600_000);
-        let (_, _, early) = hold(&runtime, 1);
-        early.recv().unwrap();
-        assert!(late.try_recv().is_err(), "it is not due");
-        // It is released as its runtime ends.
-        drop(runtime);
-        late.recv().unwrap();
-    }
-
-    #[test]
-    fn nothing_is_held_beyond_the_end_of_the_runtime() {
-        let runtime = runtime();
-        let (_, _, told) = hold(&runtime, 3_600_000);
-        drop(runtime);
-        told.recv().unwrap();
-    }
-
-    #[test]
-    fn one_worker_watches_the_driver() {
-        let runtime = runtime();
-        let shared = Shared::default();
-        let _context = runtime.enter();
-        assert!(parks(&shared));
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let _context = runtime.enter();
-                assert!(!parks(&shared), "another one does");
-                unparks();
-            });
-        });
-        unparks();
-        assert!(parks(&shared), "nobody does any more");
-    }
-
-    #[test]
-    fn who_finds_something_in_the_driver_is_the_one_that_waits_there() {
-        let runtime = runtime();
-        let shared = Shared::default();
-        let _context = runtime.enter();
-        assert!(parks(&shared));
-        let alarm = of_runtime(&shared).unwrap();
-        let watches = |who: usize| alarm.watcher() == who;
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let _context = runtime.enter();
-                // Second by its hook, and yet first in the driver.
-                thread::parked(parks(&shared));
-                assert!(!watches(me()));
-                alarm.looks();
-                assert!(watches(me()));
-                unparks();
-                assert!(watches(NOBODY));
-                alarm.looks();
-                thread::unparked();
-            });
-        });
-        assert!(!watches(me()));
-        unparks();
-        assert!(!watches(NOBODY), "that was another one");
-    }
-
-    #[test]
-    fn who_will_be_woken_by_the_timer_has_set_it() {
-        let runtime = runtime();
-        let shared = Shared::default();
-        let _context = runtime.enter();
-        let (tell, told) = mpsc::channel();
-        let alarm = of_runtime(&shared).unwrap();
-        let due = Virtual(LEDGER.virtual_now(clock::now()).0 + 3_600_000_000_000);
-        alarm.hold(due, Arc::new(Tell(tell)));
-        assert_eq!(alarm.holds().set_by, me());
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let _context = runtime.enter();
-                assert!(parks(&shared));
-                assert_eq!(alarm.holds().set_by, me());
-                unparks();
-            });
-        });
-        drop(alarm);
-        drop(OURS.take());
-        told.recv().unwrap();
-    }
-
-    #[test]
-    fn the_timer_is_set_earlier_by_what_a_sleeper_needs_unless_it_is_due_soon_and_v_slow() {
-        let _alone = alone();
-        let runtime = runtime();
-        let _context = runtime.enter();
-        let alarm = of_runtime(&Shared::default()).unwrap();
-        let mut holds = alarm.holds();
-        let lead = Nanos::from_micros(100);
-        while holds.lead.mean() < lead {
-            holds.lead.measured(lead + lead);
-        }
-        let lead = holds.lead.mean();
-        let now = clock::now();
-        // How much earlier the timer goes off than what is due `early` from now on, were V as fast as real time.
-        let mut earlier = |early: Nanos| {
-            let due = Virtual(LEDGER.virtual_now(now).0 + early.0);
-            alarm.set(&mut holds, due, now);
-            now + LEDGER.early(due, now) - holds.set.unwrap()
-        };
-        let (soon, later) = (lead + lead - Nanos(2000), lead + lead + lead);
-        assert_eq!([earlier(soon), earlier(later)], [lead, lead]);
-        // The same with somebody in the target.
-        LEDGER.begin(Speedup::from_ppm(500_000), now);
-        let account = LEDGER.open(now).unwrap();
-        LEDGER.enter(account, now);
-        let inside = [earlier(soon), earlier(later)];
-        LEDGER.exit(account, now, Nanos::ZERO);
-        LEDGER.close(account, now);
-        LEDGER.end(now);
-        assert_eq!(inside, [Nanos::ZERO, lead]);
-    }
-
-    /// Holds one more when it is released, as a wake that comes while a runtime ends.
-    struct Again(mpsc::Sender<(ThreadId, Real)>);
-
-    impl Held for Again {
-        fn release(self: Arc<Self>) {
-            let now = clock::now();
-            until(LEDGER.virtual_now(now), Arc::new(Tell(self.0.clone())));
-        }
-    }
-
-    #[test]
-    fn who_is_released_as_the_alarm_goes_may_hold_more() {
-        let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            thread::enable();
-            for last in [false, true] {
-                // On this thread, which works for one runtime after the other, and then ends.
-                let runtime =
-                    Builder::new_current_thread().enable_time().andweorc().build().unwrap();
-                let again = Arc::new(Again(tell.clone()));
-                runtime.block_on(async {
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                    let far = Virtual(LEDGER.virtual_now(clock::now()).0 + 3_600_000_000_000);
-                    until(far, again);
-                });
-                if last {
-                    OURS.take();
-                }
-            }
-        })
-        .join()
-        .unwrap();
-        assert_eq!(told.iter().take(2).count(), 2);
-    }
-}
+mod tests;

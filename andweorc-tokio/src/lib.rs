@@ -15,16 +15,19 @@ mod alarm;
 mod foreign;
 #[cfg(feature = "hyper")]
 pub mod hyper;
+mod id_number;
 pub mod io;
 mod join_set;
 mod parks;
 mod profiled;
 mod put_off;
 pub mod runtime;
+mod runtime_id;
 mod spawn;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod wake;
+mod wakers;
 mod wrapped;
 
 #[cfg(tokio_unstable)]

@@ -26,6 +26,7 @@ pub(crate) mod tests;
 use crate::alarm;
 use crate::parks::{Unnamed, clock_is_paused};
 use crate::put_off;
+use crate::wakers;
 // Models have no driver.
 #[cfg(loom)]
 use andweorc_core::defer as alarm;
@@ -56,6 +57,23 @@ thread_local! {
 #[cfg(loom)]
 loom::thread_local! {
     static PASSING: Passing = Cell::new(None);
+}
+
+/// The calling thread passes on a wake until this is dropped, also by a panic of the waker outside.
+struct Passes {
+    before: Option<(Virtual, Cause)>,
+}
+
+impl Passes {
+    fn on(wake: (Virtual, Cause)) -> Passes {
+        Passes { before: PASSING.with(|passing| passing.replace(Some(wake))) }
+    }
+}
+
+impl Drop for Passes {
+    fn drop(&mut self) {
+        PASSING.with(|passing| passing.set(self.before));
+    }
 }
 
 /// Whether a task must be held that is ready at `ready`.
@@ -346,7 +364,17 @@ impl WakeCell {
     /// Defers the poll until V gets to `ready`.
     pub(crate) fn defer(self: &Arc<Self>, ready: Virtual) {
         lower(&self.by_entity, ready.0);
-        self.hold(ready, false, defer::until);
+        let until = if self.is_tokios() { defer::until } else { defer::until_elsewhere };
+        self.hold(ready, false, until);
+    }
+
+    /// Whether a wake may be made later, and by another thread: only wakers of tokio neither block nor panic.
+    fn is_tokios(&self) -> bool {
+        if ptr::eq(self.outer.vtable(), &VTABLE) {
+            // SAFETY: a waker of that table has a `WakeCell` for its data, in an `Arc` of which it owns a count, and it lives.
+            return unsafe { &*self.outer.data().cast::<WakeCell>() }.is_tokios();
+        }
+        wakers::is_tokios(&self.outer)
     }
 
     /// Holds the task's wake `until` V gets to `due`, for the `last` time before its next poll or not.
@@ -363,9 +391,8 @@ impl WakeCell {
     /// Passes on a wake that is in nobody's name, which makes the task ready at `ready`.
     fn pass_on(&self, ready: Virtual, by: Cause) {
         thread::passes_on();
-        let before = PASSING.with(|passing| passing.replace(Some((ready, by))));
+        let _passing = Passes::on((ready, by));
         self.outer.wake_by_ref();
-        PASSING.with(|passing| passing.set(before));
     }
 
     /// Who wakes it now, with no entity on the waking thread.
@@ -388,7 +415,8 @@ impl WakeCell {
             return self.wake_from_inside(unnamed, now);
         }
         let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
-        if seldom(is_early(due, now)) {
+        // A wake of another executor goes through, on this thread: the poll that it causes is deferred.
+        if seldom(is_early(due, now)) && self.is_tokios() {
             self.hold(due, false, alarm::until);
         } else {
             self.pass_on(due, Cause::Outside);
@@ -445,7 +473,8 @@ impl defer::Held for WakeCell {
             && is_early(all, clock::now())
         {
             // Once: who is woken again and again is not held for ever.
-            self.hold(all, true, alarm::until);
+            let until = if self.is_tokios() { alarm::until } else { defer::until_elsewhere };
+            self.hold(all, true, until);
         } else {
             self.pass_on(Virtual(due >> 1), by);
         }

@@ -39,8 +39,8 @@ impl Ord for Entry {
 
 impl Waiting {
     /// None yet.
-    pub fn new() -> Waiting {
-        Waiting::default()
+    pub const fn new() -> Waiting {
+        Waiting(BinaryHeap::new())
     }
 
     /// Adds one. Says whether it is the first that is due.

@@ -26,13 +26,13 @@ mod poll;
 mod site;
 pub(crate) mod watch;
 
+use crate::id_number::number_of;
 use crate::put_off;
 use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
 use andweorc_core::foreign::{How, Spawned, Task, Tasks};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::{clock, thread};
-use std::hash::{Hash, Hasher};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
@@ -155,7 +155,7 @@ impl ForeignTask {
         match self.how {
             How::Root => std::thread::current().id() == self.by,
             How::Worker | How::Blocking => {
-                tokio::task::try_id().is_some_and(|id| number(id) == self.id)
+                tokio::task::try_id().and_then(number_of) == Some(self.id)
             }
         }
     }
@@ -187,43 +187,5 @@ impl Drop for ForeignTask {
             watch::let_go();
         }
         self.cell.end_wait(clock::now());
-    }
-}
-
-/// The number that tokio's tracing calls a task by, which its type keeps to itself.
-fn number(id: tokio::task::Id) -> u64 {
-    struct Number(u64);
-
-    impl Hasher for Number {
-        fn write(&mut self, bytes: &[u8]) {
-            for &byte in bytes {
-                self.0 = (self.0 << 8) | u64::from(byte);
-            }
-        }
-
-        fn write_u64(&mut self, number: u64) {
-            self.0 = number;
-        }
-
-        fn finish(&self) -> u64 {
-            self.0
-        }
-    }
-
-    let mut number = Number(0);
-    id.hash(&mut number);
-    number.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_task_is_known_by_its_number() {
-        let shown =
-            tokio::spawn(async { (number(tokio::task::id()), tokio::task::id().to_string()) });
-        let (number, shown) = shown.await.unwrap();
-        assert_eq!(number.to_string(), shown);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::profiled::{Kind, wait_ended};
 use andweorc_core::time::Speedup;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -88,13 +88,21 @@ fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
     assert_eq!((ended.parked(), ended.woken()), (parked, parked));
 }
 
-/// Tells when it is woken.
-struct Woken(std::sync::mpsc::Sender<Real>);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.send(clock::now()).expect("the test listens");
-    }
+/// A task of a tokio runtime that tells when it is woken, and its waker.
+fn tells_when_woken() -> (tokio::runtime::Runtime, Waker, mpsc::Receiver<Real>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (tell, told) = mpsc::channel();
+    let (hand_out, waker) = mpsc::channel();
+    let mut first = true;
+    runtime.spawn(std::future::poll_fn(move |context| {
+        if std::mem::take(&mut first) {
+            hand_out.send(context.waker().clone()).unwrap();
+        } else {
+            tell.send(clock::now()).unwrap();
+        }
+        std::task::Poll::<()>::Pending
+    }));
+    (runtime, waker.recv().unwrap(), told)
 }
 
 /// Lets D grow, by half of the time that this takes.
@@ -115,10 +123,9 @@ fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     let _alone = alone();
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-    let (tell, told) = std::sync::mpsc::channel();
+    let (_runtime, outer, told) = tells_when_woken();
     let targets = Kind::Name("wake: waits for two".into()).targets();
     let taken = LEDGER.owed(clock::now());
-    let outer = Waker::from(Arc::new(Woken(tell)));
     let cell = WakeCell::new(outer, targets, taken, Virtual::NEVER);
     delay(100 * MS);
     Arc::clone(&cell).wake();
@@ -146,5 +153,45 @@ fn a_task_is_ready_when_the_latest_is_that_came_from_outside() {
     cell.set_by_outside(second + Nanos(2));
     cell.set_by_outside(second);
     assert_eq!(cell.take_ready(Virtual(i64::MIN)), (second + Nanos(2)).less(taken));
+    LEDGER.end(clock::now());
+}
+
+/// A waker of an executor that is gone.
+struct Gone;
+
+impl Wake for Gone {
+    fn wake(self: Arc<Self>) {
+        panic!("the executor is gone");
+    }
+}
+
+#[test]
+fn a_foreign_wake_is_made_where_it_is_called() {
+    let _alone = alone();
+    thread::enable();
+    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    let targets = Kind::Name("wake: foreign".into()).targets();
+    let cells = |outer: Waker| {
+        let taken = LEDGER.owed(clock::now());
+        let cell = WakeCell::new(outer, targets, taken, Virtual::NEVER);
+        // A part of it, as of a request in a connection.
+        let part = WakeCell::new((*cell.waker()).clone(), targets, taken, Virtual::NEVER);
+        [cell, part]
+    };
+    let foreign = cells(Waker::from(Arc::new(Gone)));
+    let (_runtime, outer, told) = tells_when_woken();
+    let tokios = cells(outer);
+    delay(20 * MS);
+    for cell in foreign {
+        let woken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cell.wake()));
+        assert!(woken.is_err(), "its panic is that of the thread that wakes");
+        assert_eq!(PASSING.get(), None, "and ends what it was about");
+    }
+    for cell in tokios {
+        delay(20 * MS);
+        let before = clock::now();
+        Arc::clone(&cell).wake();
+        assert!(told.recv().unwrap() - before > Nanos::from_millis(1), "it is held");
+    }
     LEDGER.end(clock::now());
 }

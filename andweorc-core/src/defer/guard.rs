@@ -1,0 +1,126 @@
+//! What others hold and must not keep: the thread of the queue looks at it when it is overdue.
+//!
+//! A runtime's timer goes off in the runtime's driver, and nobody may ever look there again: its only thread may do something else,
+//! or its workers may all be in long polls. So whoever holds something says [when it is due](due_at), and the thread
+//! of the queue, which no user code runs on, comes [`GRACE`] after that.
+//!
+//! While things are held again and again the thread looks once in [`GRACE`] and nobody has to call it. It rests after
+//! [`EMPTY_LOOKS`] looks at which nothing was held.
+
+use super::{GRACE, QUEUE};
+use crate::fork::forked;
+use crate::thread::LEDGER;
+use crate::time::{Real, Virtual};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError, Weak};
+
+/// Somebody who holds what is to be released by somebody else.
+pub trait Guarded: Send + Sync {
+    /// Releases what was due at `until` or before, and returns when the first is due of what is left.
+    ///
+    /// Called on a thread of andweorc's own.
+    fn release_due_by(&self, until: Virtual) -> Option<Virtual>;
+}
+
+/// Looks at which nothing was held before the thread rests.
+const EMPTY_LOOKS: u32 = 8;
+
+/// All that are guarded and may live.
+static GUARDED: Mutex<Vec<Weak<dyn Guarded>>> = Mutex::new(Vec::new());
+
+/// Virtual time, ns, that the next look is for: what is due then or later will be seen by it.
+static NEXT: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
+
+/// Looks at which nothing was held since something was.
+static EMPTY: AtomicU32 = AtomicU32::new(0);
+
+/// Guards what `holds` from now on. Returns whether there is a thread that does: where there is none, nothing may be held.
+pub fn guard(holds: Weak<dyn Guarded>) -> bool {
+    let mut guarded = GUARDED.lock().unwrap_or_else(PoisonError::into_inner);
+    guarded.retain(|one| one.strong_count() > 0);
+    guarded.push(holds);
+    QUEUE.running
+}
+
+/// Says that something which is held by somebody guarded is due at `due`.
+pub fn due_at(due: Virtual) {
+    // SeqCst, as the store in `look`: either this sees that no look is to come, or that look sees what is held.
+    if due.0 >= NEXT.load(SeqCst) || forked() {
+        return;
+    }
+    if comes_for(due) {
+        QUEUE.earlier.notify_one();
+    }
+}
+
+/// Has the thread look at what is due at `due`. Returns whether that is earlier than it would have.
+fn comes_for(due: Virtual) -> bool {
+    let mut entries = QUEUE.lock();
+    let earlier = due < entries.guarded;
+    entries.guarded = entries.guarded.min(due);
+    NEXT.store(entries.guarded.0, SeqCst);
+    earlier
+}
+
+/// Releases what is overdue at `now`, and says when the next look is to be. The thread of the queue calls this.
+pub(super) fn look(now: Real) {
+    // What is held from here on calls for a look of its own, unless the scan sees it.
+    NEXT.store(Virtual::NEVER.0, SeqCst);
+    let all: Vec<_> = {
+        let guarded = GUARDED.lock().unwrap_or_else(PoisonError::into_inner);
+        guarded.iter().filter_map(Weak::upgrade).collect()
+    };
+    let v = LEDGER.virtual_now(now);
+    let until = Virtual(v.0 - GRACE.0);
+    let first = all.iter().filter_map(|holds| holds.release_due_by(until)).min();
+    drop(all);
+    // Only this thread writes it.
+    let empty = if first.is_some() { 0 } else { EMPTY.load(SeqCst).saturating_add(1) };
+    EMPTY.store(empty, SeqCst);
+    if let Some(due) = first.or_else(|| (empty < EMPTY_LOOKS).then_some(v)) {
+        comes_for(due);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::time::Nanos;
+    use std::sync::{Arc, mpsc};
+
+    /// Guarded what is due then, and tells of its release.
+    struct Keeper {
+        due: Mutex<Option<Virtual>>,
+        tell: mpsc::Sender<Real>,
+    }
+
+    impl Guarded for Keeper {
+        fn release_due_by(&self, until: Virtual) -> Option<Virtual> {
+            let mut due = self.due.lock().unwrap();
+            if due.is_some_and(|due| due <= until) {
+                *due = None;
+                self.tell.send(clock::now()).unwrap();
+            }
+            *due
+        }
+    }
+
+    #[test]
+    fn overdue_wakes_are_released_though_their_holder_never_runs() {
+        let (tell, told) = mpsc::channel();
+        let keeper = Arc::new(Keeper { due: Mutex::new(None), tell });
+        assert!(guard(Arc::downgrade(&keeper) as Weak<dyn Guarded>));
+        // Again after the thread has gone to rest, and with a second one that is due earlier than the first.
+        for ms in [1, 40, 2] {
+            let due = LEDGER.virtual_now(clock::now()).0 + ms * 1_000_000;
+            let (far, due) = (Virtual(due + 3_600_000_000_000), Virtual(due));
+            for due in [far, due] {
+                *keeper.due.lock().unwrap() = Some(due);
+                due_at(due);
+            }
+            let at = told.recv().unwrap();
+            assert!(LEDGER.early(due, at) <= Nanos::ZERO, "it was not due yet");
+        }
+    }
+}
