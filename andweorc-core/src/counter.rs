@@ -73,11 +73,14 @@ impl Drop for GiveBack {
     }
 }
 
+crate::plain_thread_local! {
+    // Counted is up to a thread's last moment.
+    static LINE: Cell<Option<Line>> = Cell::new(None);
+    // Each add asks first for the pages of the line, if it is the thread's own.
+    static OWN: Cell<Option<&'static Pages>> = Cell::new(None);
+}
+
 thread_local! {
-    // Without a destructor: counted is up to a thread's last moment.
-    static LINE: Cell<Option<Line>> = const { Cell::new(None) };
-    // What each add asks first: the pages of the line, if it is the thread's own.
-    static OWN: Cell<Option<&'static Pages>> = const { Cell::new(None) };
     static GIVE_BACK: GiveBack = const { GiveBack };
 }
 

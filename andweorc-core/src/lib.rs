@@ -32,6 +32,7 @@ mod latency;
 pub mod ledger;
 mod nudge;
 pub mod pause;
+mod plain_thread_local;
 pub mod point;
 pub mod profile;
 pub mod report;

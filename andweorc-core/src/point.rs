@@ -141,6 +141,10 @@ thread_local! {
     static BEGUN: RefCell<Vec<(u32, Virtual)>> = const { RefCell::new(Vec::new()) };
 }
 
+fn with_begun<R>(f: impl FnOnce(&mut Vec<(u32, Virtual)>) -> R) -> Option<R> {
+    BEGUN.try_with(|begun| Some(f(&mut *begun.try_borrow_mut().ok()?))).ok().flatten()
+}
+
 /// Ends of intervals that never began on their thread.
 static UNMATCHED: AtomicU64 = AtomicU64::new(0);
 
@@ -148,22 +152,22 @@ impl Point {
     /// Begins an interval of this latency point on the calling thread.
     pub fn begin(&self) {
         let now = thread::virtual_now();
-        // In a thread's last destructors there is no place to keep it; its end will be unmatched.
-        BEGUN.try_with(|begun| begun.borrow_mut().push((self.id, now))).unwrap_or_default();
+        // In a thread's last destructors, and in an allocator that is called from here, there is no place to keep it: its end
+        // will be unmatched.
+        with_begun(|begun| begun.push((self.id, now))).unwrap_or_default();
     }
 
     /// Ends the interval of this latency point that began last on the calling thread. Without one it is counted as
     /// [`unmatched`]. While andweorc is off neither is, but the interval is over.
     pub fn end(&self) {
-        let begin = BEGUN.try_with(|begun| {
-            let mut begun = begun.borrow_mut();
+        let begin = with_begun(|begun| {
             let last = begun.iter().rposition(|&(id, _)| id == self.id)?;
             Some(begun.remove(last).1)
         });
         if !thread::enabled() {
             return;
         }
-        match begin.ok().flatten() {
+        match begin.flatten() {
             Some(begin) => self.hit_interval(begin, thread::virtual_now()),
             None => {
                 // Relaxed: a count that publishes nothing else.

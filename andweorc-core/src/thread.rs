@@ -185,9 +185,9 @@ impl Drop for Close {
     }
 }
 
-thread_local! {
-    static THREAD: Thread = const {
-        Thread {
+crate::plain_thread_local! {
+    // A signal handler may read it.
+    static THREAD: Thread = Thread {
             account: Cell::new(None),
             asked: Cell::new(false),
             role: Cell::new(Role::Outside),
@@ -215,8 +215,10 @@ thread_local! {
             clear: Cell::new(0),
             courses: Cell::new(None),
             stretch: Cell::new(None),
-        }
     };
+}
+
+thread_local! {
     static CLOSE: Close = const { Close };
 }
 

@@ -130,7 +130,10 @@ impl Ours {
 
 thread_local! {
     static OURS: RefCell<Option<Ours>> = const { RefCell::new(None) };
-    static ME: u8 = const { 0 };
+}
+
+andweorc_core::plain_thread_local! {
+    static ME: u8 = 0;
 }
 
 pub(crate) const NOBODY: usize = 0;
@@ -157,7 +160,7 @@ pub(crate) fn parks(shared: &Shared) -> bool {
 
 /// Runs `f` with what the calling thread knows of its runtime. A thread that is being torn down knows of none.
 fn change_ours<R>(f: impl FnOnce(&mut Option<Ours>) -> R) -> Option<R> {
-    OURS.try_with(|ours| f(&mut ours.borrow_mut())).ok()
+    OURS.try_with(|ours| Some(f(&mut *ours.try_borrow_mut().ok()?))).ok().flatten()
 }
 
 /// Runs `f` with the watch of the runtime that the calling thread works for, and whether it is idle there.
@@ -165,7 +168,7 @@ fn change_ours<R>(f: impl FnOnce(&mut Option<Ours>) -> R) -> Option<R> {
 pub(crate) fn with_ours<R>(f: impl FnOnce(&Watch, &Cell<bool>) -> R) -> Option<R> {
     // A thread that is being torn down works for none.
     let with = OURS.try_with(|ours| {
-        let ours = ours.borrow();
+        let ours = ours.try_borrow().ok()?;
         let ours = ours.as_ref()?;
         Some(f(&ours.alarm.as_ref()?.watch, &ours.idle))
     });
@@ -203,9 +206,8 @@ fn of_runtime(shared: &Shared, runtime: RuntimeId) -> Option<Arc<Alarm>> {
 /// Releases `held` when V has got to `due`: where the calling thread looks into the driver of a runtime, when somebody looks there again.
 pub(crate) fn until(due: Virtual, held: Arc<dyn Held>) {
     // A thread that is being torn down works for no runtime.
-    let alarm =
-        OURS.try_with(|ours| ours.borrow().as_ref().and_then(|ours| ours.driver().cloned()));
-    match alarm.ok().flatten().filter(|_| !forked()) {
+    let driver = |ours: &RefCell<Option<Ours>>| ours.try_borrow().ok()?.as_ref()?.driver().cloned();
+    match OURS.try_with(driver).ok().flatten().filter(|_| !forked()) {
         Some(alarm) => alarm.hold(due, held),
         None => defer::until(due, held),
     }

@@ -38,8 +38,8 @@ pub(crate) fn clock_is_paused() -> bool {
     look == tokio::time::Instant::now()
 }
 
-thread_local! {
-    static SAID: Cell<Unnamed> = const { Cell::new(Unnamed::Outside) };
+andweorc_core::plain_thread_local! {
+    static SAID: Cell<Unnamed> = Cell::new(Unnamed::Outside);
 }
 
 /// Says it of the poll under way.

@@ -72,9 +72,10 @@ pub(crate) enum Kind {
 /// How many kinds a thread remembers.
 const MET: usize = 16;
 
-thread_local! {
+andweorc_core::plain_thread_local! {
     /// The kinds that the calling thread has met lately, by where they are.
-    static LATELY: [Cell<Option<(Place, &'static TaskTargets)>>; MET] = const { [const { Cell::new(None) }; MET] };
+    static LATELY: [Cell<Option<(Place, &'static TaskTargets)>>; MET] =
+        [const { Cell::new(None) }; MET];
 }
 
 /// Where a spawn site or a name is for good: its address, and 0, or one more than the length of the name.

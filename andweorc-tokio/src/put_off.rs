@@ -14,8 +14,8 @@ use std::pin::pin;
 use std::ptr;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-thread_local! {
-    static WOKEN: Cell<bool> = const { Cell::new(false) };
+andweorc_core::plain_thread_local! {
+    static WOKEN: Cell<bool> = Cell::new(false);
 }
 
 static VTABLE: RawWakerVTable =

@@ -50,8 +50,8 @@ use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 type Passing = Cell<Option<(Virtual, Cause)>>;
 
 #[cfg(not(loom))]
-thread_local! {
-    static PASSING: Passing = const { Cell::new(None) };
+andweorc_core::plain_thread_local! {
+    static PASSING: Passing = Cell::new(None);
 }
 
 #[cfg(loom)]
@@ -87,8 +87,8 @@ pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
 /// What a waker of a [`WakeCell`] does, whose data is the pointer of an `Arc` that it owns: as `Waker::from(Arc<impl Wake>)`, and it counts its clones.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, release);
 
-thread_local! {
-    static CLONES: Cell<u32> = const { Cell::new(0) };
+andweorc_core::plain_thread_local! {
+    static CLONES: Cell<u32> = Cell::new(0);
 }
 
 /// How many wakers the calling thread has cloned so far. Who waits for something new leaves a clone there.

@@ -2,9 +2,9 @@
 //! on stable tokio, which reports no tasks.
 
 #[cfg(tokio_unstable)]
-thread_local! {
-    /// What this thread spawns next is wrapped.
-    static WRAPPED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+andweorc_core::plain_thread_local! {
+    /// The next task that this thread spawns is wrapped.
+    static WRAPPED: std::cell::Cell<bool> = std::cell::Cell::new(false);
 }
 
 /// While it lives, the next task that the calling thread spawns is wrapped.

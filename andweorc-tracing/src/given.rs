@@ -23,9 +23,9 @@ const TRIES: usize = 4;
 const _: () =
     assert!(THREADS << THREAD <= PLACED, "an id names its thread below what tells its kind");
 
-thread_local! {
+andweorc_core::plain_thread_local! {
     /// Which place the calling thread tries next, below, and above it how many spans it has opened.
-    static NEXT: Cell<u64> = const { Cell::new(0) };
+    static NEXT: Cell<u64> = Cell::new(0);
 }
 
 /// What is kept of an open span.

@@ -41,9 +41,11 @@ thread_local! {
     static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f` with the calling thread's entries. `None` when they are gone already: the thread ends, and what it enters now is not timed.
+/// Runs `f` with the calling thread's entries. `None` when they are gone already, since the thread ends, or in use, since an allocator
+/// enters spans: what is entered then is not timed.
 fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
-    ENTRIES.try_with(|entries| f(&mut entries.borrow_mut())).ok()
+    let with = ENTRIES.try_with(|entries| Some(f(&mut *entries.try_borrow_mut().ok()?)));
+    with.ok().flatten()
 }
 
 /// Leaves the entry of this span. Says whether there is one. Time that entries of one call site share is counted once.

@@ -83,9 +83,9 @@ struct Anchor {
     serves: Cell<u64>,
 }
 
-thread_local! {
-    // No destructor: a signal handler may read the clock.
-    static ANCHOR: Anchor = const { Anchor::new() };
+crate::plain_thread_local! {
+    // A signal handler may read the clock.
+    static ANCHOR: Anchor = Anchor::new();
 }
 
 impl Anchor {

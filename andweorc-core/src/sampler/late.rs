@@ -24,9 +24,9 @@ struct Note {
     late: AtomicI64,
 }
 
-thread_local! {
-    // Without a destructor, so that a signal handler may read it.
-    static NOTE: Note = const { Note { looked: AtomicI64::new(0), late: AtomicI64::new(0) } };
+crate::plain_thread_local! {
+    // A signal handler may read it.
+    static NOTE: Note = Note { looked: AtomicI64::new(0), late: AtomicI64::new(0) };
 }
 
 /// How late the handler comes; zero as long as that is not known. Async-signal-safe.

@@ -32,9 +32,9 @@ pub(crate) struct Slot {
     dropped: AtomicU64,
 }
 
-thread_local! {
-    // Without a destructor, so that a signal handler may read it.
-    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+crate::plain_thread_local! {
+    // A signal handler may read it.
+    static SLOT: Cell<Option<&'static Slot>> = Cell::new(None);
 }
 
 impl Slot {

@@ -180,9 +180,9 @@ impl Thread {
 }
 
 #[cfg(test)]
-thread_local! {
+crate::plain_thread_local! {
     /// What the calling thread [spent](Thread::spent_since) so far.
-    pub(super) static SPENT: std::cell::Cell<Nanos> = const { std::cell::Cell::new(Nanos::ZERO) };
+    pub(super) static SPENT: std::cell::Cell<Nanos> = std::cell::Cell::new(Nanos::ZERO);
 }
 
 #[cfg(test)]

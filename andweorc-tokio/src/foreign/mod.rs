@@ -26,6 +26,7 @@ mod poll;
 mod site;
 pub(crate) mod watch;
 
+use crate::alarm::me;
 use crate::id_number::number_of;
 use crate::put_off;
 use crate::wake::{WakeCell, cloned};
@@ -36,7 +37,6 @@ use andweorc_core::{clock, thread};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
-use std::thread::ThreadId;
 
 /// Takes part in the polls of tasks that nobody wrapped, from now on, as far as a layer reports them.
 pub fn install() {
@@ -65,7 +65,7 @@ impl Tasks for Foreign {
         Some(Arc::new(ForeignTask {
             id: spawned.id,
             how: spawned.how,
-            by: std::thread::current().id(),
+            by: me(),
             cell: WakeCell::new(waker, targets, born.delay_at(now), born),
             state: Mutex::new(State {
                 at: born,
@@ -84,7 +84,7 @@ struct ForeignTask {
     id: u64,
     how: How,
     /// Who spawned it.
-    by: ThreadId,
+    by: usize,
     /// Who woke it. It wakes nobody.
     cell: Arc<WakeCell>,
     /// But for whoever wakes it, only who polls it looks at this.
@@ -99,7 +99,7 @@ struct State {
     /// When it parked; [`Real::NEVER`] before its first poll has ended.
     parked: Real,
     /// Who was to poll it too early and gave it back: the runtime has that thread look again.
-    handed_back: Option<ThreadId>,
+    handed_back: Option<usize>,
     /// It was found in the driver by a worker that had nothing to do but what is held.
     found: bool,
     /// It is held.
@@ -118,7 +118,7 @@ impl ForeignTask {
     /// It is held, and the calling thread gives it back.
     fn hands_back(&self) {
         self.change(|state| {
-            state.handed_back = Some(std::thread::current().id());
+            state.handed_back = Some(me());
             if !mem::replace(&mut state.held, true) {
                 watch::held();
             }
@@ -139,7 +139,7 @@ impl ForeignTask {
     /// Whether the runtime has the calling thread look again at what it gave back, so that this wake is nobody's. What the driver wakes in the
     /// same round comes before that, and in a moment counts as it.
     fn looks_again(&self) -> bool {
-        let here = Some(std::thread::current().id());
+        let here = Some(me());
         let again = self.state().handed_back == here
             && thread::parked_since().is_none()
             && thread::entity_at(clock::now()).is_none();
@@ -153,7 +153,7 @@ impl ForeignTask {
     /// (`Span::current()`).
     fn is_here(&self) -> bool {
         match self.how {
-            How::Root => std::thread::current().id() == self.by,
+            How::Root => me() == self.by,
             How::Worker | How::Blocking => {
                 tokio::task::try_id().and_then(number_of) == Some(self.id)
             }

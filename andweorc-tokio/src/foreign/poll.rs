@@ -34,22 +34,24 @@ thread_local! {
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
 }
 
+fn with_entered<R>(f: impl FnOnce(&mut Vec<Entered>) -> R) -> Option<R> {
+    ENTERED.try_with(|entered| Some(f(&mut *entered.try_borrow_mut().ok()?))).ok().flatten()
+}
+
 pub(super) fn enter(task: Arc<ForeignTask>) {
     put_off::ends();
     let how = if task.is_here() { begin(&task) } else { Entry::Other };
-    // A thread that is being torn down polls nobody.
-    let entered = ENTERED.try_with(|entered| entered.borrow_mut().push(Entered { task, how }));
-    debug_assert!(entered.is_ok());
+    // A thread that is being torn down keeps no account of it: the poll ends here for andweorc.
+    with_entered(|entered| entered.push(Entered { task, how })).unwrap_or_default();
 }
 
 pub(super) fn exit(task: &Arc<ForeignTask>) {
-    let entry = ENTERED.try_with(|entered| {
-        let mut entered = entered.borrow_mut();
+    let entry = with_entered(|entered| {
         // Most often the last one; the user may leave spans out of order.
         let at = entered.iter().rposition(|one| Arc::ptr_eq(&one.task, task))?;
         Some(entered.remove(at).how)
     });
-    match entry.ok().flatten() {
+    match entry.flatten() {
         None | Some(Entry::Other) => {}
         Some(held @ Entry::Held { .. }) => {
             drop(held);
