@@ -55,6 +55,7 @@ pin_project! {
             scope.end(true, now);
             if let Stage::Polled(state) = this.stage {
                 state.cell.end_wait(now);
+                state.cell.let_go();
             }
         }
     }
@@ -264,6 +265,8 @@ impl State {
             if waits {
                 begin_wait(cell, now);
             }
+        } else {
+            cell.let_go();
         }
         scope.pay();
     }

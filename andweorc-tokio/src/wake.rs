@@ -388,6 +388,15 @@ impl WakeCell {
         }
     }
 
+    /// Forgets a wake that is held: the future is gone, and nobody is to be woken for it.
+    #[inline]
+    pub(crate) fn let_go(&self) {
+        // Relaxed: only the caller has polled, and so held. A wake that comes now wakes nobody who would see anything.
+        if seldom(self.due.load(Ordering::Relaxed) != NOTHING) {
+            self.due.store(NOTHING, Ordering::Relaxed);
+        }
+    }
+
     /// Passes on a wake that is in nobody's name, which makes the task ready at `ready`.
     fn pass_on(&self, ready: Virtual, by: Cause) {
         thread::passes_on();
@@ -468,6 +477,9 @@ impl defer::Held for WakeCell {
         let by = cause(self.woken.load(Ordering::Relaxed));
         // A wake from here on holds the task anew, one from before is covered by this one. AcqRel: pairs with `hold`.
         let due = self.due.swap(NOTHING, Ordering::AcqRel);
+        if due == NOTHING {
+            return;
+        }
         if let Some(all) = self.all_due()
             && !is_last(due)
             && is_early(all, clock::now())

@@ -9,10 +9,11 @@ use andweorc_tokio::io::Outside;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread::sleep;
 use std::time::Duration;
+use tests_support::wakes::Watched;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The ledger is that of the process.
@@ -47,15 +48,6 @@ fn delay() {
             LEDGER.close(account, clock::now());
         });
     });
-}
-
-/// The runtime: tells when it is to poll.
-struct Woken(mpsc::Sender<Real>);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.send(clock::now()).expect("the test listens");
-    }
 }
 
 /// A socket: nothing comes before `comes`.
@@ -120,9 +112,8 @@ fn write(stream: &mut Outside<Socket>, cx: &mut Context<'_>) {
 #[test]
 fn what_comes_is_held_by_what_grew_while_it_was_waited_for() {
     let _experiment = Experiment::begin();
-    let (tell, told) = mpsc::channel();
-    let outer = Waker::from(Arc::new(Woken(tell)));
-    let mut context = Context::from_waker(&outer);
+    let Watched { waker, woken: told, .. } = &Watched::spawn();
+    let mut context = Context::from_waker(waker);
     let mut stream = Outside::new(Socket::default());
     let taken = LEDGER.owed(clock::now());
     assert!(!read(&mut stream, &mut context));
@@ -136,9 +127,8 @@ fn what_comes_is_held_by_what_grew_while_it_was_waited_for() {
 #[test]
 fn who_reads_too_early_finds_nothing() {
     let _experiment = Experiment::begin();
-    let (tell, told) = mpsc::channel();
-    let outer = Waker::from(Arc::new(Woken(tell)));
-    let mut context = Context::from_waker(&outer);
+    let Watched { waker, woken: told, .. } = &Watched::spawn();
+    let mut context = Context::from_waker(waker);
     let mut stream = Outside::new(Socket::default());
     let taken = LEDGER.owed(clock::now());
     assert!(!read(&mut stream, &mut context));
@@ -154,37 +144,35 @@ fn who_reads_too_early_finds_nothing() {
 #[test]
 fn what_grew_before_the_question_was_written_does_not_count() {
     let _experiment = Experiment::begin();
-    let (tell, told) = mpsc::channel();
-    let outer = Waker::from(Arc::new(Woken(tell)));
-    let mut context = Context::from_waker(&outer);
+    let Watched { waker, woken: told, .. } = &Watched::spawn();
+    let mut context = Context::from_waker(waker);
     let mut stream = Outside::new(Socket::default());
     assert!(!read(&mut stream, &mut context));
     delay();
     write(&mut stream, &mut context);
     stream.get_mut().comes();
-    // It is passed on by the wake itself, not later.
-    assert!(told.try_recv().is_ok());
+    // It is not held: what is read now would be too early otherwise.
     assert!(read(&mut stream, &mut context));
+    told.recv().expect("it is woken");
 }
 
 #[test]
 fn what_comes_after_the_first_of_a_request_is_not_held() {
     let _experiment = Experiment::begin();
-    let (tell, told) = mpsc::channel();
-    let outer = Waker::from(Arc::new(Woken(tell)));
-    let mut context = Context::from_waker(&outer);
+    let Watched { waker, woken: told, .. } = &Watched::spawn();
+    let mut context = Context::from_waker(waker);
     let mut stream = Outside::new(Socket::default());
     assert!(!read(&mut stream, &mut context));
     stream.get_mut().comes();
-    assert!(told.try_recv().is_ok());
     assert!(read(&mut stream, &mut context));
+    told.recv().expect("it is woken");
     // Whoever handles the request waits for the rest, and is held for it.
     stream.get_mut().is_readable = false;
     assert!(!read(&mut stream, &mut context));
     delay();
     stream.get_mut().comes();
-    assert!(told.try_recv().is_ok());
     assert!(read(&mut stream, &mut context));
+    told.recv().expect("it is woken");
     // The next request is held again.
     stream.get_mut().is_readable = false;
     let taken = LEDGER.owed(clock::now());
@@ -200,14 +188,13 @@ fn what_comes_after_the_first_of_a_request_is_not_held() {
 #[test]
 fn a_stream_that_moves_to_another_task_wakes_that_one() {
     let _experiment = Experiment::begin();
-    let (tell, told) = mpsc::channel();
-    let second = Waker::from(Arc::new(Woken(tell)));
+    let Watched { waker: second, woken: told, .. } = &Watched::spawn();
     let mut stream = Outside::new(Socket::default());
     let taken = LEDGER.owed(clock::now());
     assert!(!read(&mut stream, &mut Context::from_waker(Waker::noop())));
     delay();
     let came = stream.get_mut().comes();
-    let mut context = Context::from_waker(&second);
+    let mut context = Context::from_waker(second);
     while !read(&mut stream, &mut context) {
         told.recv().expect("it is woken when there is something to read");
     }

@@ -3,27 +3,19 @@
 use andweorc_core::clock;
 use andweorc_core::defer::LEAST;
 use andweorc_core::thread::{self, LEDGER};
-use andweorc_core::time::{Nanos, Real, Speedup};
+use andweorc_core::time::{Nanos, Speedup};
 use andweorc_tokio::Profile;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::Mutex;
+use std::task::{Context, Poll};
 use std::thread::sleep;
 use std::time::Duration;
+use tests_support::wakes::Watched;
 
 /// The ledger is that of the process.
 static ALONE: Mutex<()> = Mutex::new(());
-
-/// The runtime: tells when it is to poll.
-struct Woken(mpsc::Sender<Real>);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.send(clock::now()).expect("the test listens");
-    }
-}
 
 /// Lets D grow by 5 ms while 10 pass.
 fn delay() {
@@ -40,10 +32,8 @@ fn delay() {
 
 /// Polls a task that waits for two answers, lets D grow, and answers one after the other. Returns by how much the task was woken too early for
 /// each.
-fn answer_two() -> [Nanos; 2] {
-    let (tell, told) = mpsc::channel();
-    let outer = Waker::from(Arc::new(Woken(tell)));
-    let mut context = Context::from_waker(&outer);
+fn answer_two(Watched { waker, woken: told, .. }: &Watched) -> [Nanos; 2] {
+    let mut context = Context::from_waker(waker);
     // A waker for each of the answers, left in the first poll.
     let wakers = RefCell::new(Vec::new());
     let mut polls = 0;
@@ -78,9 +68,8 @@ fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
     let _alone = ALONE.lock();
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
-    let (tell, told) = mpsc::channel();
-    let outer = Waker::from(Arc::new(Woken(tell)));
-    let mut context = Context::from_waker(&outer);
+    let Watched { waker, woken: told, .. } = &Watched::spawn();
+    let mut context = Context::from_waker(waker);
     let wakers = RefCell::new(Vec::new());
     let polled = Cell::new(None);
     let mut task = pin!(
@@ -118,7 +107,8 @@ fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     // The poll for the first answer must be short, and who releases in time, as they mostly are on a machine with nothing else to do.
-    let both_in_time = (0..1000).any(|_| answer_two().iter().all(|&early| early <= LEAST));
+    let outer = Watched::spawn();
+    let both_in_time = (0..1000).any(|_| answer_two(&outer).iter().all(|&early| early <= LEAST));
     assert!(both_in_time, "one of them came too early each time");
     LEDGER.end(clock::now());
 }

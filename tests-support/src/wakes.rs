@@ -2,6 +2,9 @@
 
 pub mod inside;
 pub mod primitives;
+mod watched;
+
+pub use watched::Watched;
 
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::target;

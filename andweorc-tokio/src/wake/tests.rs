@@ -1,11 +1,15 @@
 //! Who woke a task, and until when it is held for that.
 
 use super::*;
-use crate::profiled::{Kind, wait_ended};
+use crate::profiled::{Kind, Profile, wait_ended};
 use andweorc_core::time::Speedup;
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::thread::sleep;
 use std::time::Duration;
+use tests_support::wakes::Watched;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -88,23 +92,6 @@ fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
     assert_eq!((ended.parked(), ended.woken()), (parked, parked));
 }
 
-/// A task of a tokio runtime that tells when it is woken, and its waker.
-fn tells_when_woken() -> (tokio::runtime::Runtime, Waker, mpsc::Receiver<Real>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let (tell, told) = mpsc::channel();
-    let (hand_out, waker) = mpsc::channel();
-    let mut first = true;
-    runtime.spawn(std::future::poll_fn(move |context| {
-        if std::mem::take(&mut first) {
-            hand_out.send(context.waker().clone()).unwrap();
-        } else {
-            tell.send(clock::now()).unwrap();
-        }
-        std::task::Poll::<()>::Pending
-    }));
-    (runtime, waker.recv().unwrap(), told)
-}
-
 /// Lets D grow, by half of the time that this takes.
 fn delay(time: Duration) {
     std::thread::spawn(move || {
@@ -123,10 +110,10 @@ fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     let _alone = alone();
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-    let (_runtime, outer, told) = tells_when_woken();
+    let Watched { waker: outer, woken: told, .. } = &Watched::spawn();
     let targets = Kind::Name("wake: waits for two".into()).targets();
     let taken = LEDGER.owed(clock::now());
-    let cell = WakeCell::new(outer, targets, taken, Virtual::NEVER);
+    let cell = WakeCell::new(outer.clone(), targets, taken, Virtual::NEVER);
     delay(100 * MS);
     Arc::clone(&cell).wake();
     sleep(10 * MS);
@@ -179,8 +166,8 @@ fn a_foreign_wake_is_made_where_it_is_called() {
         [cell, part]
     };
     let foreign = cells(Waker::from(Arc::new(Gone)));
-    let (_runtime, outer, told) = tells_when_woken();
-    let tokios = cells(outer);
+    let task = Watched::spawn();
+    let tokios = cells(task.waker.clone());
     delay(20 * MS);
     for cell in foreign {
         let woken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cell.wake()));
@@ -191,7 +178,39 @@ fn a_foreign_wake_is_made_where_it_is_called() {
         delay(20 * MS);
         let before = clock::now();
         Arc::clone(&cell).wake();
-        assert!(told.recv().unwrap() - before > Nanos::from_millis(1), "it is held");
+        assert!(task.woken.recv().unwrap() - before > Nanos::from_millis(1), "it is held");
     }
+    LEDGER.end(clock::now());
+}
+
+/// A part of `task` that leaves its waker in what is returned, and ends when it is polled once more.
+fn leaves_its_waker(task: &Watched) -> (Pin<Box<impl Future<Output = ()>>>, Waker) {
+    let left = Arc::new(Mutex::new(None));
+    let leave = Arc::clone(&left);
+    let part = poll_fn(move |context: &mut Context<'_>| {
+        let before = leave.lock().unwrap().replace(context.waker().clone());
+        if before.is_some() { Poll::Ready(()) } else { Poll::Pending }
+    });
+    let mut part = Box::pin(part.profiled("wake: part"));
+    assert!(part.as_mut().poll(&mut Context::from_waker(&task.waker)).is_pending());
+    let waker = left.lock().unwrap().take().unwrap();
+    (part, waker)
+}
+
+#[test]
+fn a_future_that_is_gone_is_not_woken() {
+    let _alone = alone();
+    thread::enable();
+    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    let (of_gone, of_kept) = (Watched::spawn(), Watched::spawn());
+    let (gone, its_waker) = leaves_its_waker(&of_gone);
+    let (_kept, waker) = leaves_its_waker(&of_kept);
+    delay(20 * MS);
+    its_waker.wake();
+    waker.wake();
+    drop(gone);
+    // What is due then or before has been released when this is.
+    of_kept.woken.recv().unwrap();
+    assert!(of_gone.woken.try_recv().is_err());
     LEDGER.end(clock::now());
 }
