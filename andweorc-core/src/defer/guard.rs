@@ -9,9 +9,10 @@
 
 use super::{GRACE, QUEUE};
 use crate::fork::forked;
+use crate::sync::atomic::AtomicI64;
 use crate::thread::LEDGER;
 use crate::time::{Real, Virtual};
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError, Weak};
 
 /// Somebody who holds what is to be released by somebody else.
@@ -28,8 +29,14 @@ const EMPTY_LOOKS: u32 = 8;
 /// All that are guarded and may live.
 static GUARDED: Mutex<Vec<Weak<dyn Guarded>>> = Mutex::new(Vec::new());
 
+#[cfg(not(loom))]
 /// Virtual time, ns, that the next look is for: what is due then or later will be seen by it.
 static NEXT: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
+
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref NEXT: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
+}
 
 /// Looks at which nothing was held since something was.
 static EMPTY: AtomicU32 = AtomicU32::new(0);
@@ -44,7 +51,8 @@ pub fn guard(holds: Weak<dyn Guarded>) -> bool {
 
 /// Says that something which is held by somebody guarded is due at `due`.
 pub fn due_at(due: Virtual) {
-    // SeqCst, as the store in `look`: either this sees that no look is to come, or that look sees what is held.
+    // Whoever holds it has unlocked what it is held in, and `look` locks that after its store: either this sees that no look is
+    // to come, or that look sees what is held.
     if due.0 >= NEXT.load(SeqCst) || forked() {
         return;
     }
@@ -64,7 +72,7 @@ fn comes_for(due: Virtual) -> bool {
 
 /// Releases what is overdue at `now`, and says when the next look is to be. The thread of the queue calls this.
 pub(super) fn look(now: Real) {
-    // What is held from here on calls for a look of its own, unless the scan sees it.
+    // What is held from here on calls for a look of its own, unless the scan sees it. See `due_at`.
     NEXT.store(Virtual::NEVER.0, SeqCst);
     let all: Vec<_> = {
         let guarded = GUARDED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,5 +130,49 @@ mod tests {
             let at = told.recv().unwrap();
             assert!(LEDGER.early(due, at) <= Nanos::ZERO, "it was not due yet");
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use crate::clock;
+    use loom::sync::Mutex;
+    use std::sync::Arc;
+
+    /// Holds what is due then.
+    struct Keeper(Mutex<Option<Virtual>>);
+
+    impl Guarded for Keeper {
+        fn release_due_by(&self, until: Virtual) -> Option<Virtual> {
+            let mut due = self.0.lock().unwrap();
+            due.take_if(|due| *due <= until);
+            *due
+        }
+    }
+
+    #[test]
+    fn loom_what_is_held_while_the_thread_looks_is_seen_or_calls_for_a_look() {
+        loom::model(|| {
+            clock::set(Real(0));
+            let keeper = Arc::new(Keeper(Mutex::new(None)));
+            GUARDED.lock().unwrap().clear();
+            guard(Arc::downgrade(&keeper) as Weak<dyn Guarded>);
+            // A look is to come, for something that was due earlier and is gone.
+            due_at(Virtual(1));
+            let due = Virtual(2);
+            let holder = {
+                let keeper = Arc::clone(&keeper);
+                loom::thread::spawn(move || {
+                    *keeper.0.lock().unwrap() = Some(due);
+                    due_at(due);
+                })
+            };
+            // As the thread of the queue does.
+            QUEUE.lock().guarded = Virtual::NEVER;
+            look(Real(GRACE.0 + 1));
+            holder.join().unwrap();
+            assert!(QUEUE.lock().guarded <= due, "nobody comes for it");
+        });
     }
 }
