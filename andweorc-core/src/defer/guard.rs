@@ -156,18 +156,18 @@ mod models {
         loom::model(|| {
             clock::set(Real(0));
             let keeper = Arc::new(Keeper(Mutex::new(None)));
+            // Each run of the model begins anew.
             GUARDED.lock().unwrap().clear();
+            EMPTY.store(0, SeqCst);
             guard(Arc::downgrade(&keeper) as Weak<dyn Guarded>);
             // A look is to come, for something that was due earlier and is gone.
             due_at(Virtual(1));
             let due = Virtual(2);
-            let holder = {
-                let keeper = Arc::clone(&keeper);
-                loom::thread::spawn(move || {
-                    *keeper.0.lock().unwrap() = Some(due);
-                    due_at(due);
-                })
-            };
+            let keeps = Arc::clone(&keeper);
+            let holder = loom::thread::spawn(move || {
+                *keeps.0.lock().unwrap() = Some(due);
+                due_at(due);
+            });
             // As the thread of the queue does.
             QUEUE.lock().guarded = Virtual::NEVER;
             look(Real(GRACE.0 + 1));
