@@ -47,6 +47,7 @@
 pub mod axum;
 mod classic;
 mod macros;
+pub mod runtime;
 mod start;
 
 pub use andweorc_core::estimate::{Analysis, Metric, Verdict};
@@ -66,12 +67,9 @@ pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
 pub use andweorc_tokio::{
-    InProcess, JoinSet, Profile, Profiled, io, runtime, spawn, spawn_blocking, task,
+    InProcess, JoinSet, Profile, Profiled, io, spawn, spawn_blocking, task,
 };
-#[cfg(not(tokio_unstable))]
-pub use andweorc_tracing::{layer, subscriber};
 pub use classic::{init, run_experiments, start_profiling};
-#[cfg(tokio_unstable)]
 pub use start::{layer, subscriber};
 
 /// For the macros and attributes; no part of the public API.

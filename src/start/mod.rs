@@ -1,12 +1,11 @@
-//! What `#[andweorc::main]` does around the program: start the session, print the report at the right time, and leave
-//! the program's own behaviour alone.
+//! Starting a session from the environment, printing its report at the right time, and leaving the program's own behaviour alone: around the
+//! program, by `#[andweorc::main]`, or inside of it, by the first layer, subscriber or builder of a runtime.
 
-#[cfg(tokio_unstable)]
-mod all_tasks;
 mod background;
 mod newer;
 pub mod rt;
 mod signals;
+mod spans;
+pub(crate) mod without_main;
 
-#[cfg(tokio_unstable)]
-pub use all_tasks::{layer, subscriber};
+pub use spans::{layer, subscriber};

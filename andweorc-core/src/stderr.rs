@@ -1,0 +1,18 @@
+//! Lines on stderr from threads of the program: they hold it up for nothing.
+
+use nix::unistd::write;
+use std::io::stderr;
+use std::os::fd::AsRawFd;
+
+/// Prints a line if there is room for it at once. A pipe that nobody reads does not block the caller, and one that is closed
+/// is no panic.
+pub fn line(text: &str) {
+    let mut fd = libc::pollfd { fd: stderr().as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: a pointer to one entry, which outlives the call; it does not wait.
+    let ready = unsafe { libc::poll(&raw mut fd, 1, 0) };
+    if ready == 1 && fd.revents & libc::POLLOUT != 0 {
+        // A pipe with room has some for a page, and a line is shorter. One write, so that no other output comes into the line;
+        // where it can't be written there is no other place for it.
+        write(stderr(), format!("{text}\n").as_bytes()).unwrap_or_default();
+    }
+}

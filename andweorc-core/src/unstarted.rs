@@ -1,0 +1,41 @@
+//! A word on stderr where the environment switches profiling on and nothing in the program does.
+//!
+//! Whatever starts a session from the environment asks it first ([`Settings::enabled_by_env`]): what comes of that is for it to
+//! say. Where a task is wrapped and nobody has asked yet, nobody may ever do so.
+//!
+//! [`Settings::enabled_by_env`]: crate::settings::Settings::enabled_by_env
+
+use crate::settings;
+use crate::stderr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Somebody has asked the environment, or it has been looked at here.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
+
+/// Records that somebody asks the environment whether profiling is on.
+pub(crate) fn asked() {
+    // Relaxed: a flag that publishes nothing else.
+    ANSWERED.store(true, Ordering::Relaxed);
+}
+
+/// To be called where something would be profiled, and profiling is off. Costs a load and a branch but for the first time.
+#[inline]
+pub fn would_be_profiled() {
+    // Relaxed: as above.
+    if !ANSWERED.load(Ordering::Relaxed) {
+        look();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look() {
+    // Relaxed: only one thread may be told that it is the first.
+    if !ANSWERED.swap(true, Ordering::Relaxed) && settings::is_on() {
+        stderr::line(
+            "andweorc: not profiling: ANDWEORC_ENABLED is set, but nothing in the program has switched profiling on by now. Do so first in main: \
+             #[andweorc::main] in the place of #[tokio::main], or andweorc::subscriber().init(), or .andweorc() on the runtime's builder \
+             (andweorc::runtime::BuilderExt); programs without a runtime call andweorc::init()",
+        );
+    }
+}
