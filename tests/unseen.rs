@@ -97,7 +97,8 @@ fn nothing_is_told_where_spans_are_seen_or_there_are_none() {
 
 #[test]
 fn spans_that_are_never_closed_are_named() {
-    let parts = ["`request` was entered ", " times and never closed", "a guard held across an await"];
+    let parts =
+        ["`request` was entered ", " times and never closed", "a guard held across an await"];
     assert_told(&program("never closed", ""), &parts, &[GENERIC]);
 }
 

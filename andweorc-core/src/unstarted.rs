@@ -32,10 +32,10 @@ pub fn would_be_profiled() {
 fn look() {
     // Relaxed: only one thread may be told that it is the first.
     if !ANSWERED.swap(true, Ordering::Relaxed) && settings::is_on() {
-        stderr::line(
+        stderr::print(
             "andweorc: not profiling: ANDWEORC_ENABLED is set, but nothing in the program has switched profiling on by now. Do so first in main: \
              #[andweorc::main] in the place of #[tokio::main], or andweorc::subscriber().init(), or .andweorc() on the runtime's builder \
-             (andweorc::runtime::BuilderExt); programs without a runtime call andweorc::init()",
+             (andweorc::runtime::BuilderExt); programs without a runtime call andweorc::init()\n",
         );
     }
 }

@@ -7,9 +7,9 @@ use crate::filter::{Wanted, ask_again_when_switched};
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, forget_filters};
+use crate::unseen;
 #[cfg(tokio_unstable)]
 use andweorc_core::thread::was_enabled;
-use crate::unseen;
 use std::any::{TypeId, type_name};
 use std::ptr;
 use std::sync::Arc;

@@ -69,7 +69,11 @@ fn why_no_span() -> Option<String> {
 /// The most verbose level that andweorc itself asks for.
 fn asked_for(dispatches: &[Dispatch]) -> LevelFilter {
     let of = |to: &Dispatch| to.downcast_ref::<Wanted>().and_then(|wanted| wanted.max_level);
-    dispatches.iter().map(|to| of(to).unwrap_or(LevelFilter::TRACE)).max().unwrap_or(LevelFilter::TRACE)
+    dispatches
+        .iter()
+        .map(|to| of(to).unwrap_or(LevelFilter::TRACE))
+        .max()
+        .unwrap_or(LevelFilter::TRACE)
 }
 
 /// What is more verbose than a level is not in the program.
@@ -88,7 +92,8 @@ fn too_verbose(dispatches: &[Dispatch]) -> Option<String> {
     let current = LevelFilter::current();
     // Whether there are any beyond it nobody knows. Below this there are: most spans have it.
     let is_clear = current < LevelFilter::INFO;
-    let up_to_it = if is_clear { String::new() } else { format!("there is none up to `{current}`, and ") };
+    let up_to_it =
+        if is_clear { String::new() } else { format!("there is none up to `{current}`, and ") };
     (current < asked_for(dispatches).min(STATIC_MAX_LEVEL)).then(|| {
         format!(
             "{up_to_it}a filter of the whole subscriber lets nothing through that is more verbose than `{current}` ({}): {GIVE_IT_TO_THE_LOGS}",
@@ -101,7 +106,8 @@ const GIVE_IT_TO_THE_LOGS: &str = "an `EnvFilter`, `LevelFilter` or `Targets` th
      for all layers; give it to the one that writes logs, `fmt::layer().with_filter(..)`";
 
 fn rust_log() -> String {
-    env::var("RUST_LOG").map_or("RUST_LOG is not set".to_owned(), |set| format!("RUST_LOG is `{set}`"))
+    env::var("RUST_LOG")
+        .map_or("RUST_LOG is not set".to_owned(), |set| format!("RUST_LOG is `{set}`"))
 }
 
 /// The subscriber is there, but not for all threads. Asked on a thread of andweorc's own, which has the default of the program.
@@ -148,7 +154,10 @@ fn refused(dispatches: &[Dispatch]) -> Option<String> {
 
 /// Whether andweorc would look at this call site, were there no filter: no span of tokio's own, which it leaves to who looks at tasks.
 fn is_of_interest(site: &Metadata<'_>) -> bool {
-    site.is_span() && site::is_own(site) && !site.target().starts_with("tokio::") && site.target() != "tokio"
+    site.is_span()
+        && site::is_own(site)
+        && !site.target().starts_with("tokio::")
+        && site.target() != "tokio"
 }
 
 fn names(sites: &[&'static Metadata<'static>]) -> String {

@@ -72,6 +72,7 @@ impl Background {
         let mut told = false;
         while !thread.is_finished() {
             if began.elapsed() > patience {
+                mem::forget(thread);
                 return false;
             }
             // Held by the thread while it prints.

@@ -92,8 +92,8 @@ extern "C" fn at_exit() {
         session.is_none_or(|session| session.end_within("the program exited", PATIENCE))
     });
     if !in_time.unwrap_or(false) {
-        stderr::line(
-            "andweorc: the program exited before its report was ready; `cargo andweorc report` makes it from the profile",
+        stderr::print(
+            "andweorc: the program exited before its report was ready; `cargo andweorc report` makes it from the profile\n",
         );
     }
 }

@@ -104,7 +104,7 @@ fn times(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -149,6 +149,9 @@ mod tests {
         assert!(of("open").unwrap().contains("entered 4,000 times and never closed"), "{told:?}");
         assert!(of("not entered").unwrap().contains("never entered"), "{told:?}");
         assert!(of("begun").unwrap().contains("`begin!` to `end!`"), "{told:?}");
-        assert!(["ends", "just begun", "measured"].iter().all(|name| of(name).is_none()), "{told:?}");
+        assert!(
+            ["ends", "just begun", "measured"].iter().all(|name| of(name).is_none()),
+            "{told:?}"
+        );
     }
 }
