@@ -17,8 +17,8 @@
 //! async fn serve() {}
 //! ```
 //!
-//! A program that has a tracing subscriber already adds a [`layer`] to that one, in the place of the [`subscriber`], and gives what filters its logs to
-//! the layer that writes them:
+//! A program that has a tracing subscriber already adds a [`layer`] to that one, in the place of
+//! the [`subscriber`], and gives the filter of its logs to the layer that writes them:
 //!
 //! ```no_run
 //! use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt, prelude::*};
@@ -28,8 +28,9 @@
 //! tracing_subscriber::registry().with(logs).with(andweorc::layer()).init();
 //! ```
 //!
-//! Where the attribute can't be (actix's main, a [runtime] built by hand) the layer, the subscriber or [`.andweorc()`](runtime::BuilderExt) on the runtime's
-//! builder starts to profile, and the report is printed at the exit of the process at the latest.
+//! Where the attribute can't be (actix's main, a [runtime] built by hand) the layer, the subscriber
+//! or [`.andweorc()`](runtime::BuilderExt) on the runtime's builder starts to profile. The report
+//! is printed at the exit of the process at the latest.
 //!
 //! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and read the ranking when the run is
 //! settled, when the time is up, when `main` returns, or on Ctrl-C. Without it, a wrapped poll costs one load and a branch.

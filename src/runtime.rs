@@ -5,8 +5,9 @@ use andweorc_tokio::runtime::BuilderExt as Workers;
 pub use andweorc_tokio::runtime::Hooks;
 use tokio::runtime::Builder;
 
-/// Lets a runtime that is built by hand take part. With `ANDWEORC_ENABLED` set it starts to profile, unless something has before, such as
-/// `#[andweorc::main]`.
+/// Lets a runtime that is built by hand take part.
+///
+/// With `ANDWEORC_ENABLED` set it starts to profile, unless `#[andweorc::main]`, say, has before.
 ///
 /// ```
 /// use andweorc::runtime::BuilderExt;
@@ -15,14 +16,15 @@ use tokio::runtime::Builder;
 /// # drop(runtime);
 /// ```
 pub trait BuilderExt {
-    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`. The runtime gets a driver for I/O too, as by `enable_io`:
-    /// there its workers notice that a wake is due which an experiment has held.
+    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`. The
+    /// runtime gets a driver for I/O too, like by `enable_io`: there its workers notice that a wake
+    /// is due which an experiment has held.
     ///
-    /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To have both, hand yours to
-    /// [`andweorc_with`](BuilderExt::andweorc_with).
+    /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To
+    /// have both, hand yours to [`andweorc_with`](BuilderExt::andweorc_with).
     fn andweorc(&mut self) -> &mut Self;
 
-    /// As [`andweorc`](BuilderExt::andweorc), and calls `hooks` too.
+    /// Does the same as [`andweorc`](BuilderExt::andweorc), and calls `hooks` too.
     fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self;
 }
 

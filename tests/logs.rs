@@ -1,4 +1,5 @@
-//! A program that adds andweorc's layer as the README says writes the same logs as before, line by line, profiled or not.
+//! A program that adds andweorc's layer in the way of the README writes the same logs, line by
+//! line, profiled or not.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 
@@ -18,7 +19,7 @@ fn child() {
     child::main();
 }
 
-/// What RUST_LOG may be: not set, empty, a level, one for a target, a span.
+/// Values of RUST_LOG: not set, empty, a level, one for a target, a span.
 const RUST_LOG: [Option<&str>; 6] =
     [None, Some(""), Some("info"), Some("debug"), Some("warn,logs=trace"), Some("[request]=debug")];
 
@@ -31,7 +32,8 @@ fn lines(program: &Program) -> Vec<String> {
     ended.stdout.lines().filter(is_log).map(text).collect()
 }
 
-/// Asserts that the program logs the same `with` the layer as `without`, whatever RUST_LOG is. Returns how many lines that were, for each.
+/// Asserts that the program logs the same `with` the layer as `without`, whatever RUST_LOG is.
+/// Returns the number of lines for each value.
 #[track_caller]
 fn assert_same_logs(without: &'static str, with: &'static str) -> Vec<usize> {
     let counts = RUST_LOG.map(|rust_log| {
@@ -69,7 +71,7 @@ fn logs_of_a_registry_with_a_global_filter_keep_it() {
     assert_same_logs("registry", "RUST_LOG, and andweorc");
 }
 
-/// The spans of all of it are seen all the same: this is why the filter is given to the logs.
+/// The filter is given to the logs so that it hides no spans from andweorc.
 #[test]
 fn andweorc_sees_spans_that_the_logs_leave_out() {
     let program = Program::new("RUST_LOG, and andweorc").enabled().var("RUST_LOG", "error");

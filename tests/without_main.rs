@@ -1,5 +1,6 @@
-//! `ANDWEORC_ENABLED=1` in programs without `#[andweorc::main]`: the layer, the subscriber and the builder of a runtime start the session; it ends with
-//! the program, whatever that does, and gives way to one that the program starts itself.
+//! `ANDWEORC_ENABLED=1` in programs without `#[andweorc::main]`: the layer, the subscriber and the
+//! builder of a runtime start the session. It ends with the program, whatever that does, and gives
+//! way to one that the program starts itself.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 
@@ -25,7 +26,8 @@ fn child() {
     child::main();
 }
 
-/// Asserts that it came to its end with the status that it has without andweorc, and that one report was printed.
+/// Asserts that the program ended with the status that it has without andweorc, and that one report
+/// was printed.
 fn assert_profiled(program: &Program, ended: &Ended) -> Run {
     assert_eq!(ended.status.code(), Some(DONE), "{ended:?}");
     assert_eq!(ended.stderr.matches("profile: ").count(), 1, "{ended:?}");

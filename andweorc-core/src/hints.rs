@@ -1,8 +1,11 @@
-//! What others know of why nothing was seen, for the report of a run: tracing's side knows what hides spans.
+//! Hints for the report of a run, from crates that know why nothing was seen: the one of tracing
+//! knows what hides spans.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Says why something is not seen, if it knows. Asked at the end of a run, on the profiler's thread, while andweorc is on.
+/// Says why something is not seen, if it knows.
+///
+/// A run calls it at its end, on the profiler's thread, while andweorc is on.
 pub type Hint = fn() -> Option<String>;
 
 fn hints() -> MutexGuard<'static, Vec<Hint>> {
@@ -10,14 +13,14 @@ fn hints() -> MutexGuard<'static, Vec<Hint>> {
     HINTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks `hint` too from now on.
+/// Makes runs ask `hint` too from now on.
 pub fn add(hint: Hint) {
     hints().push(hint);
 }
 
-/// What is known.
+/// All hints that have something to say.
 pub(crate) fn all() -> Vec<String> {
-    // Not under the lock: who is asked may run code of the program.
+    // The lock is not held meanwhile: a hint may run code of the program.
     let hints = hints().clone();
     hints.into_iter().filter_map(|hint| hint()).collect()
 }

@@ -30,13 +30,15 @@ pub struct Session {
     reason: Arc<Mutex<Option<String>>>,
     status: Arc<Mutex<Status>>,
     thread: Option<JoinHandle<(Ongoing, Writer)>>,
-    /// Of a provisional session. The last field: it is dropped when the profile is closed.
+    /// A provisional session has one. The last field, which is dropped when the profile is closed.
     guest: Option<Guest>,
 }
 
 impl Session {
-    /// Starts to profile: creates the profile and begins to watch the program. A session that a layer, a subscriber or a runtime's builder has started since
-    /// `ANDWEORC_ENABLED` is set gives way to this one.
+    /// Starts to profile: creates the profile and begins to watch the program.
+    ///
+    /// `ANDWEORC_ENABLED` makes the layer, the subscriber or a runtime's builder start a session,
+    /// which gives way to this one.
     ///
     /// # Errors
     ///
@@ -50,11 +52,12 @@ impl Session {
         Session::begin(settings, experimenter)
     }
 
-    /// Starts to profile for as long as the program starts no session of its own, to which this one gives way. For the facade crate.
+    /// Starts to profile until the program starts a session of its own, to which this one gives
+    /// way. The facade crate calls it.
     ///
     /// # Errors
     ///
-    /// As [`start`](Session::start).
+    /// The same as those of [`start`](Session::start).
     #[doc(hidden)]
     pub fn start_provisional(settings: Settings) -> Result<Session, StartError> {
         provisional::start(settings)

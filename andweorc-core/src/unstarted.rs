@@ -1,7 +1,8 @@
 //! A word on stderr where the environment switches profiling on and nothing in the program does.
 //!
-//! Whatever starts a session from the environment asks it first ([`Settings::enabled_by_env`]): what comes of that is for it to
-//! say. Where a task is wrapped and nobody has asked yet, nobody may ever do so.
+//! Code that starts a session from the environment asks [`Settings::enabled_by_env`] first, and
+//! tells the user itself when it fails. Where a task is wrapped and nobody has asked yet, nobody
+//! may ever do so.
 //!
 //! [`Settings::enabled_by_env`]: crate::settings::Settings::enabled_by_env
 
@@ -9,7 +10,7 @@ use crate::settings;
 use crate::stderr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Somebody has asked the environment, or it has been looked at here.
+/// Somebody has asked the environment, or [`look`] has.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
 
 /// Records that somebody asks the environment whether profiling is on.
@@ -18,7 +19,9 @@ pub(crate) fn asked() {
     ANSWERED.store(true, Ordering::Relaxed);
 }
 
-/// To be called where something would be profiled, and profiling is off. Costs a load and a branch but for the first time.
+/// Says so, once, if profiling is off although the environment switches it on.
+///
+/// Call it where something would be profiled. All calls but the first cost a load and a branch.
 #[inline]
 pub fn would_be_profiled() {
     // Relaxed: as above.

@@ -1,10 +1,10 @@
-//! Why no span is seen, where there is a layer or a subscriber of andweorc's. Asked at the end of a run in which none was.
+//! Finds out why a run has seen no span, in a program with a layer or a subscriber of andweorc's.
 //!
 //! Between a span and a layer there are, in this order:
 //!
 //! 1. what tracing's features leave out when the program is compiled ([`STATIC_MAX_LEVEL`]);
-//! 2. the most verbose level of all subscribers ([`LevelFilter::current`]), which the filters of whole subscribers hold down: call sites beyond it
-//!    are not even registered;
+//! 2. the most verbose level of all subscribers ([`LevelFilter::current`]), which the filters of
+//!    whole subscribers hold down: call sites beyond it are not even registered;
 //! 3. whether the subscriber is the default where the span is made;
 //! 4. the filters of the whole subscriber, each of which can refuse a call site for all layers;
 //! 5. the layer's own filter.
@@ -43,7 +43,7 @@ pub(crate) fn install(dispatch: &Dispatch) {
     installed().push(dispatch.downgrade());
 }
 
-/// Says what hides all spans. `None` if some were seen, or if there are none as far as anybody knows.
+/// Says what hides all spans. `None` if some were seen, or if nothing is known that hides any.
 fn why_no_span() -> Option<String> {
     if site::any_span() {
         return None;
@@ -76,7 +76,7 @@ fn asked_for(dispatches: &[Dispatch]) -> LevelFilter {
         .unwrap_or(LevelFilter::TRACE)
 }
 
-/// What is more verbose than a level is not in the program.
+/// tracing's features leave most spans out of the program.
 fn compiled_out() -> Option<String> {
     let feature = if cfg!(debug_assertions) { "max_level_.." } else { "release_max_level_.." };
     (STATIC_MAX_LEVEL < LevelFilter::INFO).then(|| {
@@ -87,10 +87,10 @@ fn compiled_out() -> Option<String> {
     })
 }
 
-/// No call site that is more verbose than a level gets to any subscriber.
+/// Call sites that are more verbose than a level get to no subscriber.
 fn too_verbose(dispatches: &[Dispatch]) -> Option<String> {
     let current = LevelFilter::current();
-    // Whether there are any beyond it nobody knows. Below this there are: most spans have it.
+    // Most spans are of level `INFO`. Whether there are more verbose ones nobody knows.
     let is_clear = current < LevelFilter::INFO;
     let up_to_it =
         if is_clear { String::new() } else { format!("there is none up to `{current}`, and ") };
@@ -110,7 +110,9 @@ fn rust_log() -> String {
         .map_or("RUST_LOG is not set".to_owned(), |set| format!("RUST_LOG is `{set}`"))
 }
 
-/// The subscriber is there, but not for all threads. Asked on a thread of andweorc's own, which has the default of the program.
+/// The subscriber is there, but not for all threads.
+///
+/// A thread of andweorc's own asks, which has the default of the program.
 fn not_the_default() -> Option<String> {
     let is = |is: fn(&Dispatch) -> bool| dispatcher::get_default(is);
     let scoped = "the subscriber with andweorc's layer is the default of some threads only (`set_default`, `with_default`)";
@@ -152,7 +154,7 @@ fn refused(dispatches: &[Dispatch]) -> Option<String> {
     }
 }
 
-/// Whether andweorc would look at this call site, were there no filter: no span of tokio's own, which it leaves to who looks at tasks.
+/// Whether this call site is a span of the workspace's own code, and none that tokio has for tasks.
 fn is_of_interest(site: &Metadata<'_>) -> bool {
     site.is_span()
         && site::is_own(site)
@@ -170,15 +172,17 @@ fn names(sites: &[&'static Metadata<'static>]) -> String {
     if more == 0 { list } else { format!("{list} and {more} more") }
 }
 
-/// The call sites that tracing knows. It tells them to each new subscriber, whatever other subscribers want; so one is made that wants nothing, and
-/// forgotten again.
+/// The call sites that tracing knows.
+///
+/// tracing tells them to each new subscriber, whatever others want. So a new one is made that
+/// wants nothing, and forgotten again.
 fn call_sites() -> Vec<&'static Metadata<'static>> {
     let sites = Arc::<Mutex<Vec<&'static Metadata<'static>>>>::default();
     let census = Census(Arc::clone(&sites));
-    // Code of the program is asked too, for its own subscribers.
+    // tracing asks the program's own subscribers anew too, and their code may panic.
     let counted = catch_unwind(AssertUnwindSafe(|| drop(Dispatch::new(census))));
     if counted.is_ok() {
-        // What tracing keeps of the answers takes the one of the new subscriber into account.
+        // The answers that tracing keeps take the forgotten subscriber into account until then.
         callsite::rebuild_interest_cache();
     }
     std::mem::take(&mut sites.lock().unwrap_or_else(PoisonError::into_inner))

@@ -64,8 +64,9 @@ impl Background {
 }
 
 impl Background {
-    /// Ends the session, since the program ends, and waits for its report for as long as `patience`. Says whether it was printed. For the
-    /// exit of the process, where other threads may hold any lock: it waits for none.
+    /// Ends the session, since the program ends, and waits no longer than `patience` for its
+    /// report. Says whether that was printed. No lock is waited for: at the exit of the process
+    /// other threads may hold any.
     pub(crate) fn end_within(mut self, how: &'static str, patience: Duration) -> bool {
         let Some(thread) = self.thread.take() else { return true };
         let began = Instant::now();
@@ -75,7 +76,7 @@ impl Background {
                 mem::forget(thread);
                 return false;
             }
-            // Held by the thread while it prints.
+            // The thread holds the lock while it prints.
             if !told && let Ok(mut returned) = self.returned.returned.try_lock() {
                 *returned = Some(how);
                 self.returned.changed.notify_all();

@@ -1,5 +1,6 @@
-//! Starting a session from the environment, printing its report at the right time, and leaving the program's own behaviour alone: around the
-//! program, by `#[andweorc::main]`, or inside of it, by the first layer, subscriber or builder of a runtime.
+//! Starting a session from the environment, printing its report at the right time, and leaving the
+//! program's own behaviour alone. `#[andweorc::main]` does so around the program; in another one
+//! its first layer, subscriber or builder of a runtime does.
 
 mod background;
 mod newer;

@@ -109,7 +109,7 @@ pub mod runtime {
         }
     }
 
-    /// The session of the program: the one that its layer, say, has started before, or else a new one.
+    /// The session that the program's layer, say, has started before, or else a new one.
     fn session() -> Background {
         without_main::take().unwrap_or_else(Background::from_env)
     }

@@ -3,8 +3,10 @@
 use crate::start::without_main;
 use andweorc_tracing::{Layer, Subscriber};
 
-/// Makes every span a point and a target, and with `--cfg tokio_unstable` every task a target. See [`Layer`]. With `ANDWEORC_ENABLED` set it
-/// starts to profile, unless something has before, such as `#[andweorc::main]`.
+/// Makes every span a point and a target, and with `--cfg tokio_unstable` every task a target. See
+/// [`Layer`].
+///
+/// With `ANDWEORC_ENABLED` set it starts to profile, unless `#[andweorc::main]`, say, has before.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;
@@ -16,8 +18,10 @@ pub fn layer<S>() -> Layer<S> {
     andweorc_tracing::layer()
 }
 
-/// Makes every span a point and a target, in a program without another subscriber, and with `--cfg tokio_unstable` every task a target. See
-/// [`Subscriber`]. With `ANDWEORC_ENABLED` set it starts to profile, as the [`layer`] does.
+/// Makes every span a point and a target, and with `--cfg tokio_unstable` every task a target, in a
+/// program without another subscriber. See [`Subscriber`].
+///
+/// With `ANDWEORC_ENABLED` set it starts to profile, unless `#[andweorc::main]`, say, has before.
 ///
 /// ```
 /// andweorc::subscriber().init();

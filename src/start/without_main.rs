@@ -1,23 +1,27 @@
-//! The session of a program without `#[andweorc::main]`. With `ANDWEORC_ENABLED` set, the first of these starts it: the layer, the
-//! subscriber, or the builder of a runtime that is built by hand.
+//! The session of a program without `#[andweorc::main]`: the layer, the subscriber or the builder
+//! of a runtime starts it, whichever comes first, where `ANDWEORC_ENABLED` is set.
 //!
 //! # Who has the session
 //!
-//! There is one session in a process at a time, and one a process that the environment starts.
+//! There is one session in a process at a time, and the environment starts one in its lifetime.
 //!
 //! | who comes | while nothing runs | while this session runs |
 //! |---|---|---|
-//! | a layer, a subscriber, a builder | it starts this session | nothing |
-//! | `#[andweorc::main]` | it starts its own; what comes later here starts none | it takes this one over, to end it when main returns |
-//! | `Session::start`, `run_experiments` | it starts its own; what comes later here starts none | this one gives way, and says so |
+//! | a layer, a subscriber, a builder | starts this session | changes nothing |
+//! | `#[andweorc::main]` | starts its own | takes this one over, and ends it when main returns |
+//! | `Session::start`, `run_experiments` | starts its own | this one gives way, and says so |
 //!
-//! It begins at once, as that of `#[andweorc::main]` does, since what is spawned and opened before is seen late or never.
+//! After the second and third row no layer, subscriber or builder starts one while that runs.
+//!
+//! The session begins at once, like the one of `#[andweorc::main]`: tasks and spans that begin
+//! before it are seen late or never.
 //!
 //! # When it ends
 //!
-//! As with `#[andweorc::main]`: by itself, and at SIGTERM and SIGINT. In the place of the return from main there is the exit of the process, be
-//! it by return from main or by `std::process::exit` on any thread: [`at_exit`] has the report printed, and waits for that no longer than
-//! [`PATIENCE`]. It changes no exit status, and does nothing in a child of fork.
+//! By itself, and at SIGTERM and SIGINT, like the one of `#[andweorc::main]`. In the place of the
+//! return from main there is the exit of the process, by return from main or by
+//! `std::process::exit` on any thread: [`at_exit`] has the report printed, and waits for that no
+//! longer than [`PATIENCE`]. The exit status stays, and a child of fork does nothing.
 
 use crate::start::background::{Background, is_first, say};
 use andweorc_core::fork::forked;
@@ -47,8 +51,9 @@ pub(crate) fn start() {
         Ok(Some(session)) => {
             *SESSION.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(Background::watch(session));
-            // SAFETY: the handler lives as long as the program, or as the library that it is in: `atexit` calls it before that is unloaded. Without
-            // memory for it the call fails, and the profile ends as that of a killed program.
+            // SAFETY: the handler lives as long as the program, or as the library that it is in,
+            // before whose end `atexit` calls it. Without memory for it the call fails, and the
+            // profile is left like that of a killed program.
             unsafe { libc::atexit(at_exit) };
         }
         Err(error) => say(&format!("andweorc: not profiling: {error}\n")),
@@ -81,12 +86,12 @@ extern "C" fn at_exit() {
         // There is no such session here, and the report is the parent's.
         return;
     }
-    // A panic must not get out of here: it would abort the program, and so change its exit status.
+    // A panic must stay in here: it would abort the program, and so change its exit status.
     let in_time = catch_unwind(|| {
         let session = match SESSION.try_lock() {
             Ok(mut session) => session.take(),
             Err(TryLockError::Poisoned(session)) => session.into_inner().take(),
-            // Another thread is at `#[andweorc::main]`, or in `start`: it ends with the process.
+            // Another thread is in `take` or `start`.
             Err(TryLockError::WouldBlock) => None,
         };
         session.is_none_or(|session| session.end_within("the program exited", PATIENCE))

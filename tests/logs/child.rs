@@ -33,7 +33,7 @@ pub(crate) fn main() {
         }
         unknown => panic!("no program {unknown}"),
     }
-    // What comes first comes before andweorc knows the call sites.
+    // The first one comes before andweorc knows the call sites.
     for id in 0..3 {
         request(id);
     }

@@ -1,4 +1,4 @@
-//! The programs that the tests run: each has spans that andweorc does not get to see, or not to their end.
+//! The programs that the tests run. Each has spans that andweorc sees not, or not to their end.
 
 #[path = "../faults/work.rs"]
 #[allow(dead_code, reason = "shared with the tests of faults")]
@@ -69,7 +69,7 @@ async fn run(program: &str) {
             instrumented().await;
         }
         "on one thread" => {
-            // It is the default there for as long as the program runs.
+            // Nobody ends the scope of the default.
             mem::forget(registry().with(andweorc::layer()).set_default());
             tokio::spawn(instrumented()).await.unwrap();
         }
@@ -92,7 +92,7 @@ async fn run(program: &str) {
         "never closed beside points" => {
             andweorc::subscriber().init();
             andweorc::task::Builder::new().name("early").spawn(async {}).await.unwrap();
-            // It is over before the profiler chooses what to test: that is idle for as long as it watches.
+            // `early` is over before the profiler watches what it may test.
             never_closed().await;
             never_closed().await;
             work::work_for(2 * TIME).await;

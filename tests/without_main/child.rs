@@ -55,7 +55,7 @@ pub(crate) fn main() {
             let runtime = by_hand();
             let reader = fill_stderr();
             runtime.block_on(work_for(Duration::from_millis(50)));
-            // It is open for as long as the program runs.
+            // Nobody closes the other end while the program runs.
             mem::forget(reader);
         }
         "forks" => forks(),
@@ -75,7 +75,7 @@ pub(crate) fn main() {
         }
         "classic" => {
             andweorc::subscriber().init();
-            // It gets as far as to look for lines or for the point.
+            // The error is that of a later step.
             let error = andweorc::run_experiments("no such point").unwrap_err();
             assert!(!matches!(error, andweorc::runner::RunError::AlreadyRunning), "{error}");
         }
@@ -160,7 +160,7 @@ fn own_session_before() {
     session.finish("as the program likes");
 }
 
-/// As a program whose `#[andweorc::main]` is called by another function.
+/// Does the same as a program whose `#[andweorc::main]` is called by another function.
 fn main_after_layer() {
     andweorc::subscriber().init();
     let runtime = andweorc::__private::rt::runtime::Builder::new_current_thread()

@@ -257,7 +257,7 @@ impl Runner {
         if points.iter().all(|point| point.count() == 0) {
             let seen = names(points.iter().map(|point| point.name()));
             // Where the cause is known it is noted at the end of the run.
-            let advice = if what_hides().is_empty() {
+            let advice = if causes().is_empty() {
                 ": mark a unit of work with `andweorc::progress!(\"name\")`, or give requests a tracing span, with \
                  `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own"
             } else {
@@ -424,7 +424,7 @@ impl Runner {
                     .to_owned(),
             );
         }
-        what_hides().into_iter().for_each(|why| self.note(why));
+        causes().into_iter().for_each(|why| self.note(why));
         let unmatched = crate::point::unmatched();
         if unmatched > 0 {
             self.note(format!(
@@ -472,8 +472,8 @@ impl Runner {
     }
 }
 
-/// What is known of why points and targets were not seen, or count nothing.
-fn what_hides() -> Vec<String> {
+/// Says why points and targets were not seen, or count nothing, as far as that is known.
+fn causes() -> Vec<String> {
     let mut all = hints::all();
     all.extend(unended());
     all

@@ -1,4 +1,5 @@
-//! What was begun and never ended, so that it counts nowhere: spans that stay open, spans that nobody enters, `begin!` without `end!`.
+//! Names spans and intervals that begin and never end, so that they count nowhere: spans that stay
+//! open, spans that nobody enters, `begin!` without `end!`.
 
 use crate::experiment::choose::names;
 use crate::point::{Importance, Point, points};
@@ -6,14 +7,16 @@ use crate::profile::{PointKind, TargetKind};
 use crate::target::{Target, targets};
 use std::cmp::Reverse;
 
-/// A span is entered this often before it is a question why it stays open, where others are closed: until then it may be about to end.
+/// Where other points are hit, a span that was entered less often than this may be about to end.
 const OFTEN: u64 = 10;
 
-/// How many are told of one by one.
+/// How many spans that are never closed are told of, each by itself.
 const TOLD: usize = 3;
 
-/// What there is to say of them, of the workspace's own code: something that is open on purpose, or no target on purpose, is told where nothing else
-/// was hit.
+/// Says which spans and intervals of the workspace's own code never end, and why that may be.
+///
+/// A span that is open for the whole run may be meant so: where other points were hit it is told
+/// only if it was entered often.
 pub(crate) fn unended() -> Vec<String> {
     let points: Vec<_> = points().into_iter().filter(|it| it.is_own()).collect();
     let targets = targets();
@@ -40,7 +43,7 @@ pub(crate) fn unended() -> Vec<String> {
     told
 }
 
-/// The spans of a call site, as far as they have got.
+/// How far the spans of a call site have got.
 struct Span {
     name: &'static str,
     /// How often one was entered and left again.
@@ -61,7 +64,7 @@ impl Span {
     }
 }
 
-/// The names in words, if there are any.
+/// The names as a list in words. `None` if there are no names.
 fn list<'a>(names_of: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut names_of = names_of.peekable();
     names_of.peek()?;

@@ -1,14 +1,16 @@
 //! A session that gives way to one that the program starts itself.
 //!
-//! There is one session in a process. One that the environment asks for may begin before the program gets to start its own, which
-//! must not be refused for that. So the former is *provisional*:
+//! There is one session in a process. One that the environment asks for may begin before the
+//! program gets to start its own, which must not be refused for that. So the former is provisional:
 //!
-//! 1. [`start`] registers it in [`PROVISIONAL`] under the lock that it begins under, so that it is known as soon as it runs.
-//! 2. Whoever begins experiments in code asks [`experimenter`] for the only [`Experimenter`]. If a provisional session has it,
-//!    that one is told to stop, and waited for.
-//! 3. A [`Guest`] goes with the provisional session, and is dropped after its profile is closed: the next may write to the same file.
+//! 1. [`start`] registers it in [`PROVISIONAL`], under the lock that it begins under, so that it is
+//!    known as soon as it runs.
+//! 2. Whoever begins experiments in code asks [`experimenter`] for the only [`Experimenter`]. A
+//!    provisional session is told to stop then, and waited for.
+//! 3. A [`Guest`] goes with the provisional session, and is dropped after its profile was closed:
+//!    the next session may write to the same file.
 //!
-//! The wait has a bound: it takes some milliseconds unless the file system of the profile hangs.
+//! The wait has a bound. It takes some milliseconds unless the file system of the profile hangs.
 
 use crate::experiment::{Experimenter, Stop};
 use crate::fork::forked;
@@ -74,7 +76,8 @@ pub(super) fn start(settings: Settings) -> Result<Session, StartError> {
     Ok(session)
 }
 
-/// The experimenter of the process, for what the program starts itself. `None` when something else that it started has it.
+/// The experimenter of the process, for experiments that the program starts itself. `None` when
+/// other experiments of the program have it.
 pub(crate) fn experimenter() -> Option<Experimenter> {
     if forked() {
         return None;
