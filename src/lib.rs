@@ -21,10 +21,10 @@
 //! the [`subscriber`], and gives the filter of its logs to the layer that writes them:
 //!
 //! ```no_run
-//! use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt, prelude::*};
+//! use tracing_subscriber::{filter::LevelFilter, fmt, prelude::*};
 //!
-//! let logs = fmt::layer().with_filter(LevelFilter::INFO); // where it was fmt().init()
-//! let logs = fmt::layer().with_filter(EnvFilter::from_default_env()); // where RUST_LOG says
+//! // Where it was fmt().init(); with_filter(EnvFilter::from_default_env()) where RUST_LOG says.
+//! let logs = fmt::layer().with_filter(LevelFilter::INFO);
 //! tracing_subscriber::registry().with(logs).with(andweorc::layer()).init();
 //! ```
 //!

@@ -58,7 +58,7 @@ fn why_no_span() -> Option<String> {
         }
         [] => "the subscriber with andweorc's layer was the default of a scope that has ended: make it the default of the program, with `.init()`"
             .to_owned(),
-        all => compiled_out()
+        all => compiled_out(STATIC_MAX_LEVEL)
             .or_else(not_the_default)
             .or_else(|| refused(all))
             .or_else(|| too_verbose(all))?,
@@ -77,11 +77,11 @@ fn asked_for(dispatches: &[Dispatch]) -> LevelFilter {
 }
 
 /// tracing's features leave most spans out of the program.
-fn compiled_out() -> Option<String> {
+fn compiled_out(left_in: LevelFilter) -> Option<String> {
     let feature = if cfg!(debug_assertions) { "max_level_.." } else { "release_max_level_.." };
-    (STATIC_MAX_LEVEL < LevelFilter::INFO).then(|| {
+    (left_in < LevelFilter::INFO).then(|| {
         format!(
-            "tracing was compiled to leave out what is more verbose than `{STATIC_MAX_LEVEL}`: look for its feature `{feature}` in Cargo.toml, and in those of \
+            "tracing was compiled to leave out what is more verbose than `{left_in}`: look for its feature `{feature}` in Cargo.toml, and in those of \
              dependencies (`cargo tree -e features -i tracing`)"
         )
     })
@@ -218,4 +218,21 @@ impl Subscriber for Census {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_are_compiled_out_are_told_with_the_feature() {
+        for left_in in [LevelFilter::OFF, LevelFilter::ERROR, LevelFilter::WARN] {
+            let told = compiled_out(left_in).unwrap();
+            assert!(
+                told.contains(&format!("`{left_in}`")) && told.contains("max_level_"),
+                "{told}"
+            );
+        }
+        assert_eq!(compiled_out(LevelFilter::INFO), None);
+    }
 }
