@@ -3,6 +3,7 @@
 use andweorc_core::runner::{ProfilingResults, RunError, Runner};
 use andweorc_core::sampler::{self, PerfError};
 use andweorc_core::settings::{SettingError, Settings};
+use andweorc_core::unstarted;
 
 /// Reads the settings and says whether profiling is on: whether `ANDWEORC_ENABLED` is set. Call it first in `main`, and begin to
 /// profile only if it says so.
@@ -33,7 +34,11 @@ pub fn init() -> Result<bool, SettingError> {
 ///
 /// When the kernel gives no perf events: the thread is delayed for others, but its own lines are not seen.
 pub fn start_profiling() -> Result<(), PerfError> {
-    if andweorc_core::enabled() { sampler::register() } else { Ok(()) }
+    if andweorc_core::enabled() {
+        return sampler::register();
+    }
+    unstarted::would_be_profiled();
+    Ok(())
 }
 
 /// Holds experiments on the hottest lines of all threads that [started profiling](start_profiling), and prints the ranking to stderr.

@@ -17,7 +17,20 @@
 //! async fn serve() {}
 //! ```
 //!
-//! A program that has a tracing subscriber already adds a [`layer`] to that one, in the place of the [`subscriber`].
+//! A program that has a tracing subscriber already adds a [`layer`] to that one, in the place of
+//! the [`subscriber`], and gives the filter of its logs to the layer that writes them:
+//!
+//! ```no_run
+//! use tracing_subscriber::{filter::LevelFilter, fmt, prelude::*};
+//!
+//! // Where it was fmt().init(); with_filter(EnvFilter::from_default_env()) where RUST_LOG says.
+//! let logs = fmt::layer().with_filter(LevelFilter::INFO);
+//! tracing_subscriber::registry().with(logs).with(andweorc::layer()).init();
+//! ```
+//!
+//! Where the attribute can't be (actix's main, a [runtime] built by hand) the layer, the subscriber
+//! or [`.andweorc()`](runtime::BuilderExt) on the runtime's builder starts to profile. The report
+//! is printed at the exit of the process at the latest.
 //!
 //! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and read the ranking when the run is
 //! settled, when the time is up, when `main` returns, or on Ctrl-C. Without it, a wrapped poll costs one load and a branch.
@@ -47,6 +60,7 @@
 pub mod axum;
 mod classic;
 mod macros;
+pub mod runtime;
 mod start;
 
 pub use andweorc_core::estimate::{Analysis, Metric, Verdict};
@@ -65,13 +79,8 @@ use andweorc_threads as _;
 pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
-pub use andweorc_tokio::{
-    InProcess, JoinSet, Profile, Profiled, io, runtime, spawn, spawn_blocking, task,
-};
-#[cfg(not(tokio_unstable))]
-pub use andweorc_tracing::{layer, subscriber};
+pub use andweorc_tokio::{InProcess, JoinSet, Profile, Profiled, io, spawn, spawn_blocking, task};
 pub use classic::{init, run_experiments, start_profiling};
-#[cfg(tokio_unstable)]
 pub use start::{layer, subscriber};
 
 /// For the macros and attributes; no part of the public API.

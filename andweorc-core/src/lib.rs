@@ -14,6 +14,7 @@
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
 //! | [`foreign`] | tasks that nobody wrapped, as a runtime reports them |
 //! | [`fork`](mod@fork) | what a child of fork must not do |
+//! | [`hints`], [`unstarted`] | what to say where nothing is seen, and where nothing was started |
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
@@ -28,6 +29,7 @@ pub mod experiment;
 pub mod foreign;
 pub mod fork;
 mod helper;
+pub mod hints;
 mod latency;
 pub mod ledger;
 mod nudge;
@@ -42,11 +44,13 @@ pub mod session;
 pub mod settings;
 mod stall;
 pub mod stats;
+pub mod stderr;
 pub mod symbols;
 mod sync;
 pub mod target;
 pub mod thread;
 pub mod time;
+pub mod unstarted;
 pub mod wait;
 pub mod yields;
 

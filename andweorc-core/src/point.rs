@@ -61,6 +61,16 @@ impl Point {
         &self.name
     }
 
+    /// Its source file, where known.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// Its line in that file, where known.
+    pub(crate) fn line(&self) -> Option<u32> {
+        self.line
+    }
+
     /// How important it is when nobody chose.
     pub fn importance(&self) -> Importance {
         if self.explicit {

@@ -12,6 +12,7 @@ use crate::experiment::{Experimenter, Lengths};
 use crate::point::points;
 use crate::profile::ExperimentRecord;
 use crate::sampler::{Event, PerfError, Sampling, line_target};
+use crate::session::provisional;
 use crate::stats::{Regression, mean};
 use crate::symbols::{Place, Scope, SymbolError, Symbols};
 use crate::target::Target;
@@ -90,7 +91,7 @@ impl Runner {
     /// When other experiments are under way, when the program has no line information, when threads can't be sampled, when nothing was sampled,
     /// and when the point is not hit.
     pub fn run(&self, progress_point_name: &str) -> Result<ProfilingResults, RunError> {
-        let mut experimenter = Experimenter::new().ok_or(RunError::AlreadyRunning)?;
+        let mut experimenter = provisional::experimenter().ok_or(RunError::AlreadyRunning)?;
         let symbols = Symbols::of_this_program().map_err(RunError::Symbols)?;
         symbols.lines().map_err(RunError::Symbols)?;
         let symbols = symbols.with_scope(self.scope.clone());

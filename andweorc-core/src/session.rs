@@ -1,5 +1,7 @@
 //! A profiling session: one run, from start to report.
 
+pub(crate) mod provisional;
+
 use crate::binary::Binary;
 use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, analyse};
@@ -8,6 +10,7 @@ use crate::fork::forked;
 use crate::profile::{Header, VERSION, WriteError, Writer};
 use crate::report;
 use crate::settings::{SettingError, Settings};
+use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -27,21 +30,41 @@ pub struct Session {
     reason: Arc<Mutex<Option<String>>>,
     status: Arc<Mutex<Status>>,
     thread: Option<JoinHandle<(Ongoing, Writer)>>,
+    /// A provisional session has one. The last field, which is dropped when the profile is closed.
+    guest: Option<Guest>,
 }
 
 impl Session {
     /// Starts to profile: creates the profile and begins to watch the program.
+    ///
+    /// `ANDWEORC_ENABLED` makes the layer, the subscriber or a runtime's builder start a session,
+    /// which gives way to this one.
     ///
     /// # Errors
     ///
     /// When another session is under way, in a child of [fork](mod@crate::fork), when the profile can't be written, and when no thread can be started. The program
     /// goes on unprofiled.
     pub fn start(settings: Settings) -> Result<Session, StartError> {
-        let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
         if forked() {
             return Err(StartError::Forked);
         }
-        let experimenter = Experimenter::new().ok_or(StartError::AlreadyRunning)?;
+        let experimenter = provisional::experimenter().ok_or(StartError::AlreadyRunning)?;
+        Session::begin(settings, experimenter)
+    }
+
+    /// Starts to profile until the program starts a session of its own, to which this one gives
+    /// way. The facade crate calls it.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`start`](Session::start).
+    #[doc(hidden)]
+    pub fn start_provisional(settings: Settings) -> Result<Session, StartError> {
+        provisional::start(settings)
+    }
+
+    fn begin(settings: Settings, experimenter: Experimenter) -> Result<Session, StartError> {
+        let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
         let experimenter = experimenter.with_max_slowdown(settings.max_slowdown);
         let writer = Writer::create(&path).map_err(StartError::Profile)?;
         let stop = experimenter.stopper();
@@ -60,7 +83,11 @@ impl Session {
             .name("andweorc".into())
             .spawn(move || runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take()))
             .map_err(StartError::Thread)?;
-        Ok(Session { path, stop, reason, status, thread: Some(thread) })
+        Ok(Session { path, stop, reason, status, thread: Some(thread), guest: None })
+    }
+
+    fn stopper(&self) -> Stopper {
+        Stopper { stop: Arc::clone(&self.stop), reason: Arc::clone(&self.reason) }
     }
 
     /// What it is doing.
@@ -93,8 +120,7 @@ impl Session {
         if forked() {
             return;
         }
-        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
-        self.stop.stop();
+        self.stopper().stop(reason);
     }
 
     fn join(&mut self) -> Outcome {
@@ -143,7 +169,12 @@ pub struct Outcome {
 impl Outcome {
     fn new(path: PathBuf, run: &Ongoing, writer: &Writer) -> Outcome {
         let analysis = run.analysis();
-        let mut report = report::text(slice::from_ref(run.run()), &analysis);
+        let gave_way = run.run().end.as_ref().is_some_and(|end| end.reason == GAVE_WAY);
+        let mut report = if gave_way {
+            "andweorc: the session that ANDWEORC_ENABLED asks for gave way to one that the program started itself\n".to_owned()
+        } else {
+            report::text(slice::from_ref(run.run()), &analysis)
+        };
         if let Some(error) = writer.first_error() {
             report.push_str(&format!(
                 "{} records could not be written to {}: {error}\n",

@@ -4,6 +4,7 @@ use crate::experiment::MAX_SLOWDOWN;
 use crate::sampler::Event;
 use crate::symbols::{Scope, ScopeError};
 use crate::time::Speedup;
+use crate::unstarted;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,6 +72,7 @@ impl Settings {
     ///
     /// When it is neither on (`1`, `true`, `on`) nor off (`0`, `false`, `off`, empty, not set).
     pub fn enabled_by_env() -> Result<bool, SettingError> {
+        unstarted::asked();
         enabled(env::var_os(ENABLED))
     }
 
@@ -164,6 +166,11 @@ impl error::Error for SettingError {
             _ => None,
         }
     }
+}
+
+/// Whether `ANDWEORC_ENABLED` switches profiling on, for whoever does not switch it on itself.
+pub(crate) fn is_on() -> bool {
+    enabled(env::var_os(ENABLED)) == Ok(true)
 }
 
 fn malformed(name: &'static str, value: &str, expected: &'static str) -> SettingError {

@@ -8,7 +8,7 @@ use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
-use andweorc_core::{clock, defer, enabled};
+use andweorc_core::{clock, defer, enabled, unstarted};
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -190,7 +190,12 @@ struct State {
 
 impl<F> Profiled<F> {
     pub(crate) fn new(future: F, kind: Kind) -> Profiled<F> {
-        let born = if enabled() { thread::spawns(clock::now()) } else { Virtual::NEVER };
+        let born = if enabled() {
+            thread::spawns(clock::now())
+        } else {
+            unstarted::would_be_profiled();
+            Virtual::NEVER
+        };
         Profiled { future: Some(future), stage: Stage::New { kind, born } }
     }
 }

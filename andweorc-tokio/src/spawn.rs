@@ -3,7 +3,7 @@
 use crate::profiled::{Kind, Profiled};
 use crate::wrapped::Wrapped;
 use andweorc_core::thread::Poll;
-use andweorc_core::{clock, enabled, thread};
+use andweorc_core::{clock, enabled, thread, unstarted};
 use std::borrow::Cow;
 use std::future::Future;
 use std::panic::Location;
@@ -72,6 +72,9 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
+    if !enabled() {
+        unstarted::would_be_profiled();
+    }
     let spawned = enabled().then(|| {
         let now = clock::now();
         let born = thread::virtual_at(now);

@@ -7,9 +7,11 @@ use crate::filter::{Wanted, ask_again_when_switched};
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, forget_filters};
+use crate::unseen;
 #[cfg(tokio_unstable)]
 use andweorc_core::thread::was_enabled;
 use std::any::{TypeId, type_name};
+use std::ptr;
 use std::sync::Arc;
 use tracing_core::span::{Attributes, Id};
 use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, Subscriber};
@@ -26,6 +28,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// # drop(subscriber);
 /// ```
 pub fn layer<S>() -> Layer<S> {
+    unseen::made();
     let recorder = Recorder::default();
     let wanted = Wanted { sites: Arc::clone(&recorder.sites), ..Wanted::default() };
     Layer { filtered: Filtered::new(recorder, wanted), takes_filters: takes_filters::<S>() }
@@ -118,7 +121,8 @@ impl<S> tracing_subscriber::Layer<S> for Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a> + 'static,
 {
-    fn on_register_dispatch(&self, _: &Dispatch) {
+    fn on_register_dispatch(&self, dispatch: &Dispatch) {
+        unseen::install(dispatch);
         ask_again_when_switched();
     }
 
@@ -185,11 +189,13 @@ where
 
     unsafe fn downcast_raw(&self, id: TypeId) -> Option<*const ()> {
         if id == TypeId::of::<Self>() {
-            Some(std::ptr::from_ref(self).cast())
+            Some(ptr::from_ref(self).cast())
         } else if self.takes_filters {
             // So that other layers see that this one has a filter.
             // SAFETY: it is asked for the same type, and what it answers lives in `self`.
             unsafe { self.filtered.downcast_raw(id) }
+        } else if id == TypeId::of::<Wanted>() {
+            Some(ptr::from_ref(self.filtered.filter()).cast())
         } else {
             None
         }

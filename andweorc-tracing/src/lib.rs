@@ -26,6 +26,7 @@ mod subscriber;
 mod table;
 #[cfg(tokio_unstable)]
 mod tasks;
+mod unseen;
 
 pub use layer::{Layer, layer};
 pub use subscriber::{Subscriber, subscriber};

@@ -164,11 +164,17 @@ pub(crate) fn is_own(metadata: &Metadata<'_>) -> bool {
     }
 }
 
+/// The spans of all subscribers.
+static SPANS: LazyLock<Mutex<HashMap<callsite::Identifier, &'static Span, Hashes>>> =
+    LazyLock::new(Mutex::default);
+
+/// Whether a span has been seen, by any subscriber.
+pub(crate) fn any_span() -> bool {
+    !SPANS.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+}
+
 /// The site of a span.
 fn span(metadata: &Metadata<'_>) -> Site {
-    /// Those of all subscribers.
-    static SPANS: LazyLock<Mutex<HashMap<callsite::Identifier, &'static Span, Hashes>>> =
-        LazyLock::new(Mutex::default);
     let mut spans = SPANS.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || {
         let span = Span::new(metadata.name(), metadata.file(), metadata.line());

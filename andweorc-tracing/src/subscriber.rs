@@ -6,7 +6,10 @@ use crate::open::Spans;
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
 use crate::tasks::Part;
+use crate::unseen;
+use std::any::TypeId;
 use std::iter;
+use std::ptr;
 use std::sync::Arc;
 use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, dispatcher};
@@ -18,6 +21,7 @@ use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, dispatcher}
 /// tracing::info_span!("request").in_scope(|| {});
 /// ```
 pub fn subscriber() -> Subscriber {
+    unseen::made();
     let recorder = Recorder::default();
     let wanted = Wanted { sites: Arc::clone(&recorder.sites), ..Wanted::default() };
     Subscriber { recorder, wanted }
@@ -91,7 +95,8 @@ impl Subscriber {
 }
 
 impl tracing_core::Subscriber for Subscriber {
-    fn on_register_dispatch(&self, _: &Dispatch) {
+    fn on_register_dispatch(&self, dispatch: &Dispatch) {
+        unseen::install(dispatch);
         ask_again_when_switched();
     }
 
@@ -166,5 +171,15 @@ impl tracing_core::Subscriber for Subscriber {
             Some(Current::new(id, metadata))
         });
         current.unwrap_or_else(Current::none)
+    }
+
+    unsafe fn downcast_raw(&self, id: TypeId) -> Option<*const ()> {
+        if id == TypeId::of::<Self>() {
+            Some(ptr::from_ref(self).cast())
+        } else if id == TypeId::of::<Wanted>() {
+            Some(ptr::from_ref(&self.wanted).cast())
+        } else {
+            None
+        }
     }
 }

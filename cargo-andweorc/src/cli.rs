@@ -38,7 +38,8 @@ Examples:
   cargo andweorc doctor
       Check machine and project
 
-The program needs `#[andweorc::main]` at its main function. Put load on it while it runs.";
+The program needs `#[andweorc::main]` at its main function, or `andweorc::subscriber().init()`
+in it. Put load on it while it runs.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]

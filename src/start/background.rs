@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, fs, mem};
 
 /// How often the thread looks whether the session has ended or a signal came.
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Names a file to write to what is done at the moment. Set by `cargo andweorc run`, which prints the report itself.
 const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
-/// The session of a program with `#[andweorc::main]`, until dropped.
+/// The session of a program, until dropped: with `#[andweorc::main]`, until that returns.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     returned: Arc<Returned>,
@@ -45,7 +45,8 @@ impl Background {
         }
     }
 
-    fn watch(session: Session) -> Background {
+    /// Watches a session that was started, and prints its report at its end.
+    pub(crate) fn watch(session: Session) -> Background {
         let returned = Arc::new(Returned::default());
         let until = Arc::clone(&returned);
         let signals = Signals::install();
@@ -59,6 +60,31 @@ impl Background {
                 Background::default()
             }
         }
+    }
+}
+
+impl Background {
+    /// Ends the session, since the program ends, and waits no longer than `patience` for its
+    /// report. Says whether that was printed. No lock is waited for: at the exit of the process
+    /// other threads may hold any.
+    pub(crate) fn end_within(mut self, how: &'static str, patience: Duration) -> bool {
+        let Some(thread) = self.thread.take() else { return true };
+        let began = Instant::now();
+        let mut told = false;
+        while !thread.is_finished() {
+            if began.elapsed() > patience {
+                mem::forget(thread);
+                return false;
+            }
+            // The thread holds the lock while it prints.
+            if !told && let Ok(mut returned) = self.returned.returned.try_lock() {
+                *returned = Some(how);
+                self.returned.changed.notify_all();
+                told = true;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        true
     }
 }
 
@@ -80,14 +106,19 @@ impl Drop for Background {
     }
 }
 
-fn start() -> Result<Option<Session>, StartError> {
+/// Whether this is the first session that the environment starts: there is one a process.
+pub(crate) fn is_first() -> bool {
     static STARTED: AtomicBool = AtomicBool::new(false);
+    !STARTED.swap(true, Ordering::SeqCst)
+}
+
+fn start() -> Result<Option<Session>, StartError> {
     if !Settings::enabled_by_env()? {
         return Ok(None);
     }
     let settings = Settings::from_env()?;
     // A second runtime of the program runs under the session of the first.
-    if STARTED.swap(true, Ordering::SeqCst) {
+    if !is_first() {
         return Ok(None);
     }
     Session::start(settings).map(Some)
@@ -163,6 +194,6 @@ fn print(outcome: &Outcome) {
     clippy::print_stderr,
     reason = "the report is what the user asked for, and a library has no other place for it"
 )]
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     eprint!("{text}");
 }

@@ -1,12 +1,12 @@
-//! What `#[andweorc::main]` does around the program: start the session, print the report at the right time, and leave
-//! the program's own behaviour alone.
+//! Starting a session from the environment, printing its report at the right time, and leaving the
+//! program's own behaviour alone. `#[andweorc::main]` does so around the program; in another one
+//! its first layer, subscriber or builder of a runtime does.
 
-#[cfg(tokio_unstable)]
-mod all_tasks;
 mod background;
 mod newer;
 pub mod rt;
 mod signals;
+mod spans;
+pub(crate) mod without_main;
 
-#[cfg(tokio_unstable)]
-pub use all_tasks::{layer, subscriber};
+pub use spans::{layer, subscriber};

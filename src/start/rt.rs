@@ -11,6 +11,7 @@ pub mod runtime {
     use crate::start::background::Background;
     #[allow(unused_imports, reason = "tokio 1.51 has all of it itself")]
     use crate::start::newer::Newer;
+    use crate::start::without_main;
     use andweorc_tokio::Profile;
     use andweorc_tokio::Wrapped;
     use andweorc_tokio::runtime::BuilderExt;
@@ -100,12 +101,17 @@ pub mod runtime {
     impl Runtime {
         /// Runs `future` to its end, profiled if the environment says so.
         pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-            let background = Background::from_env();
+            let background = session();
             let _wrapped = Wrapped::begin();
             let output = self.0.block_on(future.profiled("main"));
             drop(background);
             output
         }
+    }
+
+    /// The session that the program's layer, say, has started before, or else a new one.
+    fn session() -> Background {
+        without_main::take().unwrap_or_else(Background::from_env)
     }
 
     type BlockOn = dyn Fn(Pin<&mut dyn Future<Output = ()>>);
@@ -117,7 +123,7 @@ pub mod runtime {
     impl LocalRuntime {
         /// Runs `future` to its end, profiled if the environment says so.
         pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-            let background = Background::from_env();
+            let background = session();
             let mut output = None;
             let _wrapped = Wrapped::begin();
             (self.0)(pin!(async { output = Some(future.profiled("main").await) }));

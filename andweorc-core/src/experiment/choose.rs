@@ -185,7 +185,7 @@ pub(crate) fn all_of(wanted: &str) -> Option<TargetKind> {
 }
 
 /// Whether a user means `target` by `wanted`.
-fn is_named(target: &Target, wanted: &str) -> bool {
+pub(crate) fn is_named(target: &Target, wanted: &str) -> bool {
     let kind = target.kind();
     // Of the path of a line the end is enough; and the user may know it whole, where the target's is relative to the workspace.
     let is_end = |name: &str| {

@@ -12,6 +12,7 @@ mod noise;
 mod plan;
 mod run;
 mod throttle;
+mod unended;
 
 pub(crate) use choose::names;
 pub use guard::Cut;

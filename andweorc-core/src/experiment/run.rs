@@ -4,11 +4,15 @@
 use crate::clock;
 use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, Verdict};
-use crate::experiment::choose::{Times, choose_points, names, want_functions_alone, want_samples};
+use crate::experiment::choose::{
+    Times, choose_points, is_named, names, want_functions_alone, want_samples,
+};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::lacks::why_none;
 use crate::experiment::plan::{Cell, Known, Plan};
+use crate::experiment::unended::unended;
+use crate::hints;
 use crate::point::{Point, points};
 use crate::profile::{
     EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
@@ -252,10 +256,15 @@ impl Runner {
         let targets = targets();
         if points.iter().all(|point| point.count() == 0) {
             let seen = names(points.iter().map(|point| point.name()));
+            // Where the cause is known it is noted at the end of the run.
+            let advice = if causes().is_empty() {
+                ": mark a unit of work with `andweorc::progress!(\"name\")`, or give requests a tracing span, with \
+                 `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own"
+            } else {
+                ""
+            };
             self.note(format!(
-                "no progress point was hit, so there was nothing to measure (points known: {seen}): mark a unit of \
-                 work with `andweorc::progress!(\"name\")`, or give requests a tracing span, with `andweorc::subscriber()`, or \
-                 `andweorc::layer()` added to the program's own"
+                "no progress point was hit, so there was nothing to measure (points known: {seen}){advice}"
             ));
         } else if targets.iter().all(|target| target.count() == 0) {
             let seen = names(targets.iter().map(|target| target.name()));
@@ -275,9 +284,18 @@ impl Runner {
     }
 
     fn note_unknown(&mut self, no_points: &[String], no_targets: &[String]) {
-        if !no_points.is_empty() {
-            let seen = names(points().iter().map(|point| point.name()));
-            let wanted = names(no_points.iter().map(String::as_str));
+        let points = points();
+        let is_known = |wanted: &&String| points.iter().any(|point| point.name() == **wanted);
+        let (idle, unknown): (Vec<_>, Vec<_>) = no_points.iter().partition(is_known);
+        if !idle.is_empty() {
+            let idle = names(idle.into_iter().map(String::as_str));
+            self.note(format!(
+                "ANDWEORC_POINTS: {idle} was not hit by the time the experiments began, and is not measured: a span is hit as it is closed"
+            ));
+        }
+        if !unknown.is_empty() {
+            let seen = names(points.iter().map(|point| point.name()));
+            let wanted = names(unknown.into_iter().map(String::as_str));
             self.note(format!(
                 "no point is named {wanted} (points seen: {seen}): check ANDWEORC_POINTS"
             ));
@@ -291,8 +309,18 @@ impl Runner {
                 None => unknown.push(wanted.as_str()),
             }
         }
+        let targets = targets();
+        let is_known = |wanted: &&str| targets.iter().any(|target| is_named(target, wanted));
+        let (idle, unknown): (Vec<_>, Vec<_>) = unknown.into_iter().partition(is_known);
+        if !idle.is_empty() {
+            let idle = names(idle.into_iter());
+            self.note(format!(
+                "ANDWEORC_TARGETS: {idle} did not run in the {:.0} s in which the program was watched, and is not tested: put load on it by then",
+                OBSERVE.as_secs_f64()
+            ));
+        }
         if !unknown.is_empty() {
-            let seen = names(targets().iter().map(|target| target.name()));
+            let seen = names(targets.iter().map(|target| target.name()));
             let wanted = names(unknown.into_iter());
             self.note(format!(
                 "no target is named {wanted} (targets seen: {seen}): check ANDWEORC_TARGETS"
@@ -396,6 +424,7 @@ impl Runner {
                     .to_owned(),
             );
         }
+        causes().into_iter().for_each(|why| self.note(why));
         let unmatched = crate::point::unmatched();
         if unmatched > 0 {
             self.note(format!(
@@ -441,6 +470,13 @@ impl Runner {
             budget: self.settings.duration,
         };
     }
+}
+
+/// Says why points and targets were not seen, or count nothing, as far as that is known.
+fn causes() -> Vec<String> {
+    let mut all = hints::all();
+    all.extend(unended());
+    all
 }
 
 /// The length after one with so many hits: twice as long with too few, half as long with plenty, between what was first and `most`.

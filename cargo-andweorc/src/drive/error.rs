@@ -121,8 +121,8 @@ impl fmt::Display for DriveError {
                     }
                 }
                 f.write_str(
-                    ". Either its main function lacks `#[andweorc::main]`, or it ended before it began to profile, or a message of it \
-                     above says why",
+                    ". Either its main function lacks `#[andweorc::main]` and nothing else in it starts to profile (`andweorc::subscriber()`, \
+                     `andweorc::layer()`, `.andweorc()` on a runtime's builder), or it ended before it began to profile, or a message of it above says why",
                 )
             }
             DriveError::LoadStart(source) => {

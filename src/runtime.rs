@@ -1,0 +1,40 @@
+//! Runtimes that are built by hand.
+
+use crate::start::without_main;
+use andweorc_tokio::runtime::BuilderExt as Workers;
+pub use andweorc_tokio::runtime::Hooks;
+use tokio::runtime::Builder;
+
+/// Lets a runtime that is built by hand take part.
+///
+/// With `ANDWEORC_ENABLED` set it starts to profile, unless `#[andweorc::main]`, say, has before.
+///
+/// ```
+/// use andweorc::runtime::BuilderExt;
+/// let runtime =
+///     tokio::runtime::Builder::new_current_thread().andweorc().build().unwrap();
+/// # drop(runtime);
+/// ```
+pub trait BuilderExt {
+    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`. The
+    /// runtime gets a driver for I/O too, like by `enable_io`: there its workers notice that a wake
+    /// is due which an experiment has held.
+    ///
+    /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To
+    /// have both, hand yours to [`andweorc_with`](BuilderExt::andweorc_with).
+    fn andweorc(&mut self) -> &mut Self;
+
+    /// Does the same as [`andweorc`](BuilderExt::andweorc), and calls `hooks` too.
+    fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self;
+}
+
+impl BuilderExt for Builder {
+    fn andweorc(&mut self) -> &mut Self {
+        BuilderExt::andweorc_with(self, Hooks::new())
+    }
+
+    fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self {
+        without_main::start();
+        Workers::andweorc_with(self, hooks)
+    }
+}
