@@ -70,7 +70,7 @@ fn wakes() -> Vec<Case> {
     for kind in ["plain", "drove", "runtime", "unwrapped", "pool", "signal", "drop", "teardown"] {
         all.push(Case::timed(&format!("wakes_{kind}"), move || {
             let off = Program::off("wakes").arg(kind).arg(1).run(30)?.number("latest_ms")?;
-            let on = Program::on("wakes").arg(kind).arg(4).run(30)?;
+            let on = Program::on("wakes").arg(kind).arg(3).run(30)?;
             let (beyond, received) = (on.number("beyond_ms")?, on.number("received")?);
             let most = off + LATER;
             let said = format!(
@@ -230,7 +230,7 @@ fn files() -> Vec<Case> {
 fn stress() -> Vec<Case> {
     let stress = |name: &'static str, code: Option<i32>| {
         Case::new(&format!("stress_{name}"), move || {
-            let ended = Program::on("stress").arg(name).arg(2).run(40)?;
+            let ended = Program::on("stress").arg(name).arg(1).run(40)?;
             match code {
                 Some(code) => ended.code(code)?,
                 None => ended.signal(libc::SIGABRT)?,

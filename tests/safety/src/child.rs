@@ -16,7 +16,7 @@ pub enum Stderr {
     Read,
     /// Nobody reads it: a write is refused.
     Closed,
-    /// Nobody reads it, and its pipe is small: a write blocks.
+    /// Nobody reads it, and its pipe is full: a write blocks.
     Full,
 }
 
@@ -118,8 +118,7 @@ impl Program {
                     ends.map(|end| OwnedFd::from_raw_fd(end))
                 };
                 if self.stderr == Stderr::Full {
-                    // SAFETY: takes plain numbers.
-                    unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) };
+                    fill(&writer);
                     unread = Some(reader);
                 }
                 self.command.stderr(writer);
@@ -134,6 +133,18 @@ impl Program {
     /// Runs it to its end, which is to come within `seconds`.
     pub fn run(self, seconds: u64) -> Result<Ended, String> {
         self.start().end(seconds)
+    }
+}
+
+/// Fills a pipe, so that the next write blocks.
+fn fill(pipe: &OwnedFd) {
+    let fd = pipe.as_raw_fd();
+    // SAFETY: takes plain numbers, and a buffer that lives through the call.
+    unsafe {
+        libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK);
+        let page = [b'.'; 4096];
+        while libc::write(fd, page.as_ptr().cast(), page.len()) > 0 {}
+        libc::fcntl(fd, libc::F_SETFL, 0);
     }
 }
 
