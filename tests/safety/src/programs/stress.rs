@@ -397,10 +397,8 @@ async fn joinset(end: Instant) {
         }
         let mut c = 0;
         while let Some(r) = js.join_next().await {
-            if let Err(e) = r {
-                if !e.is_cancelled() {
-                    fault("panic".into());
-                }
+            if r.is_err_and(|e| !e.is_cancelled()) {
+                fault("panic".into());
             }
             c += 1;
         }
@@ -909,7 +907,7 @@ async fn dynamic_names(end: Instant) {
             .await;
         }
         tokio::task::yield_now().await;
-        if n % 100_000 == 0 {
+        if n.is_multiple_of(100_000) {
             println!(
                 "{n} names after {:?}: {}",
                 t0.elapsed(),
