@@ -2,9 +2,12 @@
 //! up, and write everything down as it goes.
 
 use crate::clock;
+use crate::copies::Copies;
 use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, Verdict};
-use crate::experiment::choose::{Times, choose_points, names, want_functions_alone, want_samples};
+use crate::experiment::choose::{
+    Times, choose_points, is_sampled, names, want_functions_alone, want_samples,
+};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::lacks::why_none;
@@ -15,7 +18,7 @@ use crate::profile::{
 };
 use crate::sampler::{Found, Sampling};
 use crate::settings::Settings;
-use crate::symbols::Symbols;
+use crate::symbols::{SymbolError, Symbols};
 use crate::target::{Target, targets};
 use crate::thread;
 use crate::time::{Nanos, Speedup};
@@ -77,6 +80,7 @@ pub(crate) struct Runner {
     /// Lines and functions are sampled, since the user named some, or nothing else runs.
     sampling: Option<Sampling>,
     sampled: Found,
+    copies: Copies,
 }
 
 impl Runner {
@@ -98,6 +102,7 @@ impl Runner {
             status,
             sampling: None,
             sampled: Found::default(),
+            copies: Copies::default(),
         }
     }
 
@@ -169,6 +174,7 @@ impl Runner {
                 return None;
             }
             self.take_samples();
+            self.note_copies();
             let times = Times::read();
             let cpu_ns = to_ns(clock::process_cpu() - cpu);
             let (points, no_points) = choose_points(&self.settings.points);
@@ -187,6 +193,11 @@ impl Runner {
             }
             if let Some(sampling) = &self.sampling {
                 sampling.refine(&targets);
+            }
+            if targets.iter().any(|it| is_sampled(it) && it.kind() != TargetKind::Line)
+                && let Some(lack) = self.lack()
+            {
+                self.note(lack.to_string());
             }
             for target in crate::target::targets() {
                 self.write_target(target);
@@ -220,6 +231,18 @@ impl Runner {
                 self.sampling = Some(sampling);
             }
             Err(why) => self.note(why),
+        }
+    }
+
+    /// What keeps samples from being charged to lines, and inlined functions from being seen.
+    fn lack(&self) -> Option<SymbolError> {
+        self.sampling.as_ref().and_then(|sampling| sampling.lines().err())
+    }
+
+    /// Says which shared objects have a copy of andweorc of their own, when they were loaded.
+    fn note_copies(&mut self) {
+        for copy in self.copies.new_ones() {
+            self.note(copy.to_string());
         }
     }
 
@@ -264,6 +287,11 @@ impl Runner {
                  `andweorc::spawn`, name futures with `.profiled(\"name\")`, or have tracing \
                  spans, with `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own"
             ));
+        } else if targets.iter().all(|target| target.kind() != TargetKind::Line)
+            && self.settings.targets.is_empty()
+            && let Some(lack) = self.lack()
+        {
+            self.note(lack.to_string());
         } else if !told {
             self.note(format!(
                 "the program ran for {:.1} s, and is watched for {:.0} s before the first experiment: give it more work, or \
@@ -283,8 +311,10 @@ impl Runner {
             ));
         }
         let mut unknown = Vec::new();
+        let lack = self.lack();
         for wanted in no_targets {
-            match why_none(wanted, self.sampled.samples, &self.settings.scope) {
+            let (samples, scope) = (self.sampled.samples, &self.settings.scope);
+            match why_none(wanted, samples, scope, lack.as_ref()) {
                 Some(why) if self.sampling.is_some() => self.note(why),
                 // Why there are no samples has been noted.
                 Some(_) => {}
@@ -292,11 +322,15 @@ impl Runner {
             }
         }
         if !unknown.is_empty() {
+            let of_samples = unknown.iter().any(|it| want_samples(&[(*it).to_owned()]));
             let seen = names(targets().iter().map(|target| target.name()));
             let wanted = names(unknown.into_iter());
             self.note(format!(
                 "no target is named {wanted} (targets seen: {seen}): check ANDWEORC_TARGETS"
             ));
+            if let Some(lack) = lack.filter(|_| of_samples) {
+                self.note(lack.to_string());
+            }
         }
     }
 
@@ -340,6 +374,7 @@ impl Runner {
             return false;
         };
         self.write_experiment(record);
+        self.note_copies();
         if let Some(cut) = self.experimenter.cut() {
             let then = match cut {
                 Cut::Stopped(_) => "was it stopped, or had it no processor? It is left out",
@@ -381,6 +416,7 @@ impl Runner {
 
     fn finish(&mut self, reason: String) {
         self.note_samples();
+        self.note_copies();
         let without_account = thread::without_account();
         if without_account > 0 {
             self.note(format!(

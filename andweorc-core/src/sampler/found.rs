@@ -6,10 +6,11 @@ use crate::sampler::course::{self, Steps};
 use crate::sampler::queue::Sample;
 use crate::sampler::share::{self, Seen};
 use crate::sampler::{COARSE, slots};
-use crate::symbols::{Place, Symbols};
+use crate::symbols::{Place, SymbolError, Symbols};
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What was sampled since the last time.
@@ -81,6 +82,8 @@ impl std::fmt::Debug for Finder {
 impl Finder {
     pub(super) fn new(symbols: Symbols, table: &'static Addresses) -> Finder {
         share::forget_visits();
+        // Judged for the targets of another one, and maybe of code that has been unloaded since.
+        table.forget();
         Finder {
             symbols,
             table,
@@ -118,9 +121,27 @@ impl Finder {
         self.inside.extend(inside.iter().map(|(target, times)| ((context, target.id()), *times)));
     }
 
+    /// Whether samples can be charged to lines.
+    pub(super) fn lines(&self) -> Result<(), SymbolError> {
+        self.symbols.lines()
+    }
+
     /// Resolves what was sampled.
     pub(super) fn drain(&mut self) {
-        slots::drain(|sample| self.count(sample));
+        let changed = self.symbols.refresh();
+        self.forget(&changed);
+        slots::drain(|sample| self.count(sample, &changed));
+    }
+
+    /// Forgets what is known of addresses in these ranges, whose code was loaded or unloaded.
+    fn forget(&mut self, changed: &[Range<u64>]) {
+        if !changed.is_empty() {
+            let table = self.table;
+            self.known.retain(|&address, _| {
+                let stays = !changed.iter().any(|code| code.contains(&address));
+                stays || !table.set(address, Verdict::Unknown)
+            });
+        }
     }
 
     pub(super) fn take(&mut self) -> Found {
@@ -133,7 +154,9 @@ impl Finder {
         found
     }
 
-    fn count(&mut self, sample: &Sample) {
+    /// Counts a sample. Of addresses in `changed` nobody knows whether it saw the code that is there now or what was there before: their time is
+    /// that of their callers.
+    fn count(&mut self, sample: &Sample, changed: &[Range<u64>]) {
         let Finder { symbols, table, known, alone, found, learns, contexts, inside, .. } = self;
         found.samples += 1;
         if *learns {
@@ -143,7 +166,12 @@ impl Finder {
         }
         let mut line = None;
         let mut functions: Vec<&'static Target> = Vec::new();
+        // How many of them are at the innermost address in scope: one function of machine code, with what was inlined into it.
+        let mut inlined = 0;
         for &address in sample.chain() {
+            if changed.iter().any(|code| code.contains(&address)) {
+                continue;
+            }
             let frames = known.entry(address).or_insert_with(|| {
                 let frames = frames_at(symbols, address);
                 let aimed = targets().into_iter().find(|it| Some(it.id()) == self.aimed);
@@ -153,6 +181,7 @@ impl Finder {
             });
             if functions.is_empty() {
                 line.clone_from(&frames.line);
+                inlined = frames.functions.len();
             }
             for function in &frames.functions {
                 // Recursion: the function is in it once.
@@ -175,7 +204,7 @@ impl Finder {
             hit(target(TargetKind::FunctionSelf, innermost.name(), None, None), self.period);
         }
         for (depth, function) in functions.into_iter().enumerate() {
-            hit(function, if depth == 0 { self.period } else { Nanos::ZERO });
+            hit(function, if is_own(depth, inlined) { self.period } else { Nanos::ZERO });
         }
     }
 
@@ -233,6 +262,13 @@ impl Finder {
     }
 }
 
+/// Whether the time of a sample is a function's own, of `inlined` functions at the innermost address in scope and others that called them, by
+/// its number from the inside: it is that of the innermost one, and of the two that would be seen if this had not been inlined: its
+/// caller, and the one that all of it was inlined into. What lies between these are more wrappers than anyone can look at.
+fn is_own(depth: usize, inlined: usize) -> bool {
+    depth == 0 || depth < inlined && (depth == 1 || depth + 1 == inlined)
+}
+
 fn frames_at(symbols: &mut Symbols, address: u64) -> Frames {
     let Some(charged) = symbols.resolve(&[address]) else { return Frames::default() };
     let line = charged.line.map(|place| (line_target(&place), Place::clone(&place)));
@@ -262,5 +298,14 @@ mod tests {
         assert_eq!(verdicts(other), [Verdict::Callers, Verdict::Outside]);
         let foreign = Frames::default();
         assert_eq!(foreign.verdict(alone(leaf)), Verdict::Callers, "who called it decides");
+    }
+
+    #[test]
+    fn what_is_inlined_is_its_callers_own_time_too() {
+        let own = |inlined| (0..6).filter(|&depth| is_own(depth, inlined)).collect::<Vec<_>>();
+        assert_eq!(own(1), [0], "nothing is inlined");
+        assert_eq!(own(2), [0, 1]);
+        assert_eq!(own(3), [0, 1, 2]);
+        assert_eq!(own(5), [0, 1, 4]);
     }
 }

@@ -35,7 +35,7 @@ pub use perf::{Event, PerfError};
 
 use crate::fork::forked;
 use crate::nudge;
-use crate::symbols::Symbols;
+use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
 use crate::thread;
 use crate::time::Nanos;
@@ -189,6 +189,11 @@ impl Sampling {
     /// Takes what was found since the last call. What is learned of shares is kept.
     pub fn take(&self) -> Found {
         lock(&self.finder).take()
+    }
+
+    /// Whether samples can be charged to lines.
+    pub(crate) fn lines(&self) -> Result<(), SymbolError> {
+        lock(&self.finder).lines()
     }
 
     /// The refusal that kept a thread from being sampled, if one did. Told once.

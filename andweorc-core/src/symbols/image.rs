@@ -45,8 +45,8 @@ impl Image {
         if let Some(image) = images.get(&identity) {
             return Ok(image);
         }
-        // SAFETY: the program's own file can't be written while it runs, and the others are looked at only while they are as they were
-        // (`is_unchanged`).
+        // SAFETY: the program's own file can't be written while it runs, and the others, shared objects among them, are looked at only while
+        // they are as they were (`is_unchanged`).
         let map: &'static Mmap = Box::leak(Box::new(unsafe { Mmap::map(&file)? }));
         let object = object::File::parse(&**map).map_err(io::Error::other)?;
         let image =
@@ -79,6 +79,11 @@ impl Image {
     /// The parsed file.
     pub(super) fn object(&self) -> &object::File<'static> {
         &self.object
+    }
+
+    /// Whether it begins with these bytes.
+    pub(super) fn begins_with(&self, head: &[u8]) -> bool {
+        self.map.starts_with(head)
     }
 
     /// Whether the file is as it was when it was mapped. A build may cut off a file that is mapped, and the next look would be a SIGBUS.
