@@ -285,6 +285,141 @@ pub(crate) fn line_target(place: &Place) -> &'static Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::choose::Times;
+    use crate::sampler::lock;
+    use crate::sampler::tests::SAMPLINGS;
+    use crate::symbols::tests::{build_from, code_of, open};
+    use std::collections::BTreeSet;
+    use tests_support::Plugin;
+
+    /// With a table of its own.
+    fn finder(symbols: Symbols) -> Finder {
+        Finder::new(symbols, Box::leak(Box::new(Addresses::new())))
+    }
+
+    fn function(name: &str) -> &'static Target {
+        target(TargetKind::Function, name, None, None)
+    }
+
+    #[test]
+    fn what_the_handler_knows_of_unloaded_code_is_forgotten() {
+        let _alone = lock(&SAMPLINGS);
+        let build = |name| Plugin::build(name, Plugin::STOCK, &["-Cdebuginfo=2"]).unwrap();
+        let (gone, next) = (build("gone"), build("next"));
+        let mut finder = finder(Symbols::of_this_program().unwrap());
+        let (target, table) = (function("gone::stock::update"), finder.table);
+        finder.aimed = Some(target.id());
+        let loaded = gone.load();
+        let inside = loaded.inside();
+        let sample = Sample::new(0, &[inside]);
+        let hits = || [target.count(), function("next::stock::update").count()];
+        finder.drain();
+        finder.count(&sample, &[]);
+        assert_eq!((hits(), table.judge(&[inside])), ([1, 0], Some(true)));
+        drop(loaded);
+        let loaded = next.load();
+        let is_there = loaded.inside() == inside;
+        finder.drain();
+        assert_eq!(table.judge(&[inside]), None, "other code may be there");
+        finder.count(&sample, &[]);
+        assert_eq!(hits(), [1, u64::from(is_there)]);
+        assert_eq!(table.judge(&[inside]), Some(false));
+        // What was sampled when that was loaded may have seen the one or the other.
+        finder.count(&sample, &[inside..inside + 1]);
+        assert_eq!(hits(), [1, u64::from(is_there)]);
+        drop(loaded);
+    }
+
+    #[test]
+    fn a_new_finder_trusts_no_judgement_of_another_one() {
+        let _alone = lock(&SAMPLINGS);
+        let table: &'static Addresses = Box::leak(Box::new(Addresses::new()));
+        table.set(10, Verdict::Inside);
+        Finder::new(Symbols::of_this_program().unwrap(), table);
+        assert_eq!(table.judge(&[10]), None);
+    }
+
+    /// A helper that is inlined into two functions.
+    const INLINED: &str = r#"
+pub mod stand {
+    #[inline(always)]
+    fn digest(mut x: u64, mut rounds: u64) -> u64 {
+        while rounds > 0 {
+            x ^= (x << 7) ^ rounds;
+            rounds -= 1;
+        }
+        x
+    }
+    #[inline(never)]
+    pub fn parse(rounds: u64) -> u64 {
+        digest(rounds | 1, rounds)
+    }
+    #[inline(never)]
+    pub fn render(rounds: u64) -> u64 {
+        digest(rounds | 2, rounds) + 1
+    }
+}
+fn main() {
+    let rounds = std::hint::black_box(9);
+    println!("{} {}", stand::parse(rounds), stand::render(rounds));
+}
+"#;
+
+    /// The targets that `wanted` stands for when the inlined code was sampled in the program at `folder`, at these addresses.
+    fn chosen(folder: &std::path::Path, sampled: &[u64], wanted: &str) -> BTreeSet<String> {
+        let mut finder = finder(open(folder));
+        finder.count_functions_alone();
+        let before = Times::read();
+        sampled.iter().for_each(|&address| finder.count(&Sample::new(0, &[address]), &[]));
+        let cpu_ns = sampled.len() as u64 * COARSE.0 as u64;
+        let (targets, _) = Times::read().choose_targets(&before, cpu_ns, &[wanted.to_owned()]);
+        let names = targets.iter().map(|it| it.name().to_owned());
+        names.filter(|it| it.starts_with("shop::") || it.starts_with("src/main.rs")).collect()
+    }
+
+    #[test]
+    fn callers_of_an_inlined_helper_are_targets_in_each_build() {
+        let _alone = lock(&SAMPLINGS);
+        let (lines, symbols) = ("-Cdebuginfo=line-tables-only", "-Cdebuginfo=0");
+        let [with_lines, with_symbols, stripped] =
+            [[lines, "-Cstrip=none"], [symbols, "-Cstrip=debuginfo"], [lines, "-Cstrip=symbols"]]
+                .map(|flags| build_from(INLINED, &flags));
+        let [with_lines, with_symbols, stripped] =
+            [&with_lines, &with_symbols, &stripped].map(|it| it.path());
+        // Where the helper is in each of them. The code is the same in all builds, wherever it lies.
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        let mut found = open(with_lines);
+        for part in ["parse", "render"] {
+            let [one, other] = [with_lines, with_symbols].map(|it| code_of(&it.join("shop"), part));
+            assert_eq!(one.len(), other.len(), "{part}");
+            for (&address, &same) in one.iter().zip(&other) {
+                if found.resolve(&[address]).is_some_and(|it| it.function.ends_with("digest")) {
+                    here.push(address);
+                    there.push(same);
+                }
+            }
+        }
+        assert!(here.len() > 20, "{here:x?}");
+        let of = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<BTreeSet<_>>();
+        // `mod stand { .. }` is no file, which is all that line tables know of an inlined function.
+        let (callers, helper) = (["shop::stand::parse", "shop::stand::render"], "shop::digest");
+        let all = of(&[helper, callers[0], callers[1]]);
+        assert_eq!(chosen(with_lines, &here, "functions"), all);
+        assert_eq!(chosen(with_lines, &here, "functions-self"), of(&[helper]));
+        let lines = chosen(with_lines, &here, "lines");
+        assert!(
+            !lines.is_empty() && lines.iter().all(|it| it.starts_with("src/main.rs")),
+            "{lines:?}"
+        );
+        assert_eq!(chosen(with_symbols, &there, "functions"), of(&callers));
+        assert_eq!(chosen(with_symbols, &there, "functions-self"), of(&callers));
+        assert_eq!(chosen(with_symbols, &there, "lines"), of(&[]));
+        assert!(matches!(open(with_symbols).lines(), Err(SymbolError::NoLines)));
+        for wanted in ["functions", "functions-self", "lines"] {
+            assert_eq!(chosen(stripped, &there, wanted), of(&[]));
+        }
+        assert!(matches!(open(stripped).lines(), Err(SymbolError::Stripped)));
+    }
 
     #[test]
     fn a_function_alone_is_that_of_the_innermost_frame() {

@@ -14,7 +14,7 @@ mod scope;
 mod shared;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unit;
 
 pub use scope::{Scope, ScopeError, is_own_file};
@@ -28,7 +28,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt};
-use unit::RawFrame;
 
 /// A source line, and the function that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -205,12 +204,6 @@ impl Symbols {
             .collect();
         self.known.insert(address, Arc::clone(&frames));
         frames
-    }
-
-    /// The frames at an address of the program's file with the names of their functions, innermost first. Empty where nothing is known.
-    #[cfg(test)]
-    fn look_up(&mut self, probe: u64) -> Vec<(RawFrame, String)> {
-        self.program.look_up(probe)
     }
 }
 
