@@ -280,6 +280,12 @@ impl Runner {
                  work with `andweorc::progress!(\"name\")`, or give requests a tracing span, with `andweorc::subscriber()`, or \
                  `andweorc::layer()` added to the program's own"
             ));
+        } else if self.settings.targets.is_empty()
+            && self.sampled.samples > 0
+            && targets.iter().all(|target| target.kind() != TargetKind::Line)
+            && let Some(lack) = self.lack()
+        {
+            self.note(lack.to_string());
         } else if targets.iter().all(|target| target.count() == 0) {
             let seen = names(targets.iter().map(|target| target.name()));
             self.note(format!(
@@ -287,11 +293,6 @@ impl Runner {
                  `andweorc::spawn`, name futures with `.profiled(\"name\")`, or have tracing \
                  spans, with `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own"
             ));
-        } else if targets.iter().all(|target| target.kind() != TargetKind::Line)
-            && self.settings.targets.is_empty()
-            && let Some(lack) = self.lack()
-        {
-            self.note(lack.to_string());
         } else if !told {
             self.note(format!(
                 "the program ran for {:.1} s, and is watched for {:.0} s before the first experiment: give it more work, or \
