@@ -55,19 +55,26 @@ pub(crate) struct Copy {
     /// The file that it was linked into.
     path: PathBuf,
     version: String,
+    /// Whether that is the file of the program, which has this copy beside another one.
+    is_in_program: bool,
 }
 
 impl fmt::Display for Copy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Copy { path, version, is_in_program } = self;
         write!(
             f,
-            "`{}` has a copy of andweorc ({}) of its own, whose progress points, spans and tasks nobody counts, since they are in statics of that \
-             copy. Let the program hit the points: around its calls of that code, or in a function that it hands over \
-             (`extern \"C\" fn() {{ andweorc::progress!(\"name\") }}`); or link both against one shared library that andweorc is in (a crate of type \
-             `dylib`, and `-C prefer-dynamic`)",
-            self.path.display(),
-            self.version
-        )
+            "`{}` has a copy of andweorc ({version}) of its own, whose progress points, spans and tasks nobody counts, since they are in statics \
+             of that copy. ",
+            path.display()
+        )?;
+        f.write_str(if *is_in_program {
+            "Have all crates use one version: `cargo tree --duplicates`"
+        } else {
+            "Let the program hit the points: around its calls of that code, or in a function that it hands over (`extern \"C\" fn() { \
+             andweorc::progress!(\"name\") }`); or link both against one shared library that andweorc is in (a crate of type `dylib`, and \
+             `-C prefer-dynamic`)"
+        })
     }
 }
 
@@ -87,6 +94,8 @@ impl Copies {
         let (changes, objects) = loaded::objects();
         self.changes = changes;
         let mut found: Vec<Copy> = objects.iter().flat_map(others_in).collect();
+        let program = objects.first().map(|program| &program.path);
+        found.iter_mut().for_each(|copy| copy.is_in_program = program == Some(&copy.path));
         found.retain(|copy| !self.found.contains(copy));
         found.sort();
         found.dedup();
@@ -103,7 +112,7 @@ fn others_in(object: &Object) -> Vec<Copy> {
         let Ok(bytes) = loaded::read(memory) else { continue };
         for (at, version) in versions(&bytes) {
             if memory.start + at as u64 != own {
-                others.push(Copy { path: object.path.clone(), version });
+                others.push(Copy { path: object.path.clone(), version, is_in_program: false });
             }
         }
     }
@@ -185,6 +194,14 @@ mod tests {
         let at = usize::try_from(own - notes.start).unwrap();
         assert!(here.contains(&(at, env!("CARGO_PKG_VERSION").to_owned())), "{here:?}");
         assert_eq!(here.len() - 1, others_in(&objects[0]).len());
+    }
+
+    #[test]
+    fn what_to_do_depends_on_where_it_is() {
+        let copy =
+            |is_in_program| Copy { path: "x".into(), version: "0.2.0".into(), is_in_program };
+        assert!(copy(true).to_string().contains("`cargo tree"), "{}", copy(true));
+        assert!(copy(false).to_string().contains("progress!"), "{}", copy(false));
     }
 
     #[test]

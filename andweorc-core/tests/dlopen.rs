@@ -215,43 +215,83 @@ pub extern "C" fn run(rounds: u64) -> u64 {
     panic!("no library of this test can be linked: {refused:?}");
 }
 
-#[test]
-fn the_report_tells_of_a_plugin_with_a_copy_of_andweorc() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let plugin = with_a_copy();
+/// Holds a session while `work` is done over and over, until it has taken note of something with these words, or a minute is over. Returns
+/// all its notes, and the report.
+fn notes_of_a_session(
+    mut settings: Settings,
+    words: &str,
+    mut work: impl FnMut(&[String]) + Send,
+) -> (Vec<String>, String) {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("copies.jsonl");
+    let out = folder.path().join("profile.jsonl");
+    settings.out = Some(out.clone());
+    settings.duration = Duration::from_secs(120);
     let notes = || {
         let run = Profile::read(&out).ok().and_then(|mut profile| profile.runs.pop());
         let notes = run.map(|run| run.notes).unwrap_or_default();
         notes.into_iter().map(|note| note.text).collect::<Vec<String>>()
     };
-    let mut settings = Settings::default();
-    settings.out = Some(out.clone());
-    settings.duration = Duration::from_secs(120);
     let session = Session::start(settings).unwrap();
     let item = point(PointKind::Progress, "item", None, None, true);
     let begun = Instant::now();
-    let work = |goes_on: &dyn Fn() -> bool| {
-        while goes_on() && begun.elapsed() < Duration::from_secs(60) {
-            std::thread::sleep(Duration::from_millis(1));
-            item.hit();
-        }
-    };
-    work(&|| begun.elapsed() < Duration::from_millis(1500));
-    assert!(notes().iter().all(|note| !note.contains("copy")), "{:?}", notes());
-    let loaded = plugin.load();
-    // SAFETY: it is of this type, and loaded.
-    let run = unsafe { loaded.function("run") };
-    run(1);
-    let told = || notes().iter().any(|note| note.contains("libwith_a_copy.so"));
-    work(&|| !told());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::register();
+            loop {
+                let noted = notes();
+                let told = noted.iter().any(|note| note.contains(words));
+                if told || begun.elapsed() > Duration::from_secs(60) {
+                    break;
+                }
+                work(&noted);
+                item.hit();
+                thread::pay();
+            }
+        });
+    });
     let outcome = session.finish("seen enough");
-    let of_it: Vec<String> =
-        notes().into_iter().filter(|it| it.contains("libwith_a_copy")).collect();
-    assert_eq!(of_it.len(), 1, "{:?}", notes());
+    (notes(), outcome.report().to_owned())
+}
+
+#[test]
+fn the_report_tells_of_a_plugin_with_a_copy_of_andweorc() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let plugin = with_a_copy();
+    let begun = Instant::now();
+    let mut loaded = None;
+    let name = "libwith_a_copy.so";
+    let (notes, report) = notes_of_a_session(Settings::default(), name, |notes| {
+        std::thread::sleep(Duration::from_millis(5));
+        if loaded.is_none() && begun.elapsed() > Duration::from_millis(1500) {
+            assert!(notes.iter().all(|note| !note.contains("copy")), "{notes:?}");
+            // SAFETY: it is of this type, and loaded.
+            let run = unsafe { loaded.insert(plugin.load()).function("run") };
+            run(1);
+        }
+    });
+    let of_it: Vec<_> = notes.iter().filter(|note| note.contains(name)).collect();
+    assert_eq!(of_it.len(), 1, "{notes:?}");
     for part in ["copy of andweorc", env!("CARGO_PKG_VERSION"), "nobody counts", "extern \"C\""] {
         assert!(of_it[0].contains(part), "{part} in {of_it:?}");
     }
-    assert!(outcome.report().contains("libwith_a_copy.so"), "{}", outcome.report());
+    assert!(report.contains(name), "{report}");
+}
+
+#[test]
+fn a_plugin_in_scope_that_has_no_names_is_named() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let plugin = plugin("nameless", Plugin::STOCK, &["-Cstrip=symbols", FRAMES]);
+    let loaded = plugin.load();
+    let mut settings = Settings::default();
+    settings.scope = "nameless".parse().unwrap();
+    settings.targets = vec!["functions".to_owned()];
+    let (notes, _) = notes_of_a_session(settings, "ANDWEORC_TARGETS", |_| {
+        calls_a_plugin(&loaded, "run", 10_000, Nanos::from_millis(20));
+    });
+    let told = |words: &str| notes.iter().any(|note| note.contains(words));
+    if told("SIGPROF") || told(" no sample was taken") {
+        return println!("skipped: {notes:?}");
+    }
+    assert!(told("`functions`: no function was found in scope"), "{notes:?}");
+    assert!(told("libnameless.so`. Build them with"), "{notes:?}");
 }

@@ -322,6 +322,9 @@ impl Runner {
                 None => unknown.push(wanted.as_str()),
             }
         }
+        if want_samples(no_targets) {
+            self.note_objects_without_lines();
+        }
         if !unknown.is_empty() {
             let of_samples = unknown.iter().any(|it| want_samples(&[(*it).to_owned()]));
             let seen = names(targets().iter().map(|target| target.name()));
@@ -332,6 +335,20 @@ impl Runner {
             if let Some(lack) = lack.filter(|_| of_samples) {
                 self.note(lack.to_string());
             }
+        }
+    }
+
+    /// Says which shared objects were sampled and can't be charged.
+    fn note_objects_without_lines(&mut self) {
+        let objects = self.sampling.as_ref().map(Sampling::objects_without_lines);
+        let objects = objects.unwrap_or_default();
+        let objects: Vec<_> = objects.iter().map(|path| path.to_string_lossy()).collect();
+        if !objects.is_empty() {
+            let objects = names(objects.iter().map(|path| &**path));
+            self.note(format!(
+                "samples were in shared objects of which no lines are known: {objects}. Build them with `debug = \"line-tables-only\"` and without \
+                 `strip`, and leave their files as they are while they are loaded"
+            ));
         }
     }
 

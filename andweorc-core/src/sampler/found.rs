@@ -11,6 +11,7 @@ use crate::target::{Target, target, targets};
 use crate::time::Nanos;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What was sampled since the last time.
@@ -124,6 +125,11 @@ impl Finder {
     /// Whether samples can be charged to lines.
     pub(super) fn lines(&self) -> Result<(), SymbolError> {
         self.symbols.lines()
+    }
+
+    /// The sampled shared objects that have no lines.
+    pub(super) fn objects_without_lines(&self) -> Vec<PathBuf> {
+        self.symbols.objects_without_lines()
     }
 
     /// Resolves what was sampled.

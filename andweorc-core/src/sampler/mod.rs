@@ -45,6 +45,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::ffi::c_void;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -194,6 +195,11 @@ impl Sampling {
     /// Whether samples can be charged to lines.
     pub(crate) fn lines(&self) -> Result<(), SymbolError> {
         lock(&self.finder).lines()
+    }
+
+    /// The sampled shared objects that have no lines or can't be read, those of the system left out.
+    pub(crate) fn objects_without_lines(&self) -> Vec<PathBuf> {
+        lock(&self.finder).objects_without_lines()
     }
 
     /// The refusal that kept a thread from being sampled, if one did. Told once.

@@ -135,6 +135,11 @@ impl Symbols {
         self.program.lines()
     }
 
+    /// The sampled shared objects that have no lines or can't be read, those of the system left out.
+    pub(crate) fn objects_without_lines(&self) -> Vec<PathBuf> {
+        self.shared.iter().flat_map(Shared::without_lines).map(Path::to_owned).collect()
+    }
+
     /// Takes note of the shared objects that were loaded and unloaded since the last call. Returns where they have or had their code: what was
     /// found at addresses there holds no longer. Takes well under a microsecond if there are none.
     pub(crate) fn refresh(&mut self) -> Vec<Range<u64>> {

@@ -7,9 +7,13 @@ use super::image::Image;
 use super::module::Module;
 use crate::loaded::{self, Changes, Object};
 use std::ops::Range;
+use std::path::Path;
 
 /// How many bytes at the beginning of a file tell that it is the loaded one.
 const HEAD: u64 = 4096;
+
+/// Where systems keep their own libraries: nobody expects to see lines of these.
+const SYSTEM: [&str; 6] = ["/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store"];
 
 /// The shared objects.
 #[derive(Default)]
@@ -75,6 +79,21 @@ impl Shared {
             File::Open(module) if module.image.is_unchanged() => Some((module, bias)),
             _ => None,
         }
+    }
+}
+
+impl Shared {
+    /// The objects that addresses were looked for in and that have no lines, or can't be read, the system's own left out.
+    pub(super) fn without_lines(&self) -> impl Iterator<Item = &Path> {
+        let has_none = |it: &&SharedObject| match &it.file {
+            File::NotOpened => false,
+            File::Unreadable => true,
+            File::Open(module) => module.lines().is_err(),
+        };
+        let paths = self.all.iter().filter(has_none).map(|it| it.object.path.as_path());
+        // What the kernel maps, the vDSO, has a name without a folder.
+        let is_file = |path: &&Path| path.components().count() > 1;
+        paths.filter(is_file).filter(|path| !SYSTEM.iter().any(|folder| path.starts_with(folder)))
     }
 }
 

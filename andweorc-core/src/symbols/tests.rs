@@ -407,6 +407,10 @@ fn shared_objects_without_line_tables_have_the_names_of_their_symbols() {
         let loaded = plugin.load();
         let mut symbols = Symbols::of_this_program().unwrap().with_scope(scope.parse().unwrap());
         let charged = symbols.resolve(&[loaded.inside()]);
+        symbols.resolve(&[libc::getpid as *const () as u64]);
+        let has_line = charged.as_ref().is_some_and(|it| it.line.is_some());
+        let without: &[PathBuf] = if has_line { &[] } else { &[plugin.path()] };
+        assert_eq!(symbols.objects_without_lines(), without, "{flags:?}");
         charged.map(|it| (it.function.to_string(), it.line.is_some()))
     };
     let named = |has_line| Some(("bare::stock::update".to_owned(), has_line));
