@@ -1,8 +1,9 @@
 //! Other copies of andweorc in the process.
 //!
-//! A shared object that andweorc is linked into has statics of its own: its progress points, spans and tasks are registered in a copy that no
-//! session looks at. So each copy has a note in the file that it is linked into, an ELF note, which the loader maps and `strip` leaves in. Since
-//! notes have no names to the linker, any number of them may meet in one file.
+//! A shared object that andweorc is linked into has statics of its own: its progress points, spans
+//! and tasks are registered in a copy that no session looks at. So each copy has a note in the file
+//! that it is linked into, an ELF note, which the loader maps and `strip` leaves in. Since notes
+//! have no names to the linker, any number of them may meet in one file.
 
 use crate::loaded::{self, Changes, Object};
 use std::fmt;
@@ -86,7 +87,8 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Those that were loaded since the last call and are still there, each once. Takes well under a microsecond if nothing was loaded or unloaded.
+    /// Copies that were loaded since the last call and are still there, each once. Takes well under
+    /// a microsecond if nothing was loaded or unloaded.
     pub(crate) fn new_ones(&mut self) -> Vec<Copy> {
         if loaded::changes() == self.changes {
             return Vec::new();

@@ -1,7 +1,9 @@
-//! The objects that the loader has mapped: the program, and shared objects, which come with `dlopen` and go with `dlclose`.
+//! The objects that the loader has mapped: the program, and shared objects, which come with
+//! `dlopen` and go with `dlclose`.
 //!
-//! The loader locks its list while somebody walks it, so nothing else is done meanwhile than to copy the list. An object of the copy may be
-//! gone a moment later: nobody may follow a pointer into one. [`read`] takes bytes through the kernel, which refuses what is not mapped.
+//! The loader locks its list while somebody walks it, so nothing else is done meanwhile than to
+//! copy the list. An object of the copy may be gone a moment later: nobody may follow a pointer
+//! into one. [`read`] takes bytes through the kernel, which refuses what is not mapped.
 
 use std::ffi::{CStr, OsStr};
 use std::fs::{self, File};
@@ -14,7 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, slice, thread};
 
-/// How many objects were loaded and unloaded so far. The list of objects is the same as long as this is.
+/// How many objects were loaded and unloaded so far. The list of objects is the same as long as
+/// this is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     loaded: u64,
@@ -74,7 +77,8 @@ pub(crate) fn changes() -> Changes {
     changes
 }
 
-/// The objects that are mapped at the moment, the program first, and how many had come and gone by then.
+/// The objects that are mapped at the moment, the program first, and how many had come and gone by
+/// then.
 pub(crate) fn objects() -> (Changes, Vec<Object>) {
     let (mut changes, mut objects) = (Changes::default(), Vec::new());
     walk(&mut |object| {
@@ -121,7 +125,8 @@ fn copy(object: &libc::dl_phdr_info) -> Object {
     let headers = if object.dlpi_phdr.is_null() {
         &[]
     } else {
-        // SAFETY: the loader hands so many headers of an object that stays while the list is walked.
+        // SAFETY: the loader hands so many headers of an object that stays while the list is
+        // walked.
         unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) }
     };
     let bias = object.dlpi_addr;
@@ -147,7 +152,8 @@ fn walk(each: &mut dyn FnMut(&libc::dl_phdr_info) -> bool) {
         _: libc::size_t,
         each: *mut libc::c_void,
     ) -> libc::c_int {
-        // SAFETY: the loader hands a valid object, and `each` is the pointer to a closure given below.
+        // SAFETY: the loader hands a valid object, and `each` is the pointer to a closure given
+        // below.
         let (object, each) = unsafe { (&*object, &mut *each.cast::<Each<'_>>()) };
         libc::c_int::from(!each(object))
     }
@@ -159,13 +165,15 @@ fn walk(each: &mut dyn FnMut(&libc::dl_phdr_info) -> bool) {
 
 /// Set while a thread of andweorc walks the loader's list, and while another one forks.
 ///
-/// A child that is forked while the list is locked would find it locked for ever, and hang in its first `dlopen`.
+/// A child that is forked while the list is locked would find it locked for ever, and hang in its
+/// first `dlopen`.
 static WALKING: AtomicBool = AtomicBool::new(false);
 
 /// Whether the thread that forks has set [`WALKING`]. Written only by the one that did.
 static FORKING: AtomicBool = AtomicBool::new(false);
 
-/// How long a fork waits for a walk to end, which most often takes some microseconds: one that is held up by the forking thread itself never ends.
+/// How long a fork waits for a walk to end, which most often takes some microseconds: one that is
+/// held up by the forking thread itself never ends.
 const MAX_FORK_WAIT: Duration = Duration::from_millis(20);
 
 /// The right to walk the list while nobody forks.
@@ -174,7 +182,8 @@ struct Alone;
 impl Alone {
     fn wait() -> Alone {
         static WATCHED: Once = Once::new();
-        // SAFETY: the handlers take no lock, allocate nothing, and live as long as the program or shared object that they are in.
+        // SAFETY: the handlers take no lock, allocate nothing, and live as long as the program or
+        // shared object that they are in.
         WATCHED.call_once(|| unsafe {
             // Without memory for it forks are not waited for.
             libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child));

@@ -42,7 +42,8 @@ fn calls_a_plugin(loaded: &Loaded, name: &str, argument: u64, time: Nanos) {
     }
 }
 
-/// Runs on a thread that is sampled, with this scope, and tells what was found. `None` where threads can't be sampled.
+/// Runs on a thread that is sampled, with this scope, and tells what was found. `None` where
+/// threads can't be sampled.
 fn sampled(scope: &str, run: impl FnOnce() + Send) -> Option<Found> {
     thread::enable();
     let symbols = Symbols::of_this_program().unwrap().with_scope(scope.parse().unwrap());
@@ -95,7 +96,8 @@ fn code_of_a_plugin_out_of_scope_is_charged_to_its_caller() {
     assert!(found.lines.keys().all(|place| !place.function.starts_with("not_mine")), "{found:?}");
 }
 
-/// `spin` has in the register of frame pointers what it is given, for so many rounds, as C code without frame pointers may.
+/// `spin` has in the register of frame pointers what it is given, for so many rounds, as C code
+/// without frame pointers may.
 const WITHOUT_FRAMES: &str = r#"
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -215,8 +217,8 @@ pub extern "C" fn run(rounds: u64) -> u64 {
     panic!("no library of this test can be linked: {refused:?}");
 }
 
-/// Holds a session while `work` is done over and over, until it has taken note of something with these words, or a minute is over. Returns
-/// all its notes, and the report.
+/// Holds a session while `work` is done over and over, until it has taken note of something with
+/// these words, or a minute is over. Returns all its notes, and the report.
 fn notes_of_a_session(
     mut settings: Settings,
     words: &str,

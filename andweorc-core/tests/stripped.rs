@@ -1,4 +1,5 @@
-//! What a run says when the program was built so that samples can't be charged to lines, or not even to functions.
+//! Advice of a run when the program was built so that samples can't be charged to lines, or not
+//! even to functions.
 //!
 //! The programs are this test binary, stripped of more and more: [`program`] is what they do.
 #![cfg(not(loom))]

@@ -14,7 +14,8 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// A source: `run` calls `stock::update`, which works for so many rounds, and `inside` tells where that is.
+    /// A source: `run` calls `stock::update`, which works for so many rounds, and `inside` tells
+    /// where that is.
     pub const STOCK: &str = r#"
 pub mod stock {
     #[inline(never)]
@@ -53,7 +54,7 @@ pub extern "C" fn inside(_: u64) -> u64 {
         let told = |error: std::io::Error| error.to_string();
         std::fs::create_dir_all(self.folder.path().join("src")).map_err(told)?;
         std::fs::write(self.folder.path().join("src/lib.rs"), source).map_err(told)?;
-        // What is loaded keeps the file that it was loaded from.
+        // A loaded object keeps the file that it was loaded from.
         match std::fs::remove_file(self.path()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
             _ => {}
@@ -131,7 +132,7 @@ impl Loaded {
     ///
     /// # Safety
     ///
-    /// It is of this type, and is called only while the object is loaded.
+    /// The function is of this type, and is called only while the object is loaded.
     pub unsafe fn function(&self, name: &str) -> extern "C" fn(u64) -> u64 {
         let address = self.address(name) as *const ();
         // SAFETY: as the caller says.

@@ -5,8 +5,9 @@ use crate::profile::TargetKind;
 use crate::symbols::{Scope, SymbolError};
 use crate::target::targets;
 
-/// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many samples. `lack` is what keeps samples from being charged
-/// to lines. `None` when it is no such word.
+/// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many
+/// samples. `lack` is what keeps samples from being charged to lines. `None` when it is no such
+/// word.
 pub(crate) fn why_none(
     wanted: &str,
     samples: u64,

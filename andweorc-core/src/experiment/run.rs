@@ -234,7 +234,7 @@ impl Runner {
         }
     }
 
-    /// What keeps samples from being charged to lines, and inlined functions from being seen.
+    /// The reason why samples are not charged to lines, and inlined functions not seen.
     fn lack(&self) -> Option<SymbolError> {
         self.sampling.as_ref().and_then(|sampling| sampling.lines().err())
     }

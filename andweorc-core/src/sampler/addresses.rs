@@ -1,8 +1,9 @@
 //! What the signal handler knows of an address: whether code there is inside the target of the running experiment.
 //!
-//! A table that only grows, of addresses that were sampled before and are resolved by now. The handler looks them up; who resolves adds
-//! them, and judges all anew when the target changes. An address whose code was unloaded keeps its place and is unknown again, since other
-//! code may be loaded there.
+//! A table that only grows, of addresses that were sampled before and are resolved by now. The
+//! handler looks them up; who resolves adds them, and judges all anew when the target changes. An
+//! address whose code was unloaded keeps its place and is unknown again, since other code may be
+//! loaded there.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 

@@ -160,8 +160,8 @@ impl Finder {
         found
     }
 
-    /// Counts a sample. Of addresses in `changed` nobody knows whether it saw the code that is there now or what was there before: their time is
-    /// that of their callers.
+    /// Counts a sample. Of addresses in `changed` nobody knows whether it saw the code that is
+    /// there now or what was there before: their time is that of their callers.
     fn count(&mut self, sample: &Sample, changed: &[Range<u64>]) {
         let Finder { symbols, table, known, alone, found, learns, contexts, inside, .. } = self;
         found.samples += 1;
@@ -172,7 +172,8 @@ impl Finder {
         }
         let mut line = None;
         let mut functions: Vec<&'static Target> = Vec::new();
-        // How many of them are at the innermost address in scope: one function of machine code, with what was inlined into it.
+        // How many of them are at the innermost address in scope: one function of machine code,
+        // with what was inlined into it.
         let mut inlined = 0;
         for &address in sample.chain() {
             if changed.iter().any(|code| code.contains(&address)) {
@@ -268,9 +269,11 @@ impl Finder {
     }
 }
 
-/// Whether the time of a sample is a function's own, of `inlined` functions at the innermost address in scope and others that called them, by
-/// its number from the inside: it is that of the innermost one, and of the two that would be seen if this had not been inlined: its
-/// caller, and the one that all of it was inlined into. What lies between these are more wrappers than anyone can look at.
+/// Whether the time of a sample is a function's own, of `inlined` functions at the innermost
+/// address in scope and others that called them, by its number from the inside: it is that of the
+/// innermost one, and of the two that would be seen if this had not been inlined: its caller, and
+/// the one that all of it was inlined into. What lies between these are more wrappers than anyone
+/// can look at.
 fn is_own(depth: usize, inlined: usize) -> bool {
     depth == 0 || depth < inlined && (depth == 1 || depth + 1 == inlined)
 }
@@ -330,8 +333,9 @@ mod tests {
         finder.count(&sample, &[]);
         assert_eq!(hits(), [1, u64::from(is_there)]);
         assert_eq!(table.judge(&[inside]), Some(false));
-        // What was sampled when that was loaded may have seen the one or the other.
-        finder.count(&sample, &[inside..inside + 1]);
+        // A sample that was taken around that time may have seen the one or the other.
+        let changed = inside..inside + 1;
+        finder.count(&sample, std::slice::from_ref(&changed));
         assert_eq!(hits(), [1, u64::from(is_there)]);
         drop(loaded);
     }
@@ -371,7 +375,8 @@ fn main() {
 }
 "#;
 
-    /// The targets that `wanted` stands for when the inlined code was sampled in the program at `folder`, at these addresses.
+    /// The targets that `wanted` stands for when the inlined code was sampled in the program at
+    /// `folder`, at these addresses.
     fn chosen(folder: &std::path::Path, sampled: &[u64], wanted: &str) -> BTreeSet<String> {
         let mut finder = finder(open(folder));
         finder.count_functions_alone();
@@ -392,7 +397,8 @@ fn main() {
                 .map(|flags| build_from(INLINED, &flags));
         let [with_lines, with_symbols, stripped] =
             [&with_lines, &with_symbols, &stripped].map(|it| it.path());
-        // Where the helper is in each of them. The code is the same in all builds, wherever it lies.
+        // Where the helper is in each of them. The code is the same in all builds, wherever it
+        // lies.
         let (mut here, mut there) = (Vec::new(), Vec::new());
         let mut found = open(with_lines);
         for part in ["parse", "render"] {

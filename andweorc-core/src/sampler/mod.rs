@@ -197,7 +197,8 @@ impl Sampling {
         lock(&self.finder).lines()
     }
 
-    /// The sampled shared objects that have no lines or can't be read, those of the system left out.
+    /// The sampled shared objects that have no lines or can't be read, those of the system left
+    /// out.
     pub(crate) fn objects_without_lines(&self) -> Vec<PathBuf> {
         lock(&self.finder).objects_without_lines()
     }

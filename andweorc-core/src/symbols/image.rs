@@ -45,8 +45,8 @@ impl Image {
         if let Some(image) = images.get(&identity) {
             return Ok(image);
         }
-        // SAFETY: the program's own file can't be written while it runs, and the others, shared objects among them, are looked at only while
-        // they are as they were (`is_unchanged`).
+        // SAFETY: the program's own file can't be written while it runs, and the others, shared
+        // objects among them, are looked at only while they are as they were (`is_unchanged`).
         let map: &'static Mmap = Box::leak(Box::new(unsafe { Mmap::map(&file)? }));
         let object = object::File::parse(&**map).map_err(io::Error::other)?;
         let image =

@@ -4,7 +4,8 @@
 //! unit when an address of it is asked for, on the thread that asks; it may be in the program, in a file of its own (build id, debug link), or
 //! split off (`.dwp`, `.dwo`). Without any, functions have the names that the symbol table gives.
 //!
-//! Shared objects are read like the program, whenever they were loaded. Debug information shared by several programs (dwz) is not read.
+//! Shared objects are read like the program, whenever they were loaded. Debug information shared by
+//! several programs (dwz) is not read.
 
 mod debug;
 mod image;
@@ -129,19 +130,21 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// When neither the program nor a file that belongs to it has line information. Functions have names all the same, unless they are inlined or
-    /// the program is stripped.
+    /// When neither the program nor a file that belongs to it has line information. Functions have
+    /// names all the same, unless they are inlined or the program is stripped.
     pub fn lines(&self) -> Result<(), SymbolError> {
         self.program.lines()
     }
 
-    /// The sampled shared objects that have no lines or can't be read, those of the system left out.
+    /// The sampled shared objects that have no lines or can't be read, those of the system left
+    /// out.
     pub(crate) fn objects_without_lines(&self) -> Vec<PathBuf> {
         self.shared.iter().flat_map(Shared::without_lines).map(Path::to_owned).collect()
     }
 
-    /// Takes note of the shared objects that were loaded and unloaded since the last call. Returns where they have or had their code: what was
-    /// found at addresses there holds no longer. Takes well under a microsecond if there are none.
+    /// Takes note of the shared objects that were loaded and unloaded since the last call. Returns
+    /// where they have or had their code: what was found at addresses there holds no longer. Takes
+    /// well under a microsecond if there are none.
     pub(crate) fn refresh(&mut self) -> Vec<Range<u64>> {
         let changed = self.shared.as_mut().map(Shared::refresh).unwrap_or_default();
         if !changed.is_empty() {
@@ -219,7 +222,7 @@ pub enum SymbolError {
     Unreadable(String),
     /// It has no line information.
     NoLines,
-    /// It has neither line information nor the names of its functions.
+    /// Neither line information nor names of functions are in it.
     Stripped,
     /// Its debug information was moved to a file of this name, which was not found.
     Moved(String),

@@ -1,4 +1,5 @@
-//! One file with code, the program or a shared object, and what is known of the functions and lines in it.
+//! One file with code, the program or a shared object, and what is known of the functions and lines
+//! in it.
 
 use super::debug::Debug;
 use super::image::{self, Image};
@@ -68,7 +69,8 @@ impl Module {
         })
     }
 
-    /// The frames at an address with the names of their functions, innermost first. Empty where nothing is known.
+    /// The frames at an address with the names of their functions, innermost first. Empty where
+    /// nothing is known.
     pub(super) fn look_up(&mut self, probe: u64) -> Vec<(RawFrame, String)> {
         if self.debug.is_none()
             && let Some(image) = self.with_lines()

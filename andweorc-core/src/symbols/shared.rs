@@ -1,7 +1,9 @@
-//! The shared objects of the running program: which one has the code at an address, as they come and go.
+//! The shared objects of the running program: which one has the code at an address, as they come
+//! and go.
 //!
-//! A file may have been replaced since it was loaded. So it is read only if it begins with the very bytes that are in memory, among them the
-//! headers, with the lengths of its parts, and most often the build id.
+//! A file may have been replaced since it was loaded. So it is read only if it begins with the very
+//! bytes that are in memory, among them the headers, with the lengths of its parts, and most often
+//! the build id.
 
 use super::image::Image;
 use super::module::Module;
@@ -33,14 +35,14 @@ struct SharedObject {
 enum File {
     /// Nobody asked for an address in it yet.
     NotOpened,
-    /// It can't be read, or is another one by now.
+    /// The file can't be read, or is another one by now.
     Unreadable,
     Open(Box<Module>),
 }
 
 impl Shared {
-    /// Takes note of what was loaded and unloaded since the last time. Returns where it has or had its code: what was known of addresses
-    /// there holds no longer.
+    /// Takes note of what was loaded and unloaded since the last time. Returns where it has or had
+    /// its code: what was known of addresses there holds no longer.
     pub(super) fn refresh(&mut self) -> Vec<Range<u64>> {
         if loaded::changes() == self.changes {
             return Vec::new();
@@ -65,8 +67,8 @@ impl Shared {
         changed
     }
 
-    /// The object with the code at an address, and what to take off addresses to get those of its file. `None` where there is none, or nothing
-    /// is known of it.
+    /// The object with the code at an address, and what to take off addresses to get those of its
+    /// file. `None` where there is none, or nothing is known of it.
     pub(super) fn at(&mut self, address: u64) -> Option<(&mut Module, u64)> {
         let has = |it: &&mut SharedObject| it.object.code().any(|code| code.contains(&address));
         let found = self.all.iter_mut().find(has)?;
@@ -83,7 +85,8 @@ impl Shared {
 }
 
 impl Shared {
-    /// The objects that addresses were looked for in and that have no lines, or can't be read, the system's own left out.
+    /// The objects that addresses were looked for in and that have no lines, or can't be read, the
+    /// system's own left out.
     pub(super) fn without_lines(&self) -> impl Iterator<Item = &Path> {
         let has_none = |it: &&SharedObject| match &it.file {
             File::NotOpened => false,
@@ -91,7 +94,7 @@ impl Shared {
             File::Open(module) => module.lines().is_err(),
         };
         let paths = self.all.iter().filter(has_none).map(|it| it.object.path.as_path());
-        // What the kernel maps, the vDSO, has a name without a folder.
+        // The vDSO, which the kernel maps, has a name without a folder.
         let is_file = |path: &&Path| path.components().count() > 1;
         paths.filter(is_file).filter(|path| !SYSTEM.iter().any(|folder| path.starts_with(folder)))
     }
