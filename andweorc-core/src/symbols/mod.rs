@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{error, fmt};
+use std::{error, fmt, io};
 
 /// A source line, and the function that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,8 +91,7 @@ impl Symbols {
     /// When its file can't be read. Whether it has line information is not known yet: see [`lines`](Symbols::lines).
     pub fn of_this_program() -> Result<Symbols, SymbolError> {
         let bias = loaded::objects().1.first().map_or(0, |program| program.bias);
-        let exe = Path::new("/proc/self/exe");
-        let mut symbols = Symbols::of(exe, loaded::program_path(), bias)?;
+        let mut symbols = Symbols::of(Image::of_this_program(), loaded::program_path(), bias)?;
         symbols.shared = Some(Shared::default());
         symbols.refresh();
         Ok(symbols)
@@ -104,12 +103,16 @@ impl Symbols {
     ///
     /// When its file can't be read.
     pub fn of_program(path: &Path) -> Result<Symbols, SymbolError> {
-        Symbols::of(path, path.to_owned(), 0)
+        Symbols::of(Image::open(path), path.to_owned(), 0)
     }
 
-    /// Those of the program in the file `exe`, which is called `path`.
-    fn of(exe: &Path, path: PathBuf, bias: u64) -> Result<Symbols, SymbolError> {
-        let image = Image::open(exe).map_err(|error| SymbolError::Unreadable(error.to_string()))?;
+    /// Symbols of the program in a file that is called `path`.
+    fn of(
+        image: io::Result<&'static Image>,
+        path: PathBuf,
+        bias: u64,
+    ) -> Result<Symbols, SymbolError> {
+        let image = image.map_err(|error| SymbolError::Unreadable(error.to_string()))?;
         Ok(Symbols {
             program: Module::new(image, path),
             bias,

@@ -423,6 +423,37 @@ fn shared_objects_without_line_tables_have_the_names_of_their_symbols() {
 }
 
 #[test]
+fn debug_information_of_a_shared_object_in_a_file_of_its_own_is_found() {
+    let plugin = plugin("moved", &["-Cdebuginfo=2"]);
+    let folder = plugin.path().parent().unwrap().to_owned();
+    for args in [
+        &["--only-keep-debug", "libmoved.so", "moved.debug"][..],
+        &["--strip-debug", "libmoved.so"],
+        &["--add-gnu-debuglink=moved.debug", "libmoved.so"],
+    ] {
+        if tool("objcopy", &folder, args).is_none() {
+            return;
+        }
+    }
+    let loaded = plugin.load();
+    let mut symbols = Symbols::of_this_program().unwrap();
+    assert_eq!(symbols.charged(&[loaded.inside()]).unwrap().function, "moved::stock::update");
+    assert_eq!(symbols.objects_without_lines(), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn no_file_of_a_shared_object_stays_open() {
+    let plugin = plugin("closed", &[LINES]);
+    let mut symbols = Symbols::of_this_program().unwrap();
+    let loaded = plugin.load();
+    symbols.refresh();
+    assert!(symbols.charged(&[loaded.inside()]).is_some());
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let open = open.filter_map(|it| std::fs::read_link(it.ok()?.path()).ok());
+    assert_eq!(open.filter(|path| *path == plugin.path()).count(), 0);
+}
+
+#[test]
 fn a_c_library_is_nobodys_own_crate_unless_it_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let (source, library) = (folder.path().join("half.c"), folder.path().join("libhalf.so"));
