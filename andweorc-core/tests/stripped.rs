@@ -36,7 +36,8 @@ fn program() {
     let Ok(wanted) = std::env::var("STRIPPED_TEST_TARGETS") else { return };
     let mut settings = Settings::default();
     settings.out = Some("profile.jsonl".into());
-    settings.duration = Duration::from_secs(4);
+    let seconds = std::env::var("STRIPPED_TEST_SECONDS").unwrap();
+    settings.duration = Duration::from_secs(seconds.parse().unwrap());
     settings.targets = wanted.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect();
     let item = point(PointKind::Progress, "item", None, None, true);
     let stop = AtomicBool::new(false);
@@ -56,13 +57,14 @@ fn program() {
     });
 }
 
-/// Starts the program that was built so, with these targets, in a folder of its own.
-fn start(program: &Path, wanted: &str) -> (Child, tempfile::TempDir) {
+/// Starts the program that was built so, with these targets, for so long, in a folder of its own.
+fn start(program: &Path, wanted: &str, seconds: u32) -> (Child, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let child = Command::new(program)
         .args(["program", "--exact", "--ignored"])
         .current_dir(folder.path())
         .env("STRIPPED_TEST_TARGETS", wanted)
+        .env("STRIPPED_TEST_SECONDS", seconds.to_string())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
@@ -95,33 +97,44 @@ fn the_advice_is_that_for_what_was_done_to_the_program() {
         (&stripped, "functions", [Some(STRIPPED), Some("ANDWEORC_TARGETS, `functions`")]),
         (&stripped, "function:stripped::hot", [Some(STRIPPED), Some("no target is named")]),
     ];
-    for few in cases.chunks(5) {
+    let mut left = cases.to_vec();
+    let mut wrong = Vec::new();
+    // A machine that is busy with other things may need longer to come to the first experiment.
+    for seconds in [4, 12, 36] {
         let started: Vec<_> =
-            few.iter().map(|(program, wanted, _)| start(program, wanted)).collect();
-        for ((program, wanted, expected), (mut child, folder)) in few.iter().zip(started) {
+            left.into_iter().map(|case| (case, start(case.0, case.1, seconds))).collect();
+        left = Vec::new();
+        wrong.clear();
+        for (case, (mut child, folder)) in started {
             assert!(child.wait().unwrap().success());
+            let (program, wanted, expected) = case;
             let profile = Profile::read(&folder.path().join("profile.jsonl")).unwrap();
             let run = &profile.runs[0];
             let told = |words: &str| run.notes.iter().any(|note| note.text.contains(words));
-            if told("SIGPROF") || told("by cpu timer") || told(": 0 samples") {
+            if told("SIGPROF") || told("by cpu timer") {
                 println!("skipped: {:?}", run.notes);
                 continue;
             }
-            let what = format!("{}, `{wanted}`: {:?}", program.display(), run.notes);
-            for words in
-                [NO_LINES, STRIPPED].iter().filter(|words| **words != expected[0].unwrap_or(""))
-            {
-                assert!(!told(words), "{words} in {what}");
+            let other = [NO_LINES, STRIPPED].iter().any(|it| told(it) && expected[0] != Some(it));
+            let finds_hot = wanted == "functions" && program != &stripped;
+            let is_right = !other
+                && expected.iter().flatten().all(|words| told(words))
+                && finds_hot == tested(run).contains(&"stripped::hot");
+            if !is_right {
+                wrong.push(format!(
+                    "{}, `{wanted}`: {:?}, {:?}",
+                    program.display(),
+                    run.notes,
+                    tested(run)
+                ));
+                left.push(case);
             }
-            assert!(expected.iter().flatten().all(|words| told(words)), "{expected:?} in {what}");
-            let tested = tested(run);
-            assert_eq!(
-                *wanted == "functions" && *program != &stripped,
-                tested.contains(&"stripped::hot"),
-                "{tested:?}, {what}"
-            );
+        }
+        if left.is_empty() {
+            break;
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// The names of the targets of experiments.

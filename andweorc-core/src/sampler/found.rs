@@ -299,11 +299,11 @@ mod tests {
     use crate::sampler::tests::SAMPLINGS;
     use crate::symbols::tests::{build_from, code_of, open};
     use std::collections::BTreeSet;
-    use tests_support::Plugin;
+    use tests_support::{Plugin, kept};
 
     /// With a table of its own.
     fn finder(symbols: Symbols) -> Finder {
-        Finder::new(symbols, Box::leak(Box::new(Addresses::new())))
+        Finder::new(symbols, kept(Addresses::new()))
     }
 
     fn function(name: &str) -> &'static Target {
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_new_finder_trusts_no_judgement_of_another_one() {
         let _alone = lock(&SAMPLINGS);
-        let table: &'static Addresses = Box::leak(Box::new(Addresses::new()));
+        let table = kept(Addresses::new());
         table.set(10, Verdict::Inside);
         Finder::new(Symbols::of_this_program().unwrap(), table);
         assert_eq!(table.judge(&[10]), None);

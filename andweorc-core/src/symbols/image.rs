@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// What all parsers here read. The program runs on this machine, so its byte order is known.
 pub(super) type Slice = gimli::EndianSlice<'static, gimli::NativeEndian>;
@@ -35,7 +35,7 @@ enum Watch {
 
 /// A mapped file.
 pub(super) struct Image {
-    watch: Watch,
+    watch: Mutex<Watch>,
     identity: Identity,
     map: &'static Mmap,
     object: object::File<'static>,
@@ -59,15 +59,18 @@ impl Image {
     fn map(file: File, watch: impl FnOnce(File) -> Watch) -> io::Result<&'static Image> {
         let identity = identity(&file.metadata()?);
         let mut images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
-        // A file that was moved is known by a path where it is no longer.
-        if let Some(image) = images.get(&identity).filter(|image| image.is_unchanged()) {
+        if let Some(image) = images.get(&identity) {
+            if !image.is_unchanged() {
+                // A file that was moved is known by a path where it is no longer.
+                *image.watch() = watch(file);
+            }
             return Ok(image);
         }
         // SAFETY: the program's own file can't be written while it runs, and the others, shared
         // objects among them, are looked at only while they are as they were (`is_unchanged`).
         let map: &'static Mmap = Box::leak(Box::new(unsafe { Mmap::map(&file)? }));
         let object = object::File::parse(&**map).map_err(io::Error::other)?;
-        let (watch, sections) = (watch(file), Mutex::default());
+        let (watch, sections) = (Mutex::new(watch(file)), Mutex::default());
         let image = Box::leak(Box::new(Image { watch, identity, map, object, sections }));
         images.insert(identity, image);
         Ok(image)
@@ -106,11 +109,15 @@ impl Image {
 
     /// Whether the file is as it was when it was mapped. A build may cut off a file that is mapped, and the next look would be a SIGBUS.
     pub(super) fn is_unchanged(&self) -> bool {
-        let now = match &self.watch {
+        let now = match &*self.watch() {
             Watch::Open(file) => file.metadata(),
             Watch::Path(path) => fs::metadata(path),
         };
         now.is_ok_and(|now| identity(&now) == self.identity)
+    }
+
+    fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives back the pages that were touched.

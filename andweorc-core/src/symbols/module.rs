@@ -119,8 +119,11 @@ impl Module {
     }
 }
 
-/// A bare name with the modules of the file that it is in.
+/// A bare name with the modules of the file that it is in. Names of other languages have no modules.
 fn in_file(name: &str, frame: &RawFrame, root: &Option<(String, String)>) -> String {
+    if !frame.is_rust {
+        return name.to_owned();
+    }
     let root = root.as_ref().map(|(folder, package)| (folder.as_str(), package.as_str()));
     name::in_file(name, frame.file.as_deref().unwrap_or_default(), root)
 }

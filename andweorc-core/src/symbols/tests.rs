@@ -456,18 +456,26 @@ fn no_file_of_a_shared_object_stays_open() {
 #[test]
 fn a_c_library_is_nobodys_own_crate_unless_it_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let (source, library) = (folder.path().join("half.c"), folder.path().join("libhalf.so"));
-    std::fs::write(&source, "unsigned long half(unsigned long x) { return x / 2; }").unwrap();
-    let (source, output) = (source.to_str().unwrap(), library.to_str().unwrap());
-    if tool("cc", folder.path(), &["-g", "-shared", "-fPIC", "-o", output, source]).is_none() {
+    let library = folder.path().join("libhalf.so");
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    let source = "static inline __attribute__((always_inline)) unsigned long third(unsigned long x) { return x / 3; }\n\
+                  unsigned long half(unsigned long x) { return third(x) / 2; }\n";
+    std::fs::write(folder.path().join("src/half.c"), source).unwrap();
+    let flags = ["-g", "-O1", "-shared", "-fPIC", "-o", "libhalf.so"];
+    // By its whole path: the modules of a Rust file would be taken from it.
+    let source = folder.path().join("src/half.c");
+    let args: Vec<&str> = flags.into_iter().chain(source.to_str()).collect();
+    if tool("cc", folder.path(), &args).is_none() {
         return;
     }
     let loaded = tests_support::Loaded::open(&library);
     let inside = loaded.address("half");
     let mut symbols = Symbols::of_this_program().unwrap();
     assert_eq!(symbols.resolve(&[inside]), None);
-    let mut symbols = symbols.with_scope("re:^half$".parse().unwrap());
-    assert_eq!(symbols.charged(&[inside]).unwrap().line, 1);
+    let mut symbols = symbols.with_scope("re:^(half|third)$".parse().unwrap());
+    let all: Vec<Charged> = (inside..inside + 16).filter_map(|at| symbols.resolve(&[at])).collect();
+    let inlined = |it: &Charged| it.functions.iter().map(|it| &**it).eq(["third", "half"]);
+    assert!(all.iter().any(inlined), "{all:?}");
 }
 
 #[test]
