@@ -3,6 +3,7 @@
 mod interrupts;
 mod kept;
 pub mod memory;
+mod plugin;
 #[cfg(feature = "sites")]
 mod site;
 #[cfg(feature = "wakes")]
@@ -10,5 +11,6 @@ pub mod wakes;
 
 pub use interrupts::take_interrupts;
 pub use kept::kept;
+pub use plugin::{Loaded, Plugin};
 #[cfg(feature = "sites")]
 pub use site::Site;

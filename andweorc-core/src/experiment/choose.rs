@@ -151,7 +151,7 @@ impl Times {
 }
 
 /// Whether a target is seen by samples alone.
-fn is_sampled(target: &Target) -> bool {
+pub(crate) fn is_sampled(target: &Target) -> bool {
     matches!(target.kind(), TargetKind::Line | TargetKind::Function | TargetKind::FunctionSelf)
 }
 

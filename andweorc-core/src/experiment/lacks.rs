@@ -5,15 +5,22 @@ use crate::profile::TargetKind;
 use crate::symbols::{Scope, SymbolError};
 use crate::target::targets;
 
-/// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many samples. `None` when it is no such word.
-pub(crate) fn why_none(wanted: &str, samples: u64, scope: &Scope) -> Option<String> {
+/// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many
+/// samples. `lack` is what keeps samples from being charged to lines. `None` when it is no such
+/// word.
+pub(crate) fn why_none(
+    wanted: &str,
+    samples: u64,
+    scope: &Scope,
+    lack: Option<&SymbolError>,
+) -> Option<String> {
     let kind = all_of(wanted)?;
     let hottest = |kind| {
         let all = targets().into_iter().filter(move |it| it.kind() == kind && it.own_ns() > 0);
         all.max_by_key(|it| it.own_ns()).map(|it| it.name())
     };
     let has_functions = hottest(TargetKind::Function).is_some();
-    let why = explain(kind, samples, hottest(kind), has_functions, scope);
+    let why = explain(kind, samples, hottest(kind), has_functions, scope, lack);
     Some(format!("ANDWEORC_TARGETS, `{wanted}`: {why}"))
 }
 
@@ -24,6 +31,7 @@ fn explain(
     hottest: Option<&str>,
     has_functions: bool,
     scope: &Scope,
+    lack: Option<&SymbolError>,
 ) -> String {
     let what = if kind == TargetKind::Line { "line" } else { "function" };
     if let Some(hottest) = hottest {
@@ -39,13 +47,17 @@ fn explain(
              called `andweorc::start_profiling()`"
         );
     }
-    if kind == TargetKind::Line && has_functions {
-        return SymbolError::NoLines.to_string();
+    match lack {
+        Some(lack) if kind == TargetKind::Line && has_functions => return lack.to_string(),
+        // Without line tables functions have names all the same, so that these would be in scope.
+        Some(lack) if !matches!(lack, SymbolError::NoLines) => return lack.to_string(),
+        _ => {}
     }
+    let more = lack.map(|lack| format!(". Besides, {lack}")).unwrap_or_default();
     format!(
         "no {what} was found in scope: of {samples} samples none was in {scope}. Say which code is yours with ANDWEORC_SCOPE (--scope): crates, files, \
          regexes (`shop,src/stock/**,re:^shop::`). What a function without a frame pointer was called by is not seen: build with \
-         RUSTFLAGS=\"-C force-frame-pointers=yes\""
+         RUSTFLAGS=\"-C force-frame-pointers=yes\"{more}"
     )
 }
 
@@ -57,20 +69,45 @@ mod tests {
     #[test]
     fn what_lacks_is_told_with_the_scope_and_what_to_do() {
         let scope: Scope = "bank".parse().unwrap();
+        let (no_lines, stripped) = (Some(&SymbolError::NoLines), Some(&SymbolError::Stripped));
         for (text, parts) in [
-            (explain(Function, 90, None, false, &scope), ["no function", "in bank", "--scope"]),
-            (explain(Line, 90, None, false, &Scope::default()), ["no line", "own crates", "90"]),
-            (explain(Line, 90, None, true, &scope), ["Cargo.toml", "debug", "no line information"]),
-            (explain(Function, 0, None, false, &scope), ["no sample", "start_profiling", "CPU"]),
             (
-                explain(FunctionSelf, 90, Some("bank::pay"), true, &scope),
+                explain(Function, 90, None, false, &scope, None),
+                ["no function", "in bank", "--scope"],
+            ),
+            (
+                explain(Line, 90, None, false, &Scope::default(), None),
+                ["no line", "own crates", "90"],
+            ),
+            (
+                explain(Line, 90, None, true, &scope, no_lines),
+                ["Cargo.toml", "debug", "no line information"],
+            ),
+            (
+                explain(Function, 90, None, false, &scope, no_lines),
+                ["none was in bank", "--scope", "inlined"],
+            ),
+            (
+                explain(Function, 90, None, false, &scope, stripped),
+                ["stripped", "`strip`", "Cargo.toml"],
+            ),
+            (
+                explain(Line, 90, None, false, &scope, stripped),
+                ["stripped", "`strip`", "line-tables-only"],
+            ),
+            (
+                explain(Function, 0, None, false, &scope, stripped),
+                ["no sample", "start_profiling", "CPU"],
+            ),
+            (
+                explain(FunctionSelf, 90, Some("bank::pay"), true, &scope, None),
                 ["2 %", "`function-self:bank::pay`", "(bank)"],
             ),
         ] {
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         }
-        assert_eq!(why_none("shop::stock", 90, &scope), None, "the name of something");
-        let told = why_none("functions-self", 90, &scope).unwrap();
+        assert_eq!(why_none("shop::stock", 90, &scope, None), None, "the name of something");
+        let told = why_none("functions-self", 90, &scope, None).unwrap();
         assert!(told.starts_with("ANDWEORC_TARGETS, `functions-self`: no function"), "{told}");
     }
 }

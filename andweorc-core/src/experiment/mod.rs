@@ -4,7 +4,7 @@
 //! and holds experiments with a baseline between any two, so that each has a baseline before and after it and drift cancels. The experiment
 //! that narrows the ranking most comes next. One that slows the program too much, or stops it, is ended early (`guard`).
 
-mod choose;
+pub(crate) mod choose;
 mod guard;
 mod hold;
 mod lacks;

@@ -2,10 +2,11 @@
 //! up, and write everything down as it goes.
 
 use crate::clock;
+use crate::copies::Copies;
 use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{
-    Times, choose_points, is_named, names, want_functions_alone, want_samples,
+    Times, choose_points, is_named, is_sampled, names, want_functions_alone, want_samples,
 };
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
@@ -19,7 +20,7 @@ use crate::profile::{
 };
 use crate::sampler::{Found, Sampling};
 use crate::settings::Settings;
-use crate::symbols::Symbols;
+use crate::symbols::{SymbolError, Symbols};
 use crate::target::{Target, targets};
 use crate::thread;
 use crate::time::{Nanos, Speedup};
@@ -81,6 +82,7 @@ pub(crate) struct Runner {
     /// Lines and functions are sampled, since the user named some, or nothing else runs.
     sampling: Option<Sampling>,
     sampled: Found,
+    copies: Copies,
 }
 
 impl Runner {
@@ -102,6 +104,7 @@ impl Runner {
             status,
             sampling: None,
             sampled: Found::default(),
+            copies: Copies::default(),
         }
     }
 
@@ -173,6 +176,7 @@ impl Runner {
                 return None;
             }
             self.take_samples();
+            self.note_copies();
             let times = Times::read();
             let cpu_ns = to_ns(clock::process_cpu() - cpu);
             let (points, no_points) = choose_points(&self.settings.points);
@@ -191,6 +195,11 @@ impl Runner {
             }
             if let Some(sampling) = &self.sampling {
                 sampling.refine(&targets);
+            }
+            if targets.iter().any(|it| is_sampled(it) && it.kind() != TargetKind::Line)
+                && let Some(lack) = self.lack()
+            {
+                self.note(lack.to_string());
             }
             for target in crate::target::targets() {
                 self.write_target(target);
@@ -224,6 +233,18 @@ impl Runner {
                 self.sampling = Some(sampling);
             }
             Err(why) => self.note(why),
+        }
+    }
+
+    /// The reason why samples are not charged to lines, and inlined functions not seen.
+    fn lack(&self) -> Option<SymbolError> {
+        self.sampling.as_ref().and_then(|sampling| sampling.lines().err())
+    }
+
+    /// Says which shared objects have a copy of andweorc of their own, when they were loaded.
+    fn note_copies(&mut self) {
+        for copy in self.copies.new_ones() {
+            self.note(copy.to_string());
         }
     }
 
@@ -266,6 +287,12 @@ impl Runner {
             self.note(format!(
                 "no progress point was hit, so there was nothing to measure (points known: {seen}){advice}"
             ));
+        } else if self.settings.targets.is_empty()
+            && self.sampled.samples > 0
+            && targets.iter().all(|target| target.kind() != TargetKind::Line)
+            && let Some(lack) = self.lack()
+        {
+            self.note(lack.to_string());
         } else if targets.iter().all(|target| target.count() == 0) {
             let seen = names(targets.iter().map(|target| target.name()));
             self.note(format!(
@@ -301,13 +328,18 @@ impl Runner {
             ));
         }
         let mut unknown = Vec::new();
+        let lack = self.lack();
         for wanted in no_targets {
-            match why_none(wanted, self.sampled.samples, &self.settings.scope) {
+            let (samples, scope) = (self.sampled.samples, &self.settings.scope);
+            match why_none(wanted, samples, scope, lack.as_ref()) {
                 Some(why) if self.sampling.is_some() => self.note(why),
                 // Why there are no samples has been noted.
                 Some(_) => {}
                 None => unknown.push(wanted.as_str()),
             }
+        }
+        if want_samples(no_targets) {
+            self.note_objects_without_lines();
         }
         let targets = targets();
         let is_known = |wanted: &&str| targets.iter().any(|target| is_named(target, wanted));
@@ -320,10 +352,28 @@ impl Runner {
             ));
         }
         if !unknown.is_empty() {
+            let of_samples = unknown.iter().any(|it| want_samples(&[(*it).to_owned()]));
             let seen = names(targets.iter().map(|target| target.name()));
             let wanted = names(unknown.into_iter());
             self.note(format!(
                 "no target is named {wanted} (targets seen: {seen}): check ANDWEORC_TARGETS"
+            ));
+            if let Some(lack) = lack.filter(|_| of_samples) {
+                self.note(lack.to_string());
+            }
+        }
+    }
+
+    /// Says which shared objects were sampled and can't be charged.
+    fn note_objects_without_lines(&mut self) {
+        let objects = self.sampling.as_ref().map(Sampling::objects_without_lines);
+        let objects = objects.unwrap_or_default();
+        let objects: Vec<_> = objects.iter().map(|path| path.to_string_lossy()).collect();
+        if !objects.is_empty() {
+            let objects = names(objects.iter().map(|path| &**path));
+            self.note(format!(
+                "samples were in shared objects of which no lines are known: {objects}. Build them with `debug = \"line-tables-only\"` and without \
+                 `strip`, and leave their files as they are while they are loaded"
             ));
         }
     }
@@ -368,6 +418,7 @@ impl Runner {
             return false;
         };
         self.write_experiment(record);
+        self.note_copies();
         if let Some(cut) = self.experimenter.cut() {
             let then = match cut {
                 Cut::Stopped(_) => "was it stopped, or had it no processor? It is left out",
@@ -409,6 +460,7 @@ impl Runner {
 
     fn finish(&mut self, reason: String) {
         self.note_samples();
+        self.note_copies();
         let without_account = thread::without_account();
         if without_account > 0 {
             self.note(format!(

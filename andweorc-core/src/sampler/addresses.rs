@@ -1,7 +1,9 @@
 //! What the signal handler knows of an address: whether code there is inside the target of the running experiment.
 //!
-//! A table that only grows, of addresses that were sampled before and are resolved by now. The handler looks them up; who resolves adds
-//! them, and judges all anew when the target changes.
+//! A table that only grows, of addresses that were sampled before and are resolved by now. The
+//! handler looks them up; who resolves adds them, and judges all anew when the target changes. An
+//! address whose code was unloaded keeps its place and is unknown again, since other code may be
+//! loaded there.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -71,6 +73,14 @@ impl Addresses {
         false
     }
 
+    /// Makes all addresses unknown.
+    pub(crate) fn forget(&self) {
+        for (_, verdict) in &self.places {
+            // Relaxed: a verdict stands for itself.
+            verdict.store(Verdict::Unknown as u8, Ordering::Relaxed);
+        }
+    }
+
     /// Whether a chain is inside the target: the first address decides that can. `None` when one before is unknown.
     pub(crate) fn judge(&self, chain: &[u64]) -> Option<bool> {
         for &address in chain {
@@ -107,6 +117,18 @@ mod tests {
         assert_eq!(table.judge(&[10, 40, 20]), None);
         assert!(table.set(20, Verdict::Outside));
         assert_eq!(table.judge(&[10, 20]), Some(false));
+    }
+
+    #[test]
+    fn forgotten_addresses_are_unknown_and_can_be_judged_anew() {
+        let table = Addresses::new();
+        assert!(table.set(10, Verdict::Inside) && table.set(20, Verdict::Inside));
+        assert!(table.set(10, Verdict::Unknown));
+        assert_eq!((table.judge(&[10]), table.judge(&[20])), (None, Some(true)));
+        table.forget();
+        assert_eq!(table.judge(&[20]), None);
+        assert!(table.set(20, Verdict::Outside));
+        assert_eq!(table.judge(&[20]), Some(false));
     }
 
     #[test]

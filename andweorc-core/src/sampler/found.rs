@@ -6,10 +6,12 @@ use crate::sampler::course::{self, Steps};
 use crate::sampler::queue::Sample;
 use crate::sampler::share::{self, Seen};
 use crate::sampler::{COARSE, slots};
-use crate::symbols::{Place, Symbols};
+use crate::symbols::{Place, SymbolError, Symbols};
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
 use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What was sampled since the last time.
@@ -81,6 +83,8 @@ impl std::fmt::Debug for Finder {
 impl Finder {
     pub(super) fn new(symbols: Symbols, table: &'static Addresses) -> Finder {
         share::forget_visits();
+        // Judged for the targets of another one, and maybe of code that has been unloaded since.
+        table.forget();
         Finder {
             symbols,
             table,
@@ -118,9 +122,32 @@ impl Finder {
         self.inside.extend(inside.iter().map(|(target, times)| ((context, target.id()), *times)));
     }
 
+    /// Whether samples can be charged to lines.
+    pub(super) fn lines(&self) -> Result<(), SymbolError> {
+        self.symbols.lines()
+    }
+
+    /// The sampled shared objects that have no lines.
+    pub(super) fn objects_without_lines(&self) -> Vec<PathBuf> {
+        self.symbols.objects_without_lines()
+    }
+
     /// Resolves what was sampled.
     pub(super) fn drain(&mut self) {
-        slots::drain(|sample| self.count(sample));
+        let changed = self.symbols.refresh();
+        self.forget(&changed);
+        slots::drain(|sample| self.count(sample, &changed));
+    }
+
+    /// Forgets what is known of addresses in these ranges, whose code was loaded or unloaded.
+    fn forget(&mut self, changed: &[Range<u64>]) {
+        if !changed.is_empty() {
+            let table = self.table;
+            self.known.retain(|&address, _| {
+                let stays = !changed.iter().any(|code| code.contains(&address));
+                stays || !table.set(address, Verdict::Unknown)
+            });
+        }
     }
 
     pub(super) fn take(&mut self) -> Found {
@@ -133,7 +160,9 @@ impl Finder {
         found
     }
 
-    fn count(&mut self, sample: &Sample) {
+    /// Counts a sample. Of addresses in `changed` nobody knows whether it saw the code that is
+    /// there now or what was there before: their time is that of their callers.
+    fn count(&mut self, sample: &Sample, changed: &[Range<u64>]) {
         let Finder { symbols, table, known, alone, found, learns, contexts, inside, .. } = self;
         found.samples += 1;
         if *learns {
@@ -143,7 +172,13 @@ impl Finder {
         }
         let mut line = None;
         let mut functions: Vec<&'static Target> = Vec::new();
+        // How many of them are at the innermost address in scope: one function of machine code,
+        // with what was inlined into it.
+        let mut inlined = 0;
         for &address in sample.chain() {
+            if changed.iter().any(|code| code.contains(&address)) {
+                continue;
+            }
             let frames = known.entry(address).or_insert_with(|| {
                 let frames = frames_at(symbols, address);
                 let aimed = targets().into_iter().find(|it| Some(it.id()) == self.aimed);
@@ -153,6 +188,7 @@ impl Finder {
             });
             if functions.is_empty() {
                 line.clone_from(&frames.line);
+                inlined = frames.functions.len();
             }
             for function in &frames.functions {
                 // Recursion: the function is in it once.
@@ -175,7 +211,7 @@ impl Finder {
             hit(target(TargetKind::FunctionSelf, innermost.name(), None, None), self.period);
         }
         for (depth, function) in functions.into_iter().enumerate() {
-            hit(function, if depth == 0 { self.period } else { Nanos::ZERO });
+            hit(function, if is_own(depth, inlined) { self.period } else { Nanos::ZERO });
         }
     }
 
@@ -233,6 +269,15 @@ impl Finder {
     }
 }
 
+/// Whether the time of a sample is a function's own, of `inlined` functions at the innermost
+/// address in scope and others that called them, by its number from the inside: it is that of the
+/// innermost one, and of the two that would be seen if this had not been inlined: its caller, and
+/// the one that all of it was inlined into. What lies between these are more wrappers than anyone
+/// can look at.
+fn is_own(depth: usize, inlined: usize) -> bool {
+    depth == 0 || depth < inlined && (depth == 1 || depth + 1 == inlined)
+}
+
 fn frames_at(symbols: &mut Symbols, address: u64) -> Frames {
     let Some(charged) = symbols.resolve(&[address]) else { return Frames::default() };
     let line = charged.line.map(|place| (line_target(&place), Place::clone(&place)));
@@ -249,6 +294,144 @@ pub(crate) fn line_target(place: &Place) -> &'static Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::choose::Times;
+    use crate::sampler::lock;
+    use crate::sampler::tests::SAMPLINGS;
+    use crate::symbols::tests::{build_from, code_of, open};
+    use std::collections::BTreeSet;
+    use tests_support::{Plugin, kept};
+
+    /// With a table of its own.
+    fn finder(symbols: Symbols) -> Finder {
+        Finder::new(symbols, kept(Addresses::new()))
+    }
+
+    fn function(name: &str) -> &'static Target {
+        target(TargetKind::Function, name, None, None)
+    }
+
+    #[test]
+    fn what_the_handler_knows_of_unloaded_code_is_forgotten() {
+        let _alone = lock(&SAMPLINGS);
+        let build = |name| Plugin::build(name, Plugin::STOCK, &["-Cdebuginfo=2"]).unwrap();
+        let (gone, next) = (build("gone"), build("next"));
+        let mut finder = finder(Symbols::of_this_program().unwrap());
+        let (target, table) = (function("gone::stock::update"), finder.table);
+        finder.aimed = Some(target.id());
+        let loaded = gone.load();
+        let inside = loaded.inside();
+        let sample = Sample::new(0, &[inside]);
+        let hits = || [target.count(), function("next::stock::update").count()];
+        finder.drain();
+        finder.count(&sample, &[]);
+        assert_eq!((hits(), table.judge(&[inside])), ([1, 0], Some(true)));
+        drop(loaded);
+        let loaded = next.load();
+        let is_there = loaded.inside() == inside;
+        finder.drain();
+        assert_eq!(table.judge(&[inside]), None, "other code may be there");
+        finder.count(&sample, &[]);
+        assert_eq!(hits(), [1, u64::from(is_there)]);
+        assert_eq!(table.judge(&[inside]), Some(false));
+        // A sample that was taken around that time may have seen the one or the other.
+        let changed = inside..inside + 1;
+        finder.count(&sample, std::slice::from_ref(&changed));
+        assert_eq!(hits(), [1, u64::from(is_there)]);
+        drop(loaded);
+    }
+
+    #[test]
+    fn a_new_finder_trusts_no_judgement_of_another_one() {
+        let _alone = lock(&SAMPLINGS);
+        let table = kept(Addresses::new());
+        table.set(10, Verdict::Inside);
+        Finder::new(Symbols::of_this_program().unwrap(), table);
+        assert_eq!(table.judge(&[10]), None);
+    }
+
+    /// A helper that is inlined into two functions.
+    const INLINED: &str = r#"
+pub mod stand {
+    #[inline(always)]
+    fn digest(mut x: u64, mut rounds: u64) -> u64 {
+        while rounds > 0 {
+            x ^= (x << 7) ^ rounds;
+            rounds -= 1;
+        }
+        x
+    }
+    #[inline(never)]
+    pub fn parse(rounds: u64) -> u64 {
+        digest(rounds | 1, rounds)
+    }
+    #[inline(never)]
+    pub fn render(rounds: u64) -> u64 {
+        digest(rounds | 2, rounds) + 1
+    }
+}
+fn main() {
+    let rounds = std::hint::black_box(9);
+    println!("{} {}", stand::parse(rounds), stand::render(rounds));
+}
+"#;
+
+    /// The targets that `wanted` stands for when the inlined code was sampled in the program at
+    /// `folder`, at these addresses.
+    fn chosen(folder: &std::path::Path, sampled: &[u64], wanted: &str) -> BTreeSet<String> {
+        let mut finder = finder(open(folder));
+        finder.count_functions_alone();
+        let before = Times::read();
+        sampled.iter().for_each(|&address| finder.count(&Sample::new(0, &[address]), &[]));
+        let cpu_ns = sampled.len() as u64 * COARSE.0 as u64;
+        let (targets, _) = Times::read().choose_targets(&before, cpu_ns, &[wanted.to_owned()]);
+        let names = targets.iter().map(|it| it.name().to_owned());
+        names.filter(|it| it.starts_with("shop::") || it.starts_with("src/main.rs")).collect()
+    }
+
+    #[test]
+    fn callers_of_an_inlined_helper_are_targets_in_each_build() {
+        let _alone = lock(&SAMPLINGS);
+        let (lines, symbols) = ("-Cdebuginfo=line-tables-only", "-Cdebuginfo=0");
+        let [with_lines, with_symbols, stripped] =
+            [[lines, "-Cstrip=none"], [symbols, "-Cstrip=debuginfo"], [lines, "-Cstrip=symbols"]]
+                .map(|flags| build_from(INLINED, &flags));
+        let [with_lines, with_symbols, stripped] =
+            [&with_lines, &with_symbols, &stripped].map(|it| it.path());
+        // Where the helper is in each of them. The code is the same in all builds, wherever it
+        // lies.
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        let mut found = open(with_lines);
+        for part in ["parse", "render"] {
+            let [one, other] = [with_lines, with_symbols].map(|it| code_of(&it.join("shop"), part));
+            assert_eq!(one.len(), other.len(), "{part}");
+            for (&address, &same) in one.iter().zip(&other) {
+                if found.resolve(&[address]).is_some_and(|it| it.function.ends_with("digest")) {
+                    here.push(address);
+                    there.push(same);
+                }
+            }
+        }
+        assert!(here.len() > 20, "{here:x?}");
+        let of = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<BTreeSet<_>>();
+        // `mod stand { .. }` is no file, which is all that line tables know of an inlined function.
+        let (callers, helper) = (["shop::stand::parse", "shop::stand::render"], "shop::digest");
+        let all = of(&[helper, callers[0], callers[1]]);
+        assert_eq!(chosen(with_lines, &here, "functions"), all);
+        assert_eq!(chosen(with_lines, &here, "functions-self"), of(&[helper]));
+        let lines = chosen(with_lines, &here, "lines");
+        assert!(
+            !lines.is_empty() && lines.iter().all(|it| it.starts_with("src/main.rs")),
+            "{lines:?}"
+        );
+        assert_eq!(chosen(with_symbols, &there, "functions"), of(&callers));
+        assert_eq!(chosen(with_symbols, &there, "functions-self"), of(&callers));
+        assert_eq!(chosen(with_symbols, &there, "lines"), of(&[]));
+        assert!(matches!(open(with_symbols).lines(), Err(SymbolError::NoLines)));
+        for wanted in ["functions", "functions-self", "lines"] {
+            assert_eq!(chosen(stripped, &there, wanted), of(&[]));
+        }
+        assert!(matches!(open(stripped).lines(), Err(SymbolError::Stripped)));
+    }
 
     #[test]
     fn a_function_alone_is_that_of_the_innermost_frame() {
@@ -262,5 +445,14 @@ mod tests {
         assert_eq!(verdicts(other), [Verdict::Callers, Verdict::Outside]);
         let foreign = Frames::default();
         assert_eq!(foreign.verdict(alone(leaf)), Verdict::Callers, "who called it decides");
+    }
+
+    #[test]
+    fn what_is_inlined_is_its_callers_own_time_too() {
+        let own = |inlined| (0..6).filter(|&depth| is_own(depth, inlined)).collect::<Vec<_>>();
+        assert_eq!(own(1), [0], "nothing is inlined");
+        assert_eq!(own(2), [0, 1]);
+        assert_eq!(own(3), [0, 1, 2]);
+        assert_eq!(own(5), [0, 1, 4]);
     }
 }

@@ -35,7 +35,7 @@ pub use perf::{Event, PerfError};
 
 use crate::fork::forked;
 use crate::nudge;
-use crate::symbols::Symbols;
+use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
 use crate::thread;
 use crate::time::Nanos;
@@ -45,6 +45,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::ffi::c_void;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -189,6 +190,17 @@ impl Sampling {
     /// Takes what was found since the last call. What is learned of shares is kept.
     pub fn take(&self) -> Found {
         lock(&self.finder).take()
+    }
+
+    /// Whether samples can be charged to lines.
+    pub(crate) fn lines(&self) -> Result<(), SymbolError> {
+        lock(&self.finder).lines()
+    }
+
+    /// The sampled shared objects that have no lines or can't be read, those of the system left
+    /// out.
+    pub(crate) fn objects_without_lines(&self) -> Vec<PathBuf> {
+        lock(&self.finder).objects_without_lines()
     }
 
     /// The refusal that kept a thread from being sampled, if one did. Told once.

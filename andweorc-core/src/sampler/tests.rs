@@ -15,7 +15,7 @@ fn work(time: Nanos) {
 }
 
 /// Held by tests that need the visits of contexts, which each new [`Sampling`] forgets.
-static SAMPLINGS: Mutex<()> = Mutex::new(());
+pub(super) static SAMPLINGS: Mutex<()> = Mutex::new(());
 
 /// One poll of a task whose wait ended as `by` says, and which hits a point or not. Returns its context.
 fn poll(task: &'static Target, polled: Polled, by: Cause, hits: Option<&Point>) -> u32 {

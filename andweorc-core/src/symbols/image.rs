@@ -7,12 +7,12 @@ use memmap2::{Mmap, UncheckedAdvice};
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// What all parsers here read. The program runs on this machine, so its byte order is known.
 pub(super) type Slice = gimli::EndianSlice<'static, gimli::NativeEndian>;
@@ -25,9 +25,17 @@ pub(super) fn empty() -> Slice {
 /// Which file, and which state of it: device, inode, length, time of its last change in s and ns.
 type Identity = (u64, u64, u64, i64, i64);
 
+/// How to tell that a file is as it was.
+enum Watch {
+    /// By a descriptor, which is there whatever the program does to its file systems.
+    Open(File),
+    /// By the path. Many objects may come and go, and a descriptor for each is more than a program can spare.
+    Path(PathBuf),
+}
+
 /// A mapped file.
 pub(super) struct Image {
-    file: File,
+    watch: Mutex<Watch>,
     identity: Identity,
     map: &'static Mmap,
     object: object::File<'static>,
@@ -37,20 +45,33 @@ pub(super) struct Image {
 static IMAGES: LazyLock<Mutex<HashMap<Identity, &'static Image>>> = LazyLock::new(Mutex::default);
 
 impl Image {
-    /// The file at `path`, mapped.
+    /// The file at `path`, mapped. No descriptor of it stays open.
     pub(super) fn open(path: &Path) -> io::Result<&'static Image> {
-        let file = File::open(path)?;
-        let identity = identity(&file)?;
+        let path = std::path::absolute(path)?;
+        Image::map(File::open(&path)?, |_| Watch::Path(path))
+    }
+
+    /// The file of the running program, mapped.
+    pub(super) fn of_this_program() -> io::Result<&'static Image> {
+        Image::map(File::open("/proc/self/exe")?, Watch::Open)
+    }
+
+    fn map(file: File, watch: impl FnOnce(File) -> Watch) -> io::Result<&'static Image> {
+        let identity = identity(&file.metadata()?);
         let mut images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(image) = images.get(&identity) {
+            if !image.is_unchanged() {
+                // A file that was moved is known by a path where it is no longer.
+                *image.watch() = watch(file);
+            }
             return Ok(image);
         }
-        // SAFETY: the program's own file can't be written while it runs, and the others are looked at only while they are as they were
-        // (`is_unchanged`).
+        // SAFETY: the program's own file can't be written while it runs, and the others, shared
+        // objects among them, are looked at only while they are as they were (`is_unchanged`).
         let map: &'static Mmap = Box::leak(Box::new(unsafe { Mmap::map(&file)? }));
         let object = object::File::parse(&**map).map_err(io::Error::other)?;
-        let image =
-            Box::leak(Box::new(Image { file, identity, map, object, sections: Mutex::default() }));
+        let (watch, sections) = (Mutex::new(watch(file)), Mutex::default());
+        let image = Box::leak(Box::new(Image { watch, identity, map, object, sections }));
         images.insert(identity, image);
         Ok(image)
     }
@@ -81,9 +102,22 @@ impl Image {
         &self.object
     }
 
+    /// Whether it begins with these bytes.
+    pub(super) fn begins_with(&self, head: &[u8]) -> bool {
+        self.map.starts_with(head)
+    }
+
     /// Whether the file is as it was when it was mapped. A build may cut off a file that is mapped, and the next look would be a SIGBUS.
     pub(super) fn is_unchanged(&self) -> bool {
-        identity(&self.file).is_ok_and(|now| now == self.identity)
+        let now = match &*self.watch() {
+            Watch::Open(file) => file.metadata(),
+            Watch::Path(path) => fs::metadata(path),
+        };
+        now.is_ok_and(|now| identity(&now) == self.identity)
+    }
+
+    fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives back the pages that were touched.
@@ -95,9 +129,8 @@ impl Image {
     }
 }
 
-fn identity(file: &File) -> io::Result<Identity> {
-    let data = file.metadata()?;
-    Ok((data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec()))
+fn identity(data: &Metadata) -> Identity {
+    (data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec())
 }
 
 /// The file that the debug information of `program` was moved to, as gdb looks for it: by build id, then by the name that the program has.

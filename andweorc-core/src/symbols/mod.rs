@@ -4,30 +4,31 @@
 //! unit when an address of it is asked for, on the thread that asks; it may be in the program, in a file of its own (build id, debug link), or
 //! split off (`.dwp`, `.dwo`). Without any, functions have the names that the symbol table gives.
 //!
-//! Shared libraries are out of scope, and so is debug information shared by several programs (dwz).
+//! Shared objects are read like the program, whenever they were loaded. Debug information shared by
+//! several programs (dwz) is not read.
 
 mod debug;
 mod image;
+mod module;
 mod name;
 mod scope;
+mod shared;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unit;
 
 pub use scope::{Scope, ScopeError, is_own_file};
 
-use debug::Debug;
+use crate::loaded;
 use image::Image;
-use object::{Object, ObjectSegment, SegmentFlags};
-use std::cell::OnceCell;
+use module::Module;
+use shared::Shared;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{error, fmt, fs};
-use table::Table;
-use unit::{RawFrame, RawName};
+use std::{error, fmt, io};
 
 /// A source line, and the function that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,21 +70,15 @@ struct Frame {
     function: Arc<str>,
 }
 
-/// The symbols of the running program.
+/// The symbols of the running program and of the shared objects in it.
 #[expect(missing_debug_implementations, reason = "the parsers of debug information have none")]
 pub struct Symbols {
-    path: PathBuf,
-    program: &'static Image,
+    program: Module,
     /// Where the program was loaded: what to take off an address to get the one in the file.
     bias: u64,
-    /// Where it has code, as the file has it.
-    text: Vec<Range<u64>>,
+    /// `None` for a program that does not run.
+    shared: Option<Shared>,
     scope: Scope,
-    /// The file with the debug information, the program or another.
-    with_lines: OnceCell<Option<&'static Image>>,
-    debug: Option<Debug>,
-    table: OnceCell<Table>,
-    home: OnceCell<Option<String>>,
     /// The frames in scope of each address seen, innermost first.
     known: HashMap<u64, Arc<[Frame]>>,
 }
@@ -95,9 +90,11 @@ impl Symbols {
     ///
     /// When its file can't be read. Whether it has line information is not known yet: see [`lines`](Symbols::lines).
     pub fn of_this_program() -> Result<Symbols, SymbolError> {
-        let exe = Path::new("/proc/self/exe");
-        let path = fs::read_link(exe).unwrap_or_else(|_| exe.to_owned());
-        Symbols::of(exe, path, load_bias())
+        let bias = loaded::objects().1.first().map_or(0, |program| program.bias);
+        let mut symbols = Symbols::of(Image::of_this_program(), loaded::program_path(), bias)?;
+        symbols.shared = Some(Shared::default());
+        symbols.refresh();
+        Ok(symbols)
     }
 
     /// Opens the symbols of a program that does not run: addresses are those of its file.
@@ -106,26 +103,21 @@ impl Symbols {
     ///
     /// When its file can't be read.
     pub fn of_program(path: &Path) -> Result<Symbols, SymbolError> {
-        Symbols::of(path, path.to_owned(), 0)
+        Symbols::of(Image::open(path), path.to_owned(), 0)
     }
 
-    /// Those of the program in the file `exe`, which is called `path`.
-    fn of(exe: &Path, path: PathBuf, bias: u64) -> Result<Symbols, SymbolError> {
-        let program =
-            Image::open(exe).map_err(|error| SymbolError::Unreadable(error.to_string()))?;
-        let is_code = |segment: &object::Segment<'_, '_>| matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
-        let text = program.object().segments().filter(is_code);
-        let text = text.map(|it| it.address()..it.address().saturating_add(it.size())).collect();
+    /// Symbols of the program in a file that is called `path`.
+    fn of(
+        image: io::Result<&'static Image>,
+        path: PathBuf,
+        bias: u64,
+    ) -> Result<Symbols, SymbolError> {
+        let image = image.map_err(|error| SymbolError::Unreadable(error.to_string()))?;
         Ok(Symbols {
-            path,
-            program,
+            program: Module::new(image, path),
             bias,
-            text,
+            shared: None,
             scope: Scope::default(),
-            with_lines: OnceCell::new(),
-            debug: None,
-            table: OnceCell::new(),
-            home: OnceCell::new(),
             known: HashMap::new(),
         })
     }
@@ -141,18 +133,27 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// When neither the program nor a file that belongs to it has line information. Functions have names all the same, unless they are inlined.
+    /// When neither the program nor a file that belongs to it has line information. Functions have
+    /// names all the same, unless they are inlined or the program is stripped.
     pub fn lines(&self) -> Result<(), SymbolError> {
-        self.with_lines().map(drop).ok_or(SymbolError::NoLines)
+        self.program.lines()
     }
 
-    fn with_lines(&self) -> Option<&'static Image> {
-        *self.with_lines.get_or_init(|| {
-            if self.program.has(".debug_line") {
-                return Some(self.program);
-            }
-            image::separate(self.program, &self.path)
-        })
+    /// The sampled shared objects that have no lines or can't be read, those of the system left
+    /// out.
+    pub(crate) fn objects_without_lines(&self) -> Vec<PathBuf> {
+        self.shared.iter().flat_map(Shared::without_lines).map(Path::to_owned).collect()
+    }
+
+    /// Takes note of the shared objects that were loaded and unloaded since the last call. Returns
+    /// where they have or had their code: what was found at addresses there holds no longer. Takes
+    /// well under a microsecond if there are none.
+    pub(crate) fn refresh(&mut self) -> Vec<Range<u64>> {
+        let changed = self.shared.as_mut().map(Shared::refresh).unwrap_or_default();
+        if !changed.is_empty() {
+            self.known.retain(|address, _| !changed.iter().any(|code| code.contains(address)));
+        }
+        changed
     }
 
     /// The line that a sample is charged to, as in [`resolve`](Symbols::resolve).
@@ -188,14 +189,20 @@ impl Symbols {
             return Arc::clone(frames);
         }
         let probe = address.wrapping_sub(self.bias);
-        if !self.text.iter().any(|range| range.contains(&probe)) {
+        let is_shared = !self.program.text.iter().any(|range| range.contains(&probe));
+        let found = if !is_shared {
+            self.program.look_up(probe)
+        } else if let Some((module, bias)) = self.shared.as_mut().and_then(|it| it.at(address)) {
+            module.look_up(address.wrapping_sub(bias))
+        } else {
             return Arc::new([]);
-        }
-        let found = self.look_up(probe);
-        let home = self.home();
+        };
+        let home = self.program.home();
         let scope = &self.scope;
         let found = found.into_iter().filter(|(raw, function)| {
-            scope.has(raw.file.as_deref().unwrap_or_default(), function, home)
+            // C libraries are nobody's own crate, wherever they were built.
+            let may = !is_shared || raw.file.is_none() || raw.is_rust || !scope.is_default();
+            may && scope.has(raw.file.as_deref().unwrap_or_default(), function, home)
         });
         let frames: Arc<[Frame]> = found
             .map(|(raw, function)| Frame {
@@ -209,78 +216,6 @@ impl Symbols {
         self.known.insert(address, Arc::clone(&frames));
         frames
     }
-
-    /// The frames at an address of the file with the names of their functions, innermost first. Empty where nothing is known.
-    fn look_up(&mut self, probe: u64) -> Vec<(RawFrame, String)> {
-        if self.debug.is_none()
-            && let Some(image) = self.with_lines()
-        {
-            self.debug = Debug::new(image, &self.path).ok();
-        }
-        let (mut frames, root) =
-            self.debug.as_mut().map(|debug| debug.frames(probe)).unwrap_or_default();
-        if frames.is_empty() && self.table().name(probe).is_some() {
-            frames.push(RawFrame::default());
-        }
-        let mut named: Vec<(RawFrame, String)> = Vec::with_capacity(frames.len());
-        // From the outside in: what has no name of its own has that of what it is in.
-        for frame in frames.into_iter().rev() {
-            let name = match (&frame.name, named.is_empty()) {
-                (Some(RawName::Linked(name)), _) => name::plain(name),
-                (bare, true) => match (self.table().name(probe), bare) {
-                    (Some(name), _) => name::plain(name),
-                    (None, Some(RawName::Bare(name))) => in_file(name, &frame, &root),
-                    (None, _) => "?".to_owned(),
-                },
-                (Some(RawName::Bare(name)), false) if name::is_nameless(name) => {
-                    let same = named.iter().rev().find(|(outer, _)| outer.file == frame.file);
-                    same.or(named.last()).map_or("?".to_owned(), |(_, name)| name.clone())
-                }
-                (Some(RawName::Bare(name)), false) => in_file(name, &frame, &root),
-                (None, false) => "?".to_owned(),
-            };
-            named.push((frame, name));
-        }
-        named.reverse();
-        named
-    }
-
-    fn table(&self) -> &Table {
-        self.table.get_or_init(|| {
-            let images = [Some(self.program), self.with_lines()];
-            Table::of(images.into_iter().flatten())
-        })
-    }
-
-    /// The crate of `main`, where no file tells whose a function is.
-    fn home(&self) -> Option<&str> {
-        let find = || if self.debug.is_some() { None } else { self.table().home() };
-        self.home.get_or_init(find).as_deref()
-    }
-}
-
-/// A bare name with the modules of the file that it is in.
-fn in_file(name: &str, frame: &RawFrame, root: &Option<(String, String)>) -> String {
-    let root = root.as_ref().map(|(folder, package)| (folder.as_str(), package.as_str()));
-    name::in_file(name, frame.file.as_deref().unwrap_or_default(), root)
-}
-
-/// Where the main program was loaded.
-fn load_bias() -> u64 {
-    extern "C" fn first(
-        info: *mut libc::dl_phdr_info,
-        _: libc::size_t,
-        bias: *mut libc::c_void,
-    ) -> libc::c_int {
-        // SAFETY: the loader hands a valid `info`, and `bias` is the pointer to a u64 given below.
-        unsafe { *bias.cast::<u64>() = (*info).dlpi_addr };
-        // The first object is the program; stop there.
-        1
-    }
-    let mut bias = 0u64;
-    // SAFETY: the callback only writes to `bias`, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut bias).cast()) };
-    bias
 }
 
 /// The program's symbols can't be used.
@@ -290,17 +225,33 @@ pub enum SymbolError {
     Unreadable(String),
     /// It has no line information.
     NoLines,
+    /// Neither line information nor names of functions are in it.
+    Stripped,
+    /// Its debug information was moved to a file of this name, which was not found.
+    Moved(String),
 }
 
 impl fmt::Display for SymbolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ADD: &str = "[profile.release]\n    debug = \"line-tables-only\"\n";
         match self {
             SymbolError::Unreadable(why) => {
                 write!(f, "the program's debug information can't be read: {why}")
             }
-            SymbolError::NoLines => f.write_str(
-                "the program has no line information, so samples can't be charged to lines, and inlined functions are not seen: add to Cargo.toml\n\n    \
-                 [profile.release]\n    debug = \"line-tables-only\"\n",
+            SymbolError::NoLines => write!(
+                f,
+                "the program has no line information, so samples can't be charged to lines, and inlined functions are not seen (they count as \
+                 part of their callers): add to Cargo.toml\n\n    {ADD}"
+            ),
+            SymbolError::Stripped => write!(
+                f,
+                "the program is stripped, so neither its functions nor its lines have names: take `strip` out of the profile in Cargo.toml, and \
+                 have line tables\n\n    {ADD}    strip = \"none\"\n"
+            ),
+            SymbolError::Moved(file) => write!(
+                f,
+                "the program's debug information was moved to the file `{file}`, which is neither beside the program, nor in `.debug/` there, nor \
+                 under /usr/lib/debug, or is that of another build: put it there, or build without `strip`, with\n\n    {ADD}"
             ),
         }
     }

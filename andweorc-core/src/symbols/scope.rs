@@ -73,15 +73,17 @@ impl FromStr for Scope {
 }
 
 impl Scope {
+    /// Whether it is the workspace's own crates, or these but for what is excluded.
+    pub(super) fn is_default(&self) -> bool {
+        self.includes.is_empty()
+    }
+
     /// Whether a frame is in scope. Of the file and the name, what is not known is empty; `home` is the crate of `main`, for when there
     /// is no file to tell whose a function is.
     pub(super) fn has(&self, file: &str, function: &str, home: Option<&str>) -> bool {
         let any = |entries: &[Entry]| entries.iter().any(|entry| entry.matches(file, function));
-        let included = if self.includes.is_empty() {
-            is_own(file, function, home)
-        } else {
-            any(&self.includes)
-        };
+        let included =
+            if self.is_default() { is_own(file, function, home) } else { any(&self.includes) };
         included && !any(&self.excludes)
     }
 }

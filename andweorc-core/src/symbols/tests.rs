@@ -1,19 +1,21 @@
 use super::*;
+use object::Object;
 use std::process::Command;
+use tests_support::Plugin;
 
 #[test]
 fn an_address_of_this_function_is_in_this_file() {
     let mut symbols = Symbols::of_this_program().unwrap();
     symbols.lines().unwrap();
     let here = an_address_of_this_function_is_in_this_file as fn() as usize as u64;
-    let frames = symbols.look_up(here - symbols.bias);
+    let frames = symbols.program.look_up(here - symbols.bias);
     let (frame, name) = frames.last().expect("the function has a frame");
     assert!(frame.file.as_ref().unwrap().ends_with("symbols/tests.rs"), "{frames:?}");
     assert_eq!(name, "andweorc_core::symbols::tests::an_address_of_this_function_is_in_this_file");
     assert_eq!(symbols.resolve(&[here]), None, "andweorc's own code is out of scope");
     let mut symbols = symbols.with_scope("andweorc-core".parse().unwrap());
     assert_eq!(&*symbols.resolve(&[here]).unwrap().function, name);
-    assert_eq!(symbols.resolve(&[0, u64::MAX, load_bias(), 1]), None, "no code");
+    assert_eq!(symbols.resolve(&[0, u64::MAX, symbols.bias, 1]), None, "no code");
 }
 
 #[test]
@@ -78,9 +80,14 @@ fn main() {
 
 /// Builds it as `shop` in a folder of its own, from `src/main.rs`.
 fn build(flags: &[&str]) -> tempfile::TempDir {
+    build_from(SHOP, flags)
+}
+
+/// Builds another program so.
+pub(crate) fn build_from(source: &str, flags: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("src")).unwrap();
-    std::fs::write(folder.path().join("src/main.rs"), SHOP).unwrap();
+    std::fs::write(folder.path().join("src/main.rs"), source).unwrap();
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let built = Command::new(rustc)
         .args([
@@ -100,12 +107,12 @@ fn build(flags: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-fn open(folder: &Path) -> Symbols {
+pub(crate) fn open(folder: &Path) -> Symbols {
     Symbols::of_program(&folder.join("shop")).unwrap()
 }
 
-/// All that is in the functions whose symbols have `part` in them.
-fn inside(symbols: &mut Symbols, file: &Path, part: &str) -> Vec<Charged> {
+/// The addresses in the functions whose symbols have `part` in them.
+pub(crate) fn code_of(file: &Path, part: &str) -> Vec<u64> {
     use object::{ObjectSymbol, SymbolKind};
     let data = std::fs::read(file).unwrap();
     let object = object::File::parse(&*data).unwrap();
@@ -115,7 +122,12 @@ fn inside(symbols: &mut Symbols, file: &Path, part: &str) -> Vec<Charged> {
             name.contains(part) && (part.starts_with('_') || name.contains("shop"))
         })
     });
-    let addresses = found.flat_map(|it| it.address()..it.address() + it.size());
+    found.flat_map(|it| it.address()..it.address() + it.size()).collect()
+}
+
+/// All that is in these functions.
+fn inside(symbols: &mut Symbols, file: &Path, part: &str) -> Vec<Charged> {
+    let addresses = code_of(file, part).into_iter();
     addresses.filter_map(|address| symbols.resolve(&[address])).collect()
 }
 
@@ -210,7 +222,11 @@ fn debug_information_in_a_file_of_its_own_is_found() {
         // One of another build is not taken.
         let other = build(&["-Cdebuginfo=2", "-Copt-level=0", flags[flags.len() - 1]]);
         std::fs::copy(other.path().join("shop"), path.join(".debug/shop.debug")).unwrap();
-        assert!(matches!(open(path).lines(), Err(SymbolError::NoLines)), "{flags:?}");
+        let error = open(path).lines().unwrap_err();
+        assert!(
+            matches!(&error, SymbolError::Moved(file) if file == "shop.debug"),
+            "{flags:?}: {error}"
+        );
     }
 }
 
@@ -225,13 +241,13 @@ fn debug_information_is_found_by_build_id() {
     }
     tool("objcopy", path, &["--strip-debug", "shop"]).expect("it was there just now");
     let symbols = open(path);
-    let id = symbols.program.object().build_id().unwrap().expect("it was asked for");
+    let id = symbols.program.image.object().build_id().unwrap().expect("it was asked for");
     let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     let at = global.join(".build-id").join(&hex[..2]);
     std::fs::create_dir(&at).unwrap();
     std::fs::rename(path.join("moved"), at.join(format!("{}.debug", &hex[2..]))).unwrap();
-    assert!(image::separate_in(symbols.program, &symbols.path, &global).is_some());
-    assert!(image::separate_in(symbols.program, &symbols.path, path).is_none());
+    assert!(image::separate_in(symbols.program.image, &symbols.program.path, &global).is_some());
+    assert!(image::separate_in(symbols.program.image, &symbols.program.path, path).is_none());
 }
 
 #[test]
@@ -267,11 +283,11 @@ fn frames_are_those_that_addr2line_finds() {
     let mut symbols = Symbols::of_this_program().unwrap();
     let theirs = addr2line::Loader::new("/proc/self/exe").unwrap();
     let mut random = fastrand::Rng::with_seed(1);
-    let text = symbols.text[0].clone();
+    let text = symbols.program.text[0].clone();
     let (mut same, mut other) = (0, Vec::new());
     for _ in 0..600 {
         let probe = random.u64(text.clone());
-        let ours = symbols.look_up(probe);
+        let ours = symbols.program.look_up(probe);
         let mut frames = theirs.find_frames(probe).unwrap();
         let mut expected = Vec::new();
         while let Some(frame) = frames.next().unwrap() {
@@ -303,4 +319,179 @@ fn frames_are_those_that_addr2line_finds() {
         other.len(),
         other.first()
     );
+}
+
+fn plugin(name: &str, flags: &[&str]) -> Plugin {
+    Plugin::build(name, Plugin::STOCK, flags).unwrap_or_else(|error| panic!("{flags:?}: {error}"))
+}
+
+const LINES: &str = "-Cdebuginfo=line-tables-only";
+
+#[test]
+fn a_shared_object_that_is_loaded_later_has_names() {
+    let mut symbols = Symbols::of_this_program().unwrap();
+    let plugin = plugin("late", &[LINES]);
+    let loaded = plugin.load();
+    let inside = loaded.inside();
+    assert_eq!(symbols.resolve(&[inside]), None, "nobody has looked");
+    let changed = symbols.refresh();
+    assert!(changed.iter().any(|code| code.contains(&inside)), "{changed:x?}");
+    let charged = symbols.resolve(&[inside]).expect("it is in scope");
+    assert_eq!(&*charged.function, "late::stock::update");
+    assert_eq!(charged.line.unwrap().file, "src/lib.rs");
+
+    let mut symbols = symbols.with_scope("!late".parse().unwrap());
+    assert_eq!(symbols.resolve(&[inside]), None, "its callers have its time");
+}
+
+#[test]
+fn an_unloaded_object_is_not_looked_at_and_one_in_its_place_has_its_own_names() {
+    let [first, other] = ["first", "other"].map(|name| plugin(name, &[LINES]));
+    let mut symbols = Symbols::of_this_program().unwrap();
+    let mut in_its_place = false;
+    // Other tests may load something in between.
+    for _ in 0..100 {
+        let loaded = first.load();
+        symbols.refresh();
+        let inside = loaded.inside();
+        assert_eq!(&*symbols.resolve(&[inside]).unwrap().function, "first::stock::update");
+        drop(loaded);
+        assert!(symbols.refresh().iter().any(|code| code.contains(&inside)));
+        assert_eq!(symbols.resolve(&[inside]), None, "it is gone");
+
+        let loaded = other.load();
+        symbols.refresh();
+        let inside_other = loaded.inside();
+        let function = symbols.resolve(&[inside_other]).unwrap().function;
+        assert_eq!(&*function, "other::stock::update");
+        in_its_place = inside_other == inside;
+        drop(loaded);
+        if in_its_place {
+            break;
+        }
+    }
+    if !in_its_place {
+        println!("skipped: the loader put no object in the place of another");
+    }
+}
+
+#[test]
+fn an_object_that_was_built_anew_is_read_anew() {
+    let plugin = plugin("again", &[LINES]);
+    let mut symbols = Symbols::of_this_program().unwrap();
+    for lines in 0..3_usize {
+        let source = "// A line.\n".repeat(lines) + Plugin::STOCK;
+        plugin.rebuild(&source, &[LINES]).unwrap();
+        let loaded = plugin.load();
+        symbols.refresh();
+        let inside = loaded.inside();
+        let near = (inside..inside + 64).filter_map(|at| symbols.charged(&[at]));
+        let near: Vec<u32> = near.map(|place| place.line).collect();
+        assert!(near.contains(&(5 + lines as u32)), "{lines}: {near:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_the_loaded_one_is_not_read() {
+    let plugin = plugin("replaced", &[LINES]);
+    let loaded = plugin.load();
+    plugin.rebuild(&Plugin::STOCK.replace("inside", "within"), &["-Cdebuginfo=2"]).unwrap();
+    let mut symbols = Symbols::of_this_program().unwrap();
+    assert_eq!(symbols.resolve(&[loaded.inside()]), None);
+}
+
+#[test]
+fn shared_objects_without_line_tables_have_the_names_of_their_symbols() {
+    let whose = |flags: &[&str], scope: &str| {
+        let plugin = plugin("bare", flags);
+        let loaded = plugin.load();
+        let mut symbols = Symbols::of_this_program().unwrap().with_scope(scope.parse().unwrap());
+        let charged = symbols.resolve(&[loaded.inside()]);
+        symbols.resolve(&[libc::getpid as *const () as u64]);
+        let has_line = charged.as_ref().is_some_and(|it| it.line.is_some());
+        let without: &[PathBuf] = if has_line { &[] } else { &[plugin.path()] };
+        assert_eq!(symbols.objects_without_lines(), without, "{flags:?}");
+        charged.map(|it| (it.function.to_string(), it.line.is_some()))
+    };
+    let named = |has_line| Some(("bare::stock::update".to_owned(), has_line));
+    for packed in ["-Csplit-debuginfo=packed", "-Csplit-debuginfo=unpacked"] {
+        assert_eq!(whose(&["-Cdebuginfo=2", packed], "bare"), named(true), "{packed}");
+    }
+    assert_eq!(whose(&["-Cdebuginfo=0", "-Cstrip=debuginfo"], "bare"), named(false));
+    assert_eq!(whose(&["-Cdebuginfo=0", "-Cstrip=debuginfo"], ""), None, "not the crate of main");
+    assert_eq!(whose(&["-Cstrip=symbols"], "bare"), None);
+}
+
+#[test]
+fn debug_information_of_a_shared_object_in_a_file_of_its_own_is_found() {
+    let plugin = plugin("moved", &["-Cdebuginfo=2"]);
+    let folder = plugin.path().parent().unwrap().to_owned();
+    for args in [
+        &["--only-keep-debug", "libmoved.so", "moved.debug"][..],
+        &["--strip-debug", "libmoved.so"],
+        &["--add-gnu-debuglink=moved.debug", "libmoved.so"],
+    ] {
+        if tool("objcopy", &folder, args).is_none() {
+            return;
+        }
+    }
+    let loaded = plugin.load();
+    let mut symbols = Symbols::of_this_program().unwrap();
+    assert_eq!(symbols.charged(&[loaded.inside()]).unwrap().function, "moved::stock::update");
+    assert_eq!(symbols.objects_without_lines(), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn no_file_of_a_shared_object_stays_open() {
+    let plugin = plugin("closed", &[LINES]);
+    let mut symbols = Symbols::of_this_program().unwrap();
+    let loaded = plugin.load();
+    symbols.refresh();
+    assert!(symbols.charged(&[loaded.inside()]).is_some());
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let open = open.filter_map(|it| std::fs::read_link(it.ok()?.path()).ok());
+    assert_eq!(open.filter(|path| *path == plugin.path()).count(), 0);
+}
+
+#[test]
+fn a_c_library_is_nobodys_own_crate_unless_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libhalf.so");
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    let source = "
+static inline __attribute__((always_inline)) unsigned long third(unsigned long x) {
+    unsigned long y = 1;
+    while (x--) y = y * 31 ^ x;
+    return y;
+}
+unsigned long half(unsigned long x) { return third(x) / 2; }
+";
+    std::fs::write(folder.path().join("src/half.c"), source).unwrap();
+    let flags = ["-g", "-O1", "-shared", "-fPIC", "-o", "libhalf.so"];
+    // By its whole path: the modules of a Rust file would be taken from it.
+    let source = folder.path().join("src/half.c");
+    let args: Vec<&str> = flags.into_iter().chain(source.to_str()).collect();
+    if tool("cc", folder.path(), &args).is_none() {
+        return;
+    }
+    let loaded = tests_support::Loaded::open(&library);
+    let inside = loaded.address("half");
+    let mut symbols = Symbols::of_this_program().unwrap();
+    assert_eq!(symbols.resolve(&[inside]), None);
+    let mut symbols = symbols.with_scope("re:^(half|third)$".parse().unwrap());
+    let all: Vec<Charged> = (inside..inside + 48).filter_map(|at| symbols.resolve(&[at])).collect();
+    let inlined = |it: &Charged| it.functions.iter().map(|it| &**it).eq(["third", "half"]);
+    assert!(all.iter().any(inlined), "{all:?}");
+}
+
+#[test]
+fn the_error_names_what_was_done_to_the_program() {
+    let lack = |flags: &[&str]| open(build(flags).path()).lines().unwrap_err();
+    assert!(matches!(lack(&["-Cdebuginfo=0", "-Cstrip=debuginfo"]), SymbolError::NoLines));
+    for flags in [["-Cdebuginfo=0", "-Cstrip=symbols"], ["-Cdebuginfo=2", "-Cstrip=symbols"]] {
+        let lack = lack(&flags);
+        assert!(matches!(lack, SymbolError::Stripped));
+        let told = lack.to_string();
+        assert!(told.contains("`strip`") && told.contains("line-tables-only"), "{told}");
+    }
 }

@@ -14,6 +14,8 @@ pub(super) struct RawFrame {
     /// Where the path of the file within the workspace begins; 0 where it is not in there.
     pub(super) inside: usize,
     pub(super) line: Option<u32>,
+    /// Whether rustc compiled it.
+    pub(super) is_rust: bool,
 }
 
 /// A function's name.
@@ -159,7 +161,7 @@ impl Unit {
             Some(file.as_ref()?.len() - path.len())
         };
         let inside = inside().unwrap_or(0);
-        RawFrame { name, file, inside, line }
+        RawFrame { name, file, inside, line, is_rust: self.is_rust() }
     }
 
     /// The folder of the workspace that the unit is of: cargo compiles what is in there from there, and by paths relative to it; all else by whole
@@ -167,8 +169,12 @@ impl Unit {
     fn workspace(&self) -> Option<String> {
         let name = self.name()?;
         let folder = self.skeleton.comp_dir?.to_string_lossy().into_owned();
-        let is_rust = name.contains("/@/");
-        (is_rust && !name.starts_with('/') && !folder.starts_with("/rustc/")).then_some(folder)
+        (self.is_rust() && !name.starts_with('/') && !folder.starts_with("/rustc/"))
+            .then_some(folder)
+    }
+
+    fn is_rust(&self) -> bool {
+        self.name().is_some_and(|name| name.contains("/@/"))
     }
 
     /// As rustc names units: `src/main.rs/@/shop.1a2b-cgu.0`.
