@@ -6,9 +6,9 @@ use libc::CLOCK_MONOTONIC;
 use libc::{CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec};
 
 #[cfg(loom)]
-thread_local! {
+crate::plain_thread_local! {
     // All threads of a model are one of the system's.
-    static NOW: std::cell::Cell<Real> = const { std::cell::Cell::new(Real(0)) };
+    static NOW: std::cell::Cell<Real> = std::cell::Cell::new(Real(0));
 }
 
 /// Real time now: the model's clock, which stands still but for [`advance`].

@@ -326,7 +326,7 @@ impl Before {
 #[cold]
 #[inline(never)]
 pub(crate) fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
-    let early = is_early(ready, now);
+    let early = is_early(ready, now) && cell.may_be_deferred();
     if early {
         put_off::ends();
         cell.defer(ready);

@@ -368,6 +368,12 @@ impl WakeCell {
         self.hold(ready, false, until);
     }
 
+    /// Whether a poll may be deferred. The wake that ends that may panic where the executor is not tokio, and nobody could catch it where a panic
+    /// aborts.
+    pub(crate) fn may_be_deferred(&self) -> bool {
+        cfg!(panic = "unwind") || self.is_tokios()
+    }
+
     /// Whether a wake may be made later, and by another thread: only wakers of tokio neither block nor panic.
     fn is_tokios(&self) -> bool {
         if ptr::eq(self.outer.vtable(), &VTABLE) {
