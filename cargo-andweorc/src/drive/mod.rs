@@ -36,6 +36,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Names the file to which the program writes what it does at the moment; it does not print its report then.
 const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
+/// What the program says there is shorter, bytes.
+const LONGEST_STATUS: u64 = 64 << 10;
+
 /// What is run.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
@@ -308,6 +311,8 @@ impl StatusFile {
 
     /// What the program does; `None` where it does not say.
     fn read(&self) -> Option<String> {
+        // Whatever lies there: it is a line.
+        fs::metadata(&self.0).ok().filter(|it| it.is_file() && it.len() <= LONGEST_STATUS)?;
         let said = fs::read_to_string(&self.0).ok()?;
         let said = said.trim();
         (!said.is_empty()).then(|| said.to_owned())
