@@ -1,16 +1,20 @@
 //! Text from anywhere, made fit to be shown.
 //!
-//! Names of targets and points, notes, paths, and names of programs and hosts come from the profiled program, from its environment,
-//! or from a profile that anybody may have written. Every report, table, page and error shows them by the functions of this module, so
-//! that they can't rule a terminal, turn a line around, hide letters, or fill the screen:
+//! Names of targets and points, notes, paths, and names of programs and hosts come from the
+//! profiled program, from its environment, or from a profile that anybody may have written. Every
+//! report, table, page and error shows them by the functions of this module, so that they can't
+//! rule a terminal, turn a line around, hide letters, or fill the screen:
 //!
-//! - What is not seen is written as Rust writes it, `\u{202e}`: control characters (C0, C1, line's ends), directions of text, characters
-//!   without width, tags, separators other than a space, and whatever else Unicode calls ignorable, private or unassigned. So are marks
-//!   that stand alone or are heaped on one letter.
-//! - A name of more than 500 characters, and a sentence of more than 8,000, keeps its beginning and its end. Between them stand an
-//!   ellipsis, how long the whole is, and a hash of it, so that two names which differ anywhere are still told apart.
+//! - What is not seen is written as Rust writes it, `\u{202e}`: control characters (C0, C1, line's
+//!   ends), directions of text, characters without width, tags, separators other than a space, and
+//!   whatever else Unicode calls ignorable, private or unassigned. So are marks that stand alone or
+//!   are heaped on one letter.
+//! - A name of more than 500 characters, and a sentence of more than 8,000, keeps its beginning and
+//!   its end. Between them stand an ellipsis, how long the whole is, and a hash of it, so that two
+//!   names which differ anywhere are still told apart.
 //!
-//! A name is cut already where it enters the profile: memory and file are bounded. It is not escaped there; a profile is data.
+//! A name is cut already where it enters the profile: memory and file are bounded. It is not
+//! escaped there; a profile is data.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -142,7 +146,8 @@ fn class(c: char) -> Class {
     if is_ignorable(c) {
         return Class::Hidden;
     }
-    // The standard library escapes controls, formats, separators, and what is private or unassigned; marks only where they begin a text.
+    // The standard library escapes controls, formats, separators, and what is private or
+    // unassigned; marks only where they begin a text.
     let mut behind_a_letter = [b'a'; 5];
     let end = 1 + c.encode_utf8(&mut behind_a_letter[1..]).len();
     let text = str::from_utf8(&behind_a_letter[..end]).expect("a letter, and a character");
@@ -155,7 +160,8 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Of what Unicode calls default ignorable, the letters and marks: fillers, joiners, variants of the letter before.
+/// Of what Unicode calls default ignorable, the letters and marks: fillers, joiners, variants of
+/// the letter before.
 fn is_ignorable(c: char) -> bool {
     matches!(
         c,
@@ -174,7 +180,7 @@ fn is_ignorable(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// What a name must not bring before a reader.
+    /// Characters of each kind that is not seen.
     const UNSEEN: [char; 60] = [
         '\0',
         '\u{7}',

@@ -186,8 +186,8 @@ static POINTS: LazyLock<Mutex<HashMap<Key<'static>, &'static Point>>> =
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// The point of this kind, name and place; registers it on the first call. `explicit` says that the user wrote it down,
-/// rather than that a span came by. Callers cache the answer: this takes a lock. A long name is cut, as a
-/// [target's](crate::target::target) is.
+/// rather than that a span came by. Callers cache the answer: this takes a lock. A long name is
+/// known by what [`plain::cut_name`] leaves of it, which differs for each whole name.
 pub fn point(
     kind: PointKind,
     name: &str,

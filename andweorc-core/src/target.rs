@@ -157,8 +157,9 @@ static TARGETS: LazyLock<Mutex<HashMap<Key<'static>, &'static Target>>> =
     LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
-/// The target of this kind, name and place; registers it on the first call. Callers cache the answer: this takes a lock.
-/// A long name is known by what [`plain::cut_name`] leaves of it, which is another one for each whole name.
+/// The target of this kind, name and place; registers it on the first call. Callers cache the
+/// answer: this takes a lock. A long name is known by what [`plain::cut_name`] leaves of it, which
+/// differs for each whole name.
 pub fn target(
     kind: TargetKind,
     name: &str,

@@ -143,7 +143,8 @@ fn out(options: &RunOptions, folder: &Path, name: &str) -> io::Result<PathBuf> {
     path::absolute(options.out.clone().or_else(from_env).unwrap_or_else(default))
 }
 
-/// A path as a shell wants it. What is not seen stands in it as bash and zsh read it: `$'\xe2\x80\xae'`.
+/// A path as a shell wants it. Characters that are not seen stand in it as bash and zsh read them:
+/// `$'\xe2\x80\xae'`.
 pub(crate) fn quoted(path: &Path) -> String {
     let bare = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
     match path.to_str().filter(|path| plain::is_plain(path)) {

@@ -1,7 +1,7 @@
 //! Reading profiles.
 //!
-//! A file is read line by line, so that what it takes is bounded by the longest line and by what it says, and whatever is no file (a
-//! device, a pipe) is refused: it may never end.
+//! A file is read line by line, so that memory is bounded by the longest line and by what the
+//! records say. A device or a pipe is refused, since it may never end.
 
 use crate::plain;
 use crate::profile::{
@@ -118,7 +118,8 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// When it can't be read, is no file, is no profile, is one of another schema version, or is damaged before its last line.
+    /// When it can't be read, is no regular file, is no profile, is one of another schema version,
+    /// or is damaged before its last line.
     pub fn read(path: &Path) -> Result<Profile, ReadError> {
         let read = || Profile::read_from(BufReader::new(open(path)?));
         read().map_err(|kind| ReadError { path: path.to_owned(), kind })
@@ -209,7 +210,7 @@ fn parse_line(line: &[u8]) -> Result<Record, ReadErrorKind> {
     }
     serde_json::from_slice(line).map_err(|error| ReadErrorKind::Damaged {
         line: 0,
-        // It may quote what it found.
+        // The message may quote the line.
         what: plain::name(&error.to_string()).into_owned(),
     })
 }
@@ -244,7 +245,7 @@ pub struct ReadError {
 pub enum ReadErrorKind {
     /// The file can't be read.
     Io(io::Error),
-    /// It is a device, a pipe, or a socket, which may never end.
+    /// A device, a pipe, or a socket, which may never end.
     NoFile,
     /// It is empty.
     Empty,

@@ -152,7 +152,7 @@ fn a_kind_is_called_alike_in_profiles_and_in_settings() {
     assert_eq!(FunctionSelf.to_string(), "function-self");
 }
 
-/// What never ends, and how much of it was read.
+/// Bytes without end, and how many of them were read.
 struct Endless<'a> {
     read: &'a Cell<usize>,
     with: u8,

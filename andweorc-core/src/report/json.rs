@@ -11,8 +11,10 @@ use serde::Serialize;
 /// what each key means.
 pub const REPORT_VERSION: u32 = 2;
 
-/// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts": [..]}]}`, targets in the order of the
-/// ranking. `schema` is that of the profile. Names are whole, and what is not seen in them stands as `\u202e`. Intervals that are not known are `null`. `docs/report-json.md` has it all.
+/// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts":
+/// [..]}]}`, targets in the order of the ranking. `schema` is that of the profile. Names are whole,
+/// and what is not seen in them stands as `\u202e`. Intervals that are not known are `null`.
+/// `docs/report-json.md` has it all.
 pub fn json(analysis: &Analysis) -> String {
     #[derive(Serialize)]
     struct Report<'a> {

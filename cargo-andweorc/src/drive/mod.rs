@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Names the file to which the program writes what it does at the moment; it does not print its report then.
 const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
-/// What the program says there is shorter, bytes.
+/// The longest status that is read, bytes.
 const LONGEST_STATUS: u64 = 64 << 10;
 
 /// What is run.
@@ -311,7 +311,7 @@ impl StatusFile {
 
     /// What the program does; `None` where it does not say.
     fn read(&self) -> Option<String> {
-        // Whatever lies there: it is a line.
+        // Something else may lie there, such as a pipe.
         fs::metadata(&self.0).ok().filter(|it| it.is_file() && it.len() <= LONGEST_STATUS)?;
         let said = fs::read_to_string(&self.0).ok()?;
         let said = said.trim();

@@ -1,7 +1,9 @@
-//! The effects as a table of comma-separated values, one row for each target, point, metric and speedup.
+//! The effects as a table of comma-separated values, one row for each target, point, metric and
+//! speedup.
 //!
-//! A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula, which may start programs. Such a name has an apostrophe
-//! before it, as OWASP advises, which spreadsheets don't show. Numbers are written by the table itself, and stay numbers.
+//! A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula, which may start
+//! programs. Such a name has an apostrophe before it, as OWASP advises. Numbers are written by the
+//! table itself, and stay numbers.
 
 use andweorc_core::estimate::{self, Metric};
 use andweorc_core::plain;
@@ -82,7 +84,8 @@ pub(super) fn csv(runs: &[Run]) -> String {
     finish(table)
 }
 
-/// A name, which no spreadsheet takes for a formula. Tabs and line's ends, which also can begin one, are escaped.
+/// A name that no spreadsheet takes for a formula. Tabs and line's ends, which also can begin one,
+/// are escaped.
 fn cell(name: &str) -> Cow<'_, str> {
     let name = plain::name(name);
     // The wide forms are those of east Asian keyboards.

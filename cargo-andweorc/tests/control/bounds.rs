@@ -1,4 +1,5 @@
-//! What is no profile is refused without reading all of it: devices, pipes, and lines that no record has.
+//! Whatever is no profile is refused without reading all of it: devices, pipes, and lines that no
+//! record has.
 
 use crate::common::{command, profile, stderr, stdout};
 use crate::made::{BEFORE, profile as made};

@@ -1,4 +1,5 @@
-//! What comes from elsewhere is shown as text, by every command: names of a profile, paths, quotes of a file.
+//! Everything that comes from elsewhere is shown as text, by every command: names of a profile,
+//! paths, quotes of a file.
 
 use crate::common::{command, profile, stderr, stdout};
 use crate::made::{AFTER, BEFORE};
@@ -6,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// What is not seen, or changes how the rest is seen. One of each kind.
+/// Characters that are not seen, or change how the rest is seen. One of each kind.
 const UNSEEN: &str = "\u{1b}\u{7}\u{7f}\u{85}\u{9b}\u{ad}\u{34f}\u{61c}\u{115f}\u{200b}\u{200d}\u{200e}\u{200f}\u{2028}\u{2029}\
 \u{202a}\u{202e}\u{2060}\u{2066}\u{2069}\u{3164}\u{fe0f}\u{feff}\u{fff9}\u{e000}\u{e0041}\u{e0101}";
 
@@ -46,7 +47,8 @@ fn spoilt(profile: &str, text: &str) -> String {
     spoilt
 }
 
-/// `a.jsonl` and `b.jsonl` with spoilt names: B of another program on another host, with one target more and one less.
+/// `a.jsonl` and `b.jsonl` with spoilt names: B of another program on another host, with one target
+/// more and one less.
 fn spoilt_sides(at: &Path) {
     for (name, service, seed) in [("a", &BEFORE, 1), ("b", &AFTER, 2)] {
         let note = format!(r#"{{"record":"note","at_ns":1,"text":"a note of {name}"}}"#);
