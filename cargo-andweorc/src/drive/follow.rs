@@ -130,4 +130,24 @@ mod tests {
         writeln!(file).unwrap();
         assert!(follower.read_on() && follower.has_ended());
     }
+
+    #[test]
+    fn a_line_without_end_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.jsonl");
+        let mut follower = Follower::new(&path);
+        let mut file = File::create(&path).unwrap();
+        writeln!(file, "{HEADER}").unwrap();
+        assert!(follower.read_on());
+        // Zeros, which take no place on the disk.
+        file.set_len(5 * AT_ONCE as u64).unwrap();
+        for _ in 0..6 {
+            follower.read_on();
+            assert!(follower.rest.len() <= AT_ONCE && follower.rest.capacity() <= 3 * AT_ONCE);
+        }
+        file.seek(SeekFrom::End(0)).unwrap();
+        writeln!(file, "\n{NOTE}").unwrap();
+        assert!(follower.read_on());
+        assert_eq!(follower.run().unwrap().notes.len(), 1);
+    }
 }

@@ -325,3 +325,25 @@ impl Drop for StatusFile {
         fs::remove_file(&self.0).unwrap_or_default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use std::fs::File;
+
+    #[test]
+    fn a_status_is_a_line_in_a_file_and_nothing_else_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let status = StatusFile::beside(&folder.path().join("run.jsonl"));
+        fs::write(&status.0, "baseline\n").unwrap();
+        assert_eq!(status.read().as_deref(), Some("baseline"));
+        File::create(&status.0).unwrap().set_len(LONGEST_STATUS + 1).unwrap();
+        assert_eq!(status.read(), None);
+        fs::remove_file(&status.0).unwrap();
+        mkfifo(&status.0, Mode::from_bits_truncate(0o600)).unwrap();
+        // To open a pipe would wait for good.
+        assert_eq!(status.read(), None);
+    }
+}
