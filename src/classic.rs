@@ -1,5 +1,6 @@
 //! The classic API: programs of plain threads, whose lines are sampled.
 
+use andweorc_core::plain;
 use andweorc_core::runner::{ProfilingResults, RunError, Runner};
 use andweorc_core::sampler::{self, PerfError};
 use andweorc_core::settings::{SettingError, Settings};
@@ -52,6 +53,7 @@ pub fn run_experiments(progress_point_name: &str) -> Result<ProfilingResults, Ru
     // `init` has refused settings that can't be read.
     let scope = Settings::from_env().map(|settings| settings.scope).unwrap_or_default();
     let results = Runner::new().with_scope(scope).run(progress_point_name)?;
-    eprint!("What would raise the throughput of {progress_point_name}:\n{results}");
+    let point = plain::name(progress_point_name);
+    eprint!("What would raise the throughput of {point}:\n{results}");
     Ok(results)
 }

@@ -10,6 +10,7 @@
 //! | [`point`](mod@point), [`target`](mod@target), [`wait`] | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
+//! | [`plain`] | text from anywhere, made fit to be shown |
 //! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
 //! | [`foreign`] | tasks that nobody wrapped, as a runtime reports them |
@@ -36,6 +37,7 @@ pub mod ledger;
 mod loaded;
 mod nudge;
 pub mod pause;
+pub mod plain;
 mod plain_thread_local;
 pub mod point;
 pub mod profile;

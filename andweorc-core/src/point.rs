@@ -2,6 +2,7 @@
 
 use crate::counter::Counters;
 use crate::latency::Latencies;
+use crate::plain;
 use crate::profile::{PointKind, PointRecord};
 use crate::symbols::is_own_file;
 use crate::thread::{self, LEDGER};
@@ -199,7 +200,8 @@ static POINTS: LazyLock<Mutex<HashMap<Key<'static>, &'static Point>>> =
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// The point of this kind, name and place; registers it on the first call. `explicit` says that the user wrote it down,
-/// rather than that a span came by. Callers cache the answer: this takes a lock.
+/// rather than that a span came by. Callers cache the answer: this takes a lock. A long name is
+/// known by what [`plain::cut_name`] leaves of it, which differs for each whole name.
 pub fn point(
     kind: PointKind,
     name: &str,
@@ -207,6 +209,8 @@ pub fn point(
     line: Option<u32>,
     explicit: bool,
 ) -> &'static Point {
+    let (name, file) = (&*plain::cut_name(name), file.map(plain::cut_name));
+    let file = file.as_deref();
     let mut points = POINTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(point) = known(&points, &(kind, name, file, line)) {
         return point;
@@ -291,6 +295,15 @@ mod tests {
         let other = point(PointKind::Progress, "same", Some("a.rs"), Some(2), true);
         assert!(std::ptr::eq(first, again));
         assert_ne!(first.id(), other.id());
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_still_one_point() {
+        let name = |end: char| format!("point: {}{end}", "a".repeat(1_000_000));
+        let of = |name: &str| point(PointKind::Progress, name, None, None, true);
+        let first = of(&name('x'));
+        assert!(std::ptr::eq(first, of(&name('x'))) && !std::ptr::eq(first, of(&name('y'))));
+        assert!(first.to_record(0).name.len() < 1_000, "{}", first.name().len());
     }
 
     #[test]

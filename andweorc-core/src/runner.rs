@@ -9,6 +9,7 @@
 //! [`thread::blocked`](crate::thread::blocked).
 
 use crate::experiment::{Experimenter, Lengths};
+use crate::plain;
 use crate::point::points;
 use crate::profile::ExperimentRecord;
 use crate::sampler::{Event, PerfError, Sampling, line_target};
@@ -100,7 +101,7 @@ impl Runner {
         let found = sampling.take();
         let point = points()
             .into_iter()
-            .find(|point| point.name() == progress_point_name && point.count() > 0)
+            .find(|point| point.name() == plain::cut_name(progress_point_name) && point.count() > 0)
             .ok_or_else(|| RunError::NoProgress(progress_point_name.to_owned()))?
             .id();
         let lines = hottest(found.lines, found.samples, self.config.max_ips);
@@ -263,8 +264,9 @@ impl fmt::Display for ProfilingResults {
             let weight = if fit.is_significant() { "" } else { " (not significant)" };
             writeln!(
                 f,
-                "{:>3}. {place}, {:.0} % of samples: 25 % faster -> {:+.1} % throughput [{:.1}, {:.1}]{weight}",
+                "{:>3}. {}, {:.0} % of samples: 25 % faster -> {:+.1} % throughput [{:.1}, {:.1}]{weight}",
                 i + 1,
+                plain::name(&place.to_string()),
                 share * 100.0,
                 quarter(fit.slope),
                 quarter(fit.slope_ci_lower),
@@ -304,6 +306,7 @@ impl fmt::Display for RunError {
             RunError::NoProgress(name) => {
                 let seen = points();
                 let seen = crate::experiment::names(seen.iter().map(|point| point.name()));
+                let (name, seen) = (plain::name(name), plain::sentence(&seen));
                 write!(
                     f,
                     "no progress point named `{name}` was hit (points seen: {seen}): mark a unit of work with \

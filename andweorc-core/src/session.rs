@@ -7,6 +7,7 @@ use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, analyse};
 use crate::experiment::{Experimenter, Runner, Status, Stop};
 use crate::fork::forked;
+use crate::plain;
 use crate::profile::{Header, VERSION, WriteError, Writer};
 use crate::report;
 use crate::settings::{SettingError, Settings};
@@ -142,7 +143,7 @@ impl Session {
                 analysis: analyse(&[]),
                 report: format!(
                     "andweorc: the profiler's thread panicked; {} holds what it had written\n",
-                    self.path.display()
+                    plain::path(&self.path)
                 ),
             },
         }
@@ -179,7 +180,7 @@ impl Outcome {
             report.push_str(&format!(
                 "{} records could not be written to {}: {error}\n",
                 writer.lost_records(),
-                path.display()
+                plain::path(&path)
             ));
         }
         Outcome { path, analysis, report }
@@ -271,6 +272,7 @@ fn default_path(program: &str) -> PathBuf {
 }
 
 fn header(settings: &Settings) -> Header {
+    let cut = |names: &[String]| names.iter().map(|it| plain::cut_name(it).into()).collect();
     let Binary { build_id, tokio } = Binary::running();
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Header {
@@ -285,8 +287,8 @@ fn header(settings: &Settings) -> Header {
         tokio_unstable: Some(cfg!(tokio_unstable)),
         duration_ns: u64::try_from(settings.duration.as_nanos()).unwrap_or(u64::MAX),
         speedups: settings.speedups.iter().map(|speedup| speedup.fraction()).collect(),
-        targets: settings.targets.clone(),
-        points: settings.points.clone(),
+        targets: cut(&settings.targets),
+        points: cut(&settings.points),
         start_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
     }
 }

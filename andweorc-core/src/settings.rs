@@ -1,6 +1,7 @@
 //! The settings of a run: from the environment, or set in code.
 
 use crate::experiment::MAX_SLOWDOWN;
+use crate::plain;
 use crate::sampler::Event;
 use crate::symbols::{Scope, ScopeError};
 use crate::time::Speedup;
@@ -144,8 +145,9 @@ impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SettingError::Unknown(name) => {
-                write!(f, "no setting is named {name}")?;
-                let nearest = KNOWN.iter().min_by_key(|known| distance(known, name));
+                write!(f, "no setting is named {}", plain::name(name))?;
+                let alike = KNOWN.iter().filter(|known| known.len().abs_diff(name.len()) <= 3);
+                let nearest = alike.min_by_key(|known| distance(known, name));
                 if let Some(nearest) = nearest.filter(|known| distance(known, name) <= 3) {
                     write!(f, " (did you mean {nearest}?)")?;
                 }
@@ -153,7 +155,7 @@ impl fmt::Display for SettingError {
             }
             SettingError::Scope(error) => write!(f, "{SCOPE}: {error}"),
             SettingError::Malformed { name, value, expected } => {
-                write!(f, "{name} is `{value}`, which is not {expected}")
+                write!(f, "{name} is `{}`, which is not {expected}", plain::name(value))
             }
         }
     }
@@ -313,6 +315,23 @@ mod tests {
         );
         let message = parse(&[("ANDWEORC_COLOUR", "red")]).unwrap_err().to_string();
         assert!(!message.contains("did you mean") && message.contains(DURATION), "{message}");
+    }
+
+    #[test]
+    fn what_is_quoted_is_plain_and_short() {
+        let unseen = "\u{202e}\u{9b}2J";
+        let long = format!("{unseen}{}", "x".repeat(1_000_000));
+        for (name, value) in [
+            (DURATION, &*long),
+            (ENABLED, &*long),
+            (SCOPE, &*format!("re:({long}")),
+            (SCOPE, &*format!("shop,[{long}")),
+            (&*format!("ANDWEORC_{long}"), ""),
+        ] {
+            let message = parse(&[(name, value)]).unwrap_err().to_string();
+            assert!(plain::is_plain(&message), "{message:?}");
+            assert!(message.len() < 10_000, "{} bytes", message.len());
+        }
     }
 
     #[test]

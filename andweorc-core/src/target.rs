@@ -2,6 +2,7 @@
 
 use crate::arrival::Typical;
 use crate::counter::Counters;
+use crate::plain;
 use crate::profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Waits};
@@ -156,13 +157,17 @@ static TARGETS: LazyLock<Mutex<HashMap<Key<'static>, &'static Target>>> =
     LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
-/// The target of this kind, name and place; registers it on the first call. Callers cache the answer: this takes a lock.
+/// The target of this kind, name and place; registers it on the first call. Callers cache the
+/// answer: this takes a lock. A long name is known by what [`plain::cut_name`] leaves of it, which
+/// differs for each whole name.
 pub fn target(
     kind: TargetKind,
     name: &str,
     file: Option<&str>,
     line: Option<u32>,
 ) -> &'static Target {
+    let (name, file) = (&*plain::cut_name(name), file.map(plain::cut_name));
+    let file = file.as_deref();
     let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(target) = known(&targets, &(kind, name, file, line)) {
         return target;
@@ -203,6 +208,17 @@ pub fn targets() -> Vec<&'static Target> {
 mod tests {
     use super::*;
     use crate::wait::Cause;
+
+    #[test]
+    fn a_long_name_is_cut_and_still_one_target() {
+        let name = |end: char| format!("target: {}{end}", "a".repeat(1_000_000));
+        let of = |name: &str| target(TargetKind::Span, name, Some("a.rs"), Some(1));
+        let first = of(&name('x'));
+        assert!(std::ptr::eq(first, of(&name('x'))) && !std::ptr::eq(first, of(&name('y'))));
+        assert_ne!(first.name(), of(&name('y')).name());
+        assert!(first.to_record().name.len() < 1_000, "{}", first.name().len());
+        assert!(std::ptr::eq(first, of(first.name())), "a report's name means the same");
+    }
 
     #[test]
     fn only_a_task_that_parked_has_waited() {

@@ -3,6 +3,7 @@
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::put_off;
 use crate::wake::{WakeCell, clones, is_early};
+use andweorc_core::plain;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
@@ -115,6 +116,11 @@ impl Kind {
     fn known(&self) -> &'static TaskTargets {
         static KNOWN: LazyLock<RwLock<HashMap<Kind, &'static TaskTargets>>> =
             LazyLock::new(RwLock::default);
+        if let Kind::Name(name) = self
+            && let Cow::Owned(cut) = plain::cut_name(name)
+        {
+            return Kind::Name(Cow::Owned(cut)).known();
+        }
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(self).copied();
         known.unwrap_or_else(|| {
             let new = |kind| match self {

@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. Texts carry their colours always; `anstream` takes them out where they are not
 //! wanted: `--color`, else `NO_COLOR`, `CLICOLOR_FORCE`, and whether it is a terminal that is written to.
 
+use andweorc_core::plain;
 use anstream::AutoStream;
 use clap::{Args, ValueEnum};
 use std::fmt::Display;
@@ -80,8 +81,9 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
     }
 }
 
-/// Says what went wrong.
+/// Says what went wrong. An error may quote anything: a file, a setting, what another program said.
 pub(crate) fn failed(error: impl Display) -> ExitCode {
+    let error = plain::lines(&error.to_string());
     anstream::eprintln!("{}error{}: {error}", style::BAD, style::END);
     ExitCode::from(crate::FAILED)
 }

@@ -2,6 +2,7 @@
 
 use crate::console::{self, style};
 use crate::project;
+use andweorc_core::plain;
 use andweorc_core::profile::{Profile, Run, TargetKind, TargetRecord};
 use clap::Args;
 use std::collections::BTreeSet;
@@ -42,13 +43,13 @@ pub(crate) fn list(options: &ListOptions) -> Result<ExitCode, Box<dyn Error>> {
         let rows: Vec<[String; 6]> =
             [heading].into_iter().chain(files.iter().map(|f| row(f))).collect();
         let (bold, end) = (style::BOLD, style::END);
-        out += &format!("{bold}{title}{end} in {}\n", folder.display());
+        out += &format!("{bold}{title}{end} in {}\n", plain::path(&folder));
         out += &table(&rows);
     }
     if out.is_empty() {
         out = format!(
             "no profiles in {}; `cargo andweorc run` makes one, `--save-baseline NAME` keeps one\n",
-            folder.display()
+            plain::path(&folder)
         );
     }
     console::print(&out)?;
@@ -65,7 +66,7 @@ fn row(file: &Path) -> [String; 6] {
             [
                 name,
                 date(first.start_unix_ms),
-                first.program.clone(),
+                plain::name(&first.program).into_owned(),
                 profile.runs.len().to_string(),
                 size(bytes),
                 targets,
@@ -76,19 +77,19 @@ fn row(file: &Path) -> [String; 6] {
             [name, String::new(), String::new(), String::new(), size(bytes), format!("({why})")]
         }
     }
-    .map(|cell| cell.chars().filter(|c| !c.is_control()).collect())
+    .map(|cell| plain::sentence(&cell).into_owned())
 }
 
 /// Names of the targets that were tested.
 fn tested(runs: &[Run]) -> String {
-    let names: BTreeSet<&str> = runs
+    let names: BTreeSet<_> = runs
         .iter()
         .flat_map(|run| {
             let tested = |id| run.experiments.iter().any(|one| one.target == Some(id));
             let is_part = |target: &&TargetRecord| target.kind != TargetKind::Probe;
             run.targets.iter().filter(is_part).filter(move |target| tested(target.id))
         })
-        .map(|target| target.name.as_str())
+        .map(|target| plain::name(&target.name))
         .collect();
     names.into_iter().collect::<Vec<_>>().join(", ")
 }

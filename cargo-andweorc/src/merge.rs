@@ -2,6 +2,7 @@
 
 use crate::console::Console;
 use crate::{project, sides};
+use andweorc_core::plain;
 use andweorc_core::profile::Profile;
 use andweorc_core::report::counted;
 use clap::Args;
@@ -31,22 +32,18 @@ pub(crate) struct MergeOptions {
 
 /// Concatenates what can be read.
 pub(crate) fn merge(options: &MergeOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
-    let out = options.out.display();
+    let out = plain::path(&options.out);
     if options.out.exists() && !options.force {
         return Err(format!("{out} exists already; `--force` replaces it").into());
     }
     let (mut merged, mut runs) = (Vec::new(), 0);
     for input in &options.inputs {
         for file in sides::files(input)? {
-            let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-            let profile =
-                Profile::parse(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-            console.detail(format_args!(
-                "{}: {}",
-                file.display(),
-                counted(profile.runs.len(), "run")
-            ));
+            let profile = Profile::read(&file)?;
+            let name = plain::path(&file);
+            console.detail(format_args!("{name}: {}", counted(profile.runs.len(), "run")));
             runs += profile.runs.len();
+            let bytes = fs::read(&file).map_err(|error| format!("{name}: {error}"))?;
             // What was torn off at the end would tear the next run's header.
             let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
             merged.extend_from_slice(&bytes[..whole]);

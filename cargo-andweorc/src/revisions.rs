@@ -12,6 +12,7 @@ use crate::sides::Side;
 use crate::worktree::{Commit, Worktree};
 use crate::{build, child, project, select};
 use andweorc_core::compare::Limits;
+use andweorc_core::plain;
 use andweorc_core::profile::Run;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ pub(crate) fn run(
                 "{}run {round} of {} of {}{}",
                 style::BOLD,
                 options.runs,
-                version.name,
+                plain::name(&version.name),
                 style::END
             ));
             version.run(round, options, budget, console)?;

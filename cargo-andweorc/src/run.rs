@@ -7,11 +7,13 @@ use crate::live::View;
 use crate::repeat::{Series, SeriesError};
 use crate::select::{Kind, Program};
 use crate::{build, child, project, report, revisions, select};
+use andweorc_core::plain;
 use andweorc_core::profile::Profile;
 use andweorc_core::settings::{SettingError, Settings};
 use std::error::Error;
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -141,11 +143,22 @@ fn out(options: &RunOptions, folder: &Path, name: &str) -> io::Result<PathBuf> {
     path::absolute(options.out.clone().or_else(from_env).unwrap_or_else(default))
 }
 
-/// A path as a shell wants it.
+/// A path as a shell wants it. Characters that are not seen stand in it as bash and zsh read them:
+/// `$'\xe2\x80\xae'`.
 pub(crate) fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    let bare = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
+    match path.to_str().filter(|path| plain::is_plain(path)) {
+        Some(path) if path.chars().all(bare) => path.to_owned(),
+        Some(path) => format!("'{}'", path.replace('\'', r"'\''")),
+        None => {
+            let bytes = path.as_os_str().as_bytes().iter().map(|&byte| match byte {
+                b'\'' | b'\\' => format!("\\{}", char::from(byte)),
+                b' '..=b'~' => char::from(byte).to_string(),
+                _ => format!("\\x{byte:02x}"),
+            });
+            format!("$'{}'", bytes.collect::<String>())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -156,5 +169,7 @@ mod tests {
     fn paths_are_quoted_for_the_shell() {
         assert_eq!(quoted(Path::new("/a/b-1.jsonl")), "/a/b-1.jsonl");
         assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+        assert_eq!(quoted(Path::new("\u{202e}a'\n\\")), r"$'\xe2\x80\xaea\'\x0a\\'");
+        assert_eq!(quoted(Path::new(OsStr::from_bytes(b"a\xff"))), r"$'a\xff'");
     }
 }

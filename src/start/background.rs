@@ -2,6 +2,7 @@
 
 use crate::start::signals::{Disposition, Signals};
 use andweorc_core::fork::forked;
+use andweorc_core::plain;
 use andweorc_core::session::{Outcome, Session, StartError};
 use andweorc_core::settings::Settings;
 use std::path::PathBuf;
@@ -186,7 +187,7 @@ fn print(outcome: &Outcome) {
     if env::var_os(STATUS).is_some() {
         return;
     }
-    say(&format!("{}\nprofile: {}\n", outcome.report(), outcome.profile_path().display()));
+    say(&format!("{}\nprofile: {}\n", outcome.report(), plain::path(outcome.profile_path())));
 }
 
 /// Prints to stderr: stdout is the program's.

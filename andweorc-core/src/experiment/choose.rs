@@ -1,5 +1,6 @@
 //! Choosing points and targets when the user named none, and finding those that he named.
 
+use crate::plain;
 use crate::point::{Importance, Point, points};
 use crate::profile::{TargetKind, TargetTime, WaitTime};
 use crate::target::{Target, targets};
@@ -28,7 +29,7 @@ pub(crate) fn choose_points(wanted: &[String]) -> (Vec<&'static Point>, Vec<Stri
         points().into_iter().filter(|it| it.count() > 0).map(|it| (it, it.count())).collect();
     in_order(&mut hit);
     let hit = hit.into_iter().map(|(point, _)| point).collect();
-    by_name(hit, wanted, |point, name| point.name() == name)
+    by_name(hit, wanted, |point, name| point.name() == plain::cut_name(name))
 }
 
 /// Sorts points, each with its hits, by importance.
@@ -195,7 +196,7 @@ pub(crate) fn is_named(target: &Target, wanted: &str) -> bool {
         kind == TargetKind::Line
             && (ends(target.name(), name) || name.starts_with('/') && ends(name, target.name()))
     };
-    let is = |name: &str| target.name() == name || is_end(name);
+    let is = |name: &str| target.name() == plain::cut_name(name) || is_end(name);
     (!matches!(kind, TargetKind::Wait | TargetKind::FunctionSelf) && is(wanted))
         || wanted.split_once(':').is_some_and(|(word, name)| word == kind.to_string() && is(name))
 }
@@ -221,7 +222,7 @@ fn by_name<T: Copy>(
     (chosen, unknown)
 }
 
-/// Names for a message: each once, in order, at most a dozen.
+/// Names for a message: each once, in order, at most a dozen, and none at great length.
 pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in all {
@@ -231,7 +232,11 @@ pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     }
     let more = names.len().saturating_sub(12);
     names.truncate(12);
-    let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let list = names
+        .iter()
+        .map(|name| format!("`{}`", plain::cut_name(name)))
+        .collect::<Vec<_>>()
+        .join(", ");
     match (list.is_empty(), more) {
         (true, _) => "none".to_owned(),
         (false, 0) => list,

@@ -14,6 +14,7 @@ use crate::experiment::lacks::why_none;
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::experiment::unended::unended;
 use crate::hints;
+use crate::plain;
 use crate::point::{Point, points};
 use crate::profile::{
     EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
@@ -485,7 +486,7 @@ impl Runner {
             ));
         }
         self.write(Record::End(EndRecord {
-            reason,
+            reason: plain::cut_sentence(&reason).into_owned(),
             real_ns: to_ns(self.elapsed()),
             experiments: self.run.held(),
             spoiled: self.run.spoiled(),
@@ -497,6 +498,7 @@ impl Runner {
 
     fn note(&mut self, text: String) {
         let at_ns = to_ns(self.elapsed());
+        let text = plain::cut_sentence(&text).into_owned();
         self.write(Record::Note(NoteRecord { at_ns, text }));
     }
 

@@ -1,13 +1,20 @@
 //! Reading profiles.
+//!
+//! A file is read line by line, so that memory is bounded by the longest line and by what the
+//! records say. A device or a pipe is refused, since it may never end.
 
+use crate::plain;
 use crate::profile::{
-    EndRecord, ExperimentRecord, Header, NoteRecord, PointRecord, Record, SamplesRecord,
-    TargetRecord, VERSION,
+    EndRecord, ExperimentRecord, Header, LONGEST_LINE, NoteRecord, PointRecord, Record,
+    SamplesRecord, TargetRecord, VERSION,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::{error, fmt, fs, io};
+use std::{error, fmt};
 
 /// The runs of one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,11 +118,11 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// When it can't be read, is no profile, is one of another schema version, or is damaged before its last line.
+    /// When it can't be read, is no regular file, is no profile, is one of another schema version,
+    /// or is damaged before its last line.
     pub fn read(path: &Path) -> Result<Profile, ReadError> {
-        let error = |kind| ReadError { path: path.to_owned(), kind };
-        let bytes = fs::read(path).map_err(|source| error(ReadErrorKind::Io(source)))?;
-        Profile::parse(&bytes).map_err(error)
+        let read = || Profile::read_from(BufReader::new(open(path)?));
+        read().map_err(|kind| ReadError { path: path.to_owned(), kind })
     }
 
     /// Reads the content of a file.
@@ -124,16 +131,33 @@ impl Profile {
     ///
     /// As [`Profile::read`], without the path.
     pub fn parse(bytes: &[u8]) -> Result<Profile, ReadErrorKind> {
-        let whole = bytes.last().is_none_or(|&byte| byte == b'\n');
-        let lines = bytes.split(|&byte| byte == b'\n');
-        let lines: Vec<(usize, &[u8])> =
-            (1..).zip(lines).filter(|(_, line)| !line.is_empty()).collect();
-        let end = lines.last().map(|&(number, _)| number);
+        Profile::read_from(bytes)
+    }
+
+    /// Reads to the end, never more than one line ahead.
+    pub(super) fn read_from(mut from: impl BufRead) -> Result<Profile, ReadErrorKind> {
         let mut runs: Vec<Run> = Vec::new();
         let mut described = Described::default();
-        for (number, line) in lines {
-            let last = Some(number) == end;
-            let parsed = parse_line(line);
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let longest = LONGEST_LINE as u64 + 1;
+            let read = from.by_ref().take(longest).read_until(b'\n', &mut line);
+            if read.map_err(ReadErrorKind::Io)? == 0 {
+                break;
+            }
+            // Only the last line may have no end.
+            let torn = line.pop_if(|last| *last == b'\n').is_none();
+            if line.is_empty() {
+                continue;
+            }
+            if line.len() > LONGEST_LINE {
+                return Err(match runs.is_empty() {
+                    true => ReadErrorKind::NotAProfile,
+                    false => ReadErrorKind::LongLine { line: number },
+                });
+            }
+            let parsed = parse_line(&line);
             if let Ok(record) = &parsed {
                 described.note(record);
             }
@@ -149,11 +173,9 @@ impl Profile {
                     }
                     run.push(record);
                 }
-                (Err(ReadErrorKind::Damaged { .. }), Some(run)) if last && !whole => {
-                    run.torn = true
-                }
+                (Err(ReadErrorKind::Damaged { .. }), Some(run)) if torn => run.torn = true,
                 (Err(ReadErrorKind::Damaged { .. }), None)
-                    if last && !whole && line.starts_with(br#"{"record":"header""#) =>
+                    if torn && line.starts_with(br#"{"record":"header""#) =>
                 {
                     return Err(ReadErrorKind::TornHeader);
                 }
@@ -186,8 +208,29 @@ fn parse_line(line: &[u8]) -> Result<Record, ReadErrorKind> {
     {
         return Err(ReadErrorKind::Schema { line: 0, found: header.schema });
     }
-    serde_json::from_slice(line)
-        .map_err(|error| ReadErrorKind::Damaged { line: 0, what: error.to_string() })
+    serde_json::from_slice(line).map_err(|error| ReadErrorKind::Damaged {
+        line: 0,
+        // The message may quote the line.
+        what: plain::name(&error.to_string()).into_owned(),
+    })
+}
+
+/// Opens what can be read to its end.
+fn open(path: &Path) -> Result<File, ReadErrorKind> {
+    let check = |file: io::Result<Metadata>| {
+        let file = file.map_err(ReadErrorKind::Io)?;
+        if file.is_dir() {
+            return Err(ReadErrorKind::Io(io::Error::from_raw_os_error(libc::EISDIR)));
+        }
+        if file.is_file() { Ok(()) } else { Err(ReadErrorKind::NoFile) }
+    };
+    // Looked at first: to open a pipe or a device may have effects.
+    check(fs::metadata(path))?;
+    // Something else may be there by now, whose opening would wait.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(ReadErrorKind::Io)?;
+    check(file.metadata())?;
+    Ok(file)
 }
 
 /// A profile that can't be read.
@@ -202,6 +245,8 @@ pub struct ReadError {
 pub enum ReadErrorKind {
     /// The file can't be read.
     Io(io::Error),
+    /// A device, a pipe, or a socket, which may never end.
+    NoFile,
     /// It is empty.
     Empty,
     /// It ends inside its first line, a header.
@@ -214,6 +259,11 @@ pub enum ReadErrorKind {
         line: usize,
         /// The version.
         found: u32,
+    },
+    /// A line is longer than any record.
+    LongLine {
+        /// The line, from 1.
+        line: usize,
     },
     /// A line is not a record.
     Damaged {
@@ -233,7 +283,7 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.kind)
+        write!(f, "{}: {}", plain::path(&self.path), self.kind)
     }
 }
 
@@ -241,6 +291,14 @@ impl fmt::Display for ReadErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadErrorKind::Io(source) => write!(f, "can't be read: {source}"),
+            ReadErrorKind::NoFile => f.write_str(
+                "is no file but a device, a pipe or a socket, which may never end: write what comes out of it to a file, and read that",
+            ),
+            ReadErrorKind::LongLine { line } => write!(
+                f,
+                "is damaged in line {line}: it is longer than {} MiB, and no record is; cut the file before that line to read the rest",
+                LONGEST_LINE >> 20
+            ),
             ReadErrorKind::Empty => f.write_str(
                 "is empty: the program ended before it began to profile; run it again with ANDWEORC_ENABLED=1",
             ),

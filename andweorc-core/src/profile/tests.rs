@@ -1,6 +1,8 @@
 use super::*;
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::fs;
+use std::io::{self, BufReader, Read};
 
 fn header() -> Header {
     Header {
@@ -148,4 +150,58 @@ fn a_kind_is_called_alike_in_profiles_and_in_settings() {
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.to_string());
     }
     assert_eq!(FunctionSelf.to_string(), "function-self");
+}
+
+/// Bytes without end, and how many of them were read.
+struct Endless<'a> {
+    read: &'a Cell<usize>,
+    with: u8,
+}
+
+impl Read for Endless<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        buffer.fill(self.with);
+        self.read.set(self.read.get() + buffer.len());
+        Ok(buffer.len())
+    }
+}
+
+#[test]
+fn of_a_line_without_end_no_more_is_read_than_a_record_may_have() {
+    let header = lines(&[Record::Header(header())]);
+    for (begin, with) in [(&b""[..], 0), (&header, b'x'), (&header, 0)] {
+        let read = Cell::new(0);
+        let from = BufReader::new(begin.chain(Endless { read: &read, with }));
+        let error = Profile::read_from(from).unwrap_err();
+        match begin.is_empty() {
+            true => assert!(matches!(error, ReadErrorKind::NotAProfile), "{error}"),
+            false => assert!(matches!(error, ReadErrorKind::LongLine { line: 2 }), "{error}"),
+        }
+        assert!(read.get() < LONGEST_LINE + (1 << 20), "{} bytes", read.get());
+    }
+}
+
+#[test]
+fn the_longest_line_is_read_and_one_byte_more_is_not() {
+    let note = |length| {
+        let text = |text| Record::Note(NoteRecord { at_ns: 1, text });
+        let around = serde_json::to_string(&text(String::new())).unwrap().len();
+        lines(&[Record::Header(header()), text("a".repeat(length - around))])
+    };
+    let profile = Profile::parse(&note(LONGEST_LINE)).unwrap();
+    assert!(profile.runs[0].notes[0].text.len() > LONGEST_LINE - 100);
+    let error = Profile::parse(&note(LONGEST_LINE + 1)).unwrap_err();
+    assert!(error.to_string().contains("line 2: it is longer than 64 MiB"), "{error}");
+}
+
+#[test]
+fn what_no_reader_takes_is_not_written_but_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.jsonl");
+    let mut writer = Writer::create(&path).unwrap();
+    writer.write(&Record::Header(header()));
+    writer.write(&Record::Note(NoteRecord { at_ns: 1, text: "a".repeat(LONGEST_LINE) }));
+    assert_eq!(writer.lost_records(), 1);
+    assert!(writer.first_error().unwrap().to_string().contains("no reader takes"));
+    assert!(Profile::read(&path).unwrap().runs[0].notes.is_empty());
 }

@@ -1,6 +1,7 @@
 //! Writing a profile as the run goes.
 
-use crate::profile::Record;
+use crate::plain;
+use crate::profile::{LONGEST_LINE, Record};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,10 @@ impl Writer {
     /// Appends one record. A record that can't be written is counted; the run goes on.
     pub fn write(&mut self, record: &Record) {
         let line = match serde_json::to_vec(record) {
+            Ok(line) if line.len() > LONGEST_LINE => {
+                let error = format!("a record of {} bytes, which no reader takes", line.len());
+                return self.lose(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
             Ok(mut line) => {
                 line.push(b'\n');
                 line
@@ -121,7 +126,7 @@ impl fmt::Display for WriteError {
         write!(
             f,
             "the profile {} can't be written: {}; set ANDWEORC_OUT to a file in a folder that you may write to",
-            self.path.display(),
+            plain::path(&self.path),
             self.source
         )
     }

@@ -1,6 +1,7 @@
 //! The report for machines.
 
 use crate::estimate::{Analysis, Load, PointSummary, Ranking, TargetSummary, WaitSummary};
+use crate::plain;
 use crate::profile::VERSION;
 use serde::Serialize;
 
@@ -10,8 +11,10 @@ use serde::Serialize;
 /// what each key means.
 pub const REPORT_VERSION: u32 = 2;
 
-/// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts": [..]}]}`, targets in the order of the
-/// ranking. `schema` is that of the profile. Intervals that are not known are `null`. `docs/report-json.md` has it all.
+/// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts":
+/// [..]}]}`, targets in the order of the ranking. `schema` is that of the profile. Names are whole,
+/// and what is not seen in them stands as `\u202e`. Intervals that are not known are `null`.
+/// `docs/report-json.md` has it all.
 pub fn json(analysis: &Analysis) -> String {
     #[derive(Serialize)]
     struct Report<'a> {
@@ -36,7 +39,8 @@ pub fn json(analysis: &Analysis) -> String {
         experiments: analysis.experiments,
         spoiled: analysis.spoiled,
     };
-    serde_json::to_string_pretty(&report).expect("names are strings and numbers are numbers")
+    let json = serde_json::to_string_pretty(&report);
+    plain::json(json.expect("names are strings and numbers are numbers"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The report for people.
 
 use crate::estimate::{Analysis, Effect, Load, Metric, TargetSummary, Verdict};
+use crate::plain;
 use crate::profile::Run;
 use crate::report::waits;
 use std::fmt::Write;
@@ -36,13 +37,13 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     let (point, metric) = (&point.name, analysis.ranked_by.metric);
     let mut ranked = by(|v| matches!(v, Verdict::Matters)).enumerate().peekable();
     if ranked.peek().is_some() {
-        line!(out, "\nWhat would make {} faster:", clean(point));
+        line!(out, "\nWhat would make {} faster:", plain::name(point));
         for (i, target) in ranked {
             line!(out, "\n{:>3}. {}", i + 1, title(target));
             if_faster(&mut out, target, point, metric);
         }
     } else if !analysis.targets.is_empty() {
-        line!(out, "\nNothing that was tested is known to make {} faster.", clean(point));
+        line!(out, "\nNothing that was tested is known to make {} faster.", plain::name(point));
     } else {
         line!(out, "\nNo target was tested.");
     }
@@ -114,8 +115,8 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     put!(
         out,
         "andweorc: {} on {} ({}{}), {} and {} in {}",
-        clean(&run.header.program),
-        clean(&run.header.host),
+        plain::name(&run.header.program),
+        plain::name(&run.header.host),
         counted(run.header.cores, "core"),
         run.header.build_of_tokio().map(|build| format!(", {build}")).unwrap_or_default(),
         counted(analysis.experiments, "experiment"),
@@ -176,7 +177,7 @@ fn foot(out: &mut String, runs: &[Run]) {
     if !notes.is_empty() {
         out.push_str("\nNotes:\n");
         for note in notes {
-            line!(out, "   - {}", clean(&note));
+            line!(out, "   - {}", plain::sentence(&note));
         }
     }
     out.push_str("\n[low, high] are 95 % intervals; a change counts as nothing within +-1 point. Percentages of CPU overlap where spans nest.\n");
@@ -199,9 +200,9 @@ fn section<'a>(
 
 /// `span stock (src/shop.rs:12), 27 % of CPU`
 fn title(target: &TargetSummary) -> String {
-    let mut title = format!("{} {}", target.kind, clean(&target.name));
+    let mut title = format!("{} {}", target.kind, plain::name(&target.name));
     if let (Some(file), Some(line)) = (&target.file, target.line) {
-        let place = format!("{}:{line}", clean(file));
+        let place = format!("{}:{line}", plain::name(file));
         if !target.name.ends_with(&place) {
             put!(title, " ({place})");
         }
@@ -218,9 +219,9 @@ fn if_faster(out: &mut String, target: &TargetSummary, point: &str, metric: Metr
         put!(
             out,
             "     if {} were {:.0} % faster: {} {} {}",
-            clean(&target.name),
+            plain::name(&target.name),
             effect.speedup * 100.0,
-            clean(point),
+            plain::name(point),
             metric_name(metric),
             change(effect)
         );
@@ -270,13 +271,6 @@ pub fn tenths(x: f64) -> f64 {
 
 fn seconds(s: f64) -> String {
     if s >= 120.0 { format!("{:.0} min", s / 60.0) } else { format!("{s:.0} s") }
-}
-
-/// A name with its control characters escaped: what a program calls its spans must not rule the terminal.
-pub(super) fn clean(name: &str) -> String {
-    let escape =
-        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    name.chars().map(escape).collect()
 }
 
 #[cfg(test)]

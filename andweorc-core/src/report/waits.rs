@@ -1,8 +1,8 @@
 //! The part of the text report on waits and queues: whether the program waits or works.
 
 use crate::estimate::{Analysis, WaitSummary};
+use crate::plain;
 use crate::profile::Run;
-use crate::report::text::clean;
 use std::fmt::Write;
 
 /// A wait is worth a line from this share of the wall time on, summed over all who wait.
@@ -37,9 +37,9 @@ pub(super) fn write(out: &mut String, runs: &[Run], analysis: &Analysis) {
 
 /// `wait payment (src/shop.rs:12): 2.1 ms each: 98 % outside (timers, I/O), 1 % other tasks, 1 % run queue (20 us)`
 fn describe(wait: &WaitSummary) -> String {
-    let mut text = format!("wait {}", clean(&wait.name));
+    let mut text = format!("wait {}", plain::name(&wait.name));
     if let (Some(file), Some(line)) = (&wait.file, wait.line) {
-        let place = format!("{}:{line}", clean(file));
+        let place = format!("{}:{line}", plain::name(file));
         if !wait.name.ends_with(&place) {
             text += &format!(" ({place})");
         }

@@ -1,6 +1,7 @@
 //! Which code is the user's own, so that samples are charged to it.
 
 use super::name;
+use crate::plain;
 use glob::{MatchOptions, Pattern};
 use regex_lite::Regex;
 use std::str::FromStr;
@@ -206,7 +207,8 @@ pub struct ScopeError {
 
 impl fmt::Display for ScopeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "entry {} of the scope is `{}`: {}", self.number, self.entry, self.why)
+        let (entry, why) = (plain::name(&self.entry), plain::sentence(&self.why));
+        write!(f, "entry {} of the scope is `{entry}`: {why}", self.number)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::sides::Side;
 use andweorc_core::compare::Comparison;
+use andweorc_core::plain;
 use serde::Serialize;
 
 /// The version of this form. Bump it whenever a field changes its meaning, its unit or its name.
@@ -34,7 +35,8 @@ pub(crate) fn json(
     }
     let [a, b] = sides;
     let form = Form { schema: VERSION, verdict, a: named(a), b: named(b), comparison };
-    serde_json::to_string_pretty(&form).expect("names are strings and numbers are numbers") + "\n"
+    let json = serde_json::to_string_pretty(&form);
+    plain::json(json.expect("names are strings and numbers are numbers")) + "\n"
 }
 
 /// A side, by the header of its first run.

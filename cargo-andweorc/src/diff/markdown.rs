@@ -4,6 +4,7 @@ use crate::diff::words;
 use crate::sides::Side;
 use andweorc_core::compare::{Comparison, State};
 use andweorc_core::estimate::Metric;
+use andweorc_core::plain;
 
 /// Tables of the outcome and the targets, and the notes.
 pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {
@@ -23,7 +24,9 @@ pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {
             words::change(one.change_pct, one.ci_low, one.ci_high, "%"),
             marked(Some(&one.state), words::state(&one.state)),
             words::bound(&one.state, "%"),
-            one.note.as_ref().map_or(String::new(), |note| format!("<br>⚠️ {}", cell(note))),
+            one.note
+                .as_ref()
+                .map_or(String::new(), |note| format!("<br>⚠️ {}", cell(&plain::sentence(note)))),
         ));
     }
     lines.push(String::new());
@@ -55,8 +58,9 @@ pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {
     }
     if !comparison.notes.is_empty() {
         lines.push(String::new());
-        lines
-            .extend(comparison.notes.iter().map(|note| format!("- {}", cell(&words::clean(note)))));
+        lines.extend(
+            comparison.notes.iter().map(|note| format!("- {}", cell(&plain::sentence(note)))),
+        );
     }
     lines.join("\n") + "\n"
 }

@@ -12,6 +12,7 @@ pub(crate) use text::text;
 use crate::console;
 use crate::sides::{Side, SidesOptions};
 use andweorc_core::compare::{Comparison, Limits, compare};
+use andweorc_core::plain;
 use clap::{Args, ValueEnum};
 use std::error::Error;
 use std::process::ExitCode;
@@ -73,8 +74,8 @@ pub(crate) fn comparison(sides: &[Side; 2], limits: &Limits) -> Result<Compariso
             "{} and {} have no point in common, so there is nothing to compare; points of A: {}; of B: {}",
             a.name,
             b.name,
-            words::clean(&points(a)),
-            words::clean(&points(b))
+            plain::sentence(&points(a)),
+            plain::sentence(&points(b))
         )
     })?;
     if found.outcomes.is_empty() {

@@ -4,6 +4,7 @@ use crate::console::style::{BAD, BOLD, DIM, DOUBT, END, GOOD};
 use crate::diff::words;
 use crate::sides::Side;
 use andweorc_core::compare::{Comparison, State};
+use andweorc_core::plain;
 use anstyle::Style;
 
 /// In plain words, in colours (see `console`).
@@ -23,7 +24,9 @@ pub(crate) fn text(sides: &[Side; 2], comparison: &Comparison) -> String {
     });
     for (line, one) in table(&outcomes.collect::<Vec<_>>()).zip(&comparison.outcomes) {
         lines.push(line);
-        lines.extend(one.note.iter().map(|note| format!("    {DOUBT}note{END}: {note}")));
+        lines.extend(
+            one.note.iter().map(|note| format!("    {DOUBT}note{END}: {}", plain::sentence(note))),
+        );
     }
     lines.push(format!("\n{BOLD}Targets{END}"));
     let targets = comparison.targets.iter().map(|one| {
@@ -48,7 +51,7 @@ pub(crate) fn text(sides: &[Side; 2], comparison: &Comparison) -> String {
     }
     if !comparison.notes.is_empty() {
         lines.push(format!("\n{BOLD}Notes{END}"));
-        lines.extend(comparison.notes.iter().map(|note| format!("  - {}", words::clean(note))));
+        lines.extend(comparison.notes.iter().map(|note| format!("  - {}", plain::sentence(note))));
     }
     let (what, worse) = words::ranked_by(&comparison.ranked_by);
     lines.push(format!(

@@ -5,6 +5,7 @@ use andweorc_core::compare::{
     Impact, OutcomeChange, Place, Presence, RankedBy, State, TargetChange,
 };
 use andweorc_core::estimate::Metric;
+use andweorc_core::plain;
 
 /// `regressed`
 pub(super) fn state(state: &State) -> &'static str {
@@ -37,7 +38,7 @@ pub(super) fn bound(state: &State, unit: &str) -> String {
 
 /// `checkout throughput`
 pub(super) fn outcome(outcome: &OutcomeChange) -> String {
-    format!("{} {}", clean(&outcome.point), outcome.metric)
+    format!("{} {}", plain::name(&outcome.point), outcome.metric)
 }
 
 /// `A change counts from 5 % of checkout throughput, 10 % of checkout p99 on.`
@@ -51,8 +52,8 @@ pub(super) fn limits(outcomes: &[OutcomeChange]) -> String {
 pub(super) fn ranked_by(by: &RankedBy) -> (String, &'static str) {
     match by.metric {
         Metric::Throughput => ("throughput".to_owned(), "rose"),
-        Metric::Mean => (format!("mean latency of {}", clean(&by.point)), "fell"),
-        metric => (format!("{metric} of {}", clean(&by.point)), "fell"),
+        Metric::Mean => (format!("mean latency of {}", plain::name(&by.point)), "fell"),
+        metric => (format!("{metric} of {}", plain::name(&by.point)), "fell"),
     }
 }
 
@@ -89,10 +90,10 @@ pub(super) fn change(change: f64, low: Option<f64>, high: Option<f64>, unit: &st
 /// `span stock (src/shop.rs:12)`
 pub(super) fn target(target: &TargetChange) -> String {
     let kind = target.kind;
-    let name = clean(&target.name);
+    let name = plain::name(&target.name);
     let at = |place: &Place| {
         let line = place.line.map_or(String::new(), |line| format!(":{line}"));
-        format!("{}{line}", clean(&place.file))
+        format!("{}{line}", plain::name(&place.file))
     };
     match (&target.place_a, &target.place_b) {
         (Some(a), Some(b)) if target.presence == Presence::Moved => {
@@ -130,14 +131,7 @@ pub(super) fn side(letter: char, side: &Side) -> String {
         1 => "1 run".to_owned(),
         n => format!("{n} runs"),
     };
-    format!("{letter}: {} ({}, {runs})", clean(&side.name), clean(program))
-}
-
-/// A name with its control characters escaped: what a program calls its spans must not rule the terminal.
-pub(super) fn clean(name: &str) -> String {
-    let escape =
-        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    name.chars().map(escape).collect()
+    format!("{letter}: {} ({}, {runs})", plain::name(&side.name), plain::name(program))
 }
 
 #[cfg(test)]

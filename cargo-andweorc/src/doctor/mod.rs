@@ -4,6 +4,7 @@ mod machine;
 mod project;
 
 use crate::console::{self, style};
+use andweorc_core::plain;
 use std::error::Error;
 use std::process::ExitCode;
 
@@ -57,6 +58,7 @@ fn words(checks: &[Check]) -> String {
     let width = checks.iter().map(|check| check.what.len()).max().unwrap_or(0);
     let mut out = String::new();
     for Check { level, what, seen, advice } in checks {
+        let (seen, advice) = (plain::sentence(seen), plain::sentence(advice));
         let (word, style) = match level {
             Level::Good => ("ok", style::GOOD),
             Level::Doubt => ("note", style::DOUBT),

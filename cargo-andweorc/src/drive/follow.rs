@@ -7,6 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// So much is read at once, bytes: the longest line that the reader of profiles takes.
+const AT_ONCE: usize = 64 << 20;
+
 /// Follows the profile of one run, record by record. What can't be read is passed over: the report, made from the whole file, says what is wrong with it.
 #[derive(Debug)]
 pub(crate) struct Follower {
@@ -72,11 +75,17 @@ impl Follower {
         let mut new = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.offset))?;
-            file.read_to_end(&mut new)
+            file.take(AT_ONCE as u64).read_to_end(&mut new)
         });
         self.offset += read.unwrap_or(0) as u64;
         self.rest.append(&mut new);
-        let Some(end) = self.rest.iter().rposition(|&byte| byte == b'\n') else { return false };
+        let Some(end) = self.rest.iter().rposition(|&byte| byte == b'\n') else {
+            if self.rest.len() > AT_ONCE {
+                // No record is so long.
+                self.rest.clear();
+            }
+            return false;
+        };
         let rest = self.rest.split_off(end + 1);
         let lines = std::mem::replace(&mut self.rest, rest);
         let records = lines.split(|&byte| byte == b'\n');
@@ -120,5 +129,25 @@ mod tests {
         assert!(!follower.has_ended(), "its line is not whole");
         writeln!(file).unwrap();
         assert!(follower.read_on() && follower.has_ended());
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.jsonl");
+        let mut follower = Follower::new(&path);
+        let mut file = File::create(&path).unwrap();
+        writeln!(file, "{HEADER}").unwrap();
+        assert!(follower.read_on());
+        // Zeros, which take no place on the disk.
+        file.set_len(5 * AT_ONCE as u64).unwrap();
+        for _ in 0..6 {
+            follower.read_on();
+            assert!(follower.rest.len() <= AT_ONCE && follower.rest.capacity() <= 3 * AT_ONCE);
+        }
+        file.seek(SeekFrom::End(0)).unwrap();
+        writeln!(file, "\n{NOTE}").unwrap();
+        assert!(follower.read_on());
+        assert_eq!(follower.run().unwrap().notes.len(), 1);
     }
 }

@@ -36,6 +36,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Names the file to which the program writes what it does at the moment; it does not print its report then.
 const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
+/// The longest status that is read, bytes.
+const LONGEST_STATUS: u64 = 64 << 10;
+
 /// What is run.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
@@ -308,6 +311,8 @@ impl StatusFile {
 
     /// What the program does; `None` where it does not say.
     fn read(&self) -> Option<String> {
+        // Something else may lie there, such as a pipe.
+        fs::metadata(&self.0).ok().filter(|it| it.is_file() && it.len() <= LONGEST_STATUS)?;
         let said = fs::read_to_string(&self.0).ok()?;
         let said = said.trim();
         (!said.is_empty()).then(|| said.to_owned())
@@ -318,5 +323,27 @@ impl Drop for StatusFile {
     fn drop(&mut self) {
         // Not every program makes it.
         fs::remove_file(&self.0).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use std::fs::File;
+
+    #[test]
+    fn a_status_is_a_line_in_a_file_and_nothing_else_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let status = StatusFile::beside(&folder.path().join("run.jsonl"));
+        fs::write(&status.0, "baseline\n").unwrap();
+        assert_eq!(status.read().as_deref(), Some("baseline"));
+        File::create(&status.0).unwrap().set_len(LONGEST_STATUS + 1).unwrap();
+        assert_eq!(status.read(), None);
+        fs::remove_file(&status.0).unwrap();
+        mkfifo(&status.0, Mode::from_bits_truncate(0o600)).unwrap();
+        // To open a pipe would wait for good.
+        assert_eq!(status.read(), None);
     }
 }

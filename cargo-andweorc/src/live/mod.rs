@@ -10,6 +10,7 @@ mod terminal;
 use crate::console::Console;
 use crate::drive::Stream;
 use andweorc_core::estimate::{self, Analysis};
+use andweorc_core::plain;
 use andweorc_core::profile::Run;
 use andweorc_core::report::metric_name;
 use std::fmt::Display;
@@ -84,7 +85,10 @@ impl View {
     /// A line about what happens, unless quiet.
     pub(crate) fn say(&self, text: impl Display) {
         if !matches!(self.form, Form::Quiet) {
-            self.printer().write(Stream::Err, format!("andweorc: {text}\n").as_bytes());
+            self.printer().write(
+                Stream::Err,
+                format!("andweorc: {}\n", plain::sentence(&text.to_string())).as_bytes(),
+            );
         }
     }
 
@@ -149,7 +153,7 @@ fn plain(moment: &Moment<'_>, analysis: &Analysis) -> String {
         && !rows.is_empty()
     {
         let metric = metric_name(analysis.ranked_by.metric);
-        line += &format!("; {} {metric}", table::printable(&point.name));
+        line += &format!("; {} {metric}", plain::name(&point.name));
         for row in &rows {
             line += &format!(", if {} were {} faster {}", row.target, row.speedup, row.change);
         }
@@ -180,7 +184,7 @@ impl Moment<'_> {
     /// What happens: said by the program, else seen from the profile.
     fn now(&self) -> String {
         if let Some(said) = (self.under_way)() {
-            return format!("now: {}", table::printable(&said));
+            return format!("now: {}", plain::name(&said));
         }
         if self.run.end.is_some() {
             return "done".to_owned();
@@ -188,11 +192,9 @@ impl Moment<'_> {
         let Some(last) = self.run.experiments.last() else { return "now: observing".to_owned() };
         let target = self.run.targets.iter().find(|target| Some(target.id) == last.target);
         match target {
-            Some(target) => format!(
-                "last: {} {:.0} % faster",
-                table::printable(&target.name),
-                last.speedup * 100.0
-            ),
+            Some(target) => {
+                format!("last: {} {:.0} % faster", plain::name(&target.name), last.speedup * 100.0)
+            }
             None => "last: baseline".to_owned(),
         }
     }
@@ -249,7 +251,7 @@ mod tests {
             plain(&moment(&run, &said), &estimate::analyse_ranking(std::slice::from_ref(&run)));
         let begin = format!("12 s of 30 s, 18 s left, {} experiments", run.experiments.len());
         assert!(line.starts_with(&begin), "{line}");
-        assert!(line.contains(", now: stock 25 % faster ; "), "{line}");
+        assert!(line.contains(", now: stock 25 % faster\\u{7}; "), "{line}");
         assert!(line.contains(" were 50 % faster +") && line.ends_with(']'), "{line}");
     }
 

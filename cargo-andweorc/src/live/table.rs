@@ -1,6 +1,7 @@
 //! What is known of the targets, in rows.
 
 use andweorc_core::estimate::{Analysis, Verdict};
+use andweorc_core::plain;
 use andweorc_core::report::tenths;
 
 /// A target at its largest speedup.
@@ -26,7 +27,7 @@ pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
             _ => " [one experiment]".to_owned(),
         };
         Some(Row {
-            target: printable(&target.name),
+            target: plain::name(&target.name).into_owned(),
             speedup: format!("{:.0} %", effect.speedup * 100.0),
             change: format!("{:+.1} %{interval}", tenths(effect.effect_pct)),
             verdict: match target.verdict {
@@ -38,9 +39,4 @@ pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
         })
     };
     analysis.targets.iter().filter_map(row).collect()
-}
-
-/// A name without what could rule the terminal.
-pub(crate) fn printable(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -3,6 +3,7 @@
 use crate::live::Moment;
 use crate::live::table::{self, Row};
 use andweorc_core::estimate::Analysis;
+use andweorc_core::plain;
 use andweorc_core::report::metric_name;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -54,7 +55,7 @@ fn table_of(analysis: &Analysis) -> String {
     let heading = Row {
         target: "if this were".to_owned(),
         speedup: "faster".to_owned(),
-        change: format!("{} {metric}", table::printable(&point.name)),
+        change: format!("{} {metric}", plain::name(&point.name)),
         verdict: "",
     };
     let lines: Vec<&Row> = [&heading].into_iter().chain(rows.iter().take(ROWS)).collect();

@@ -12,10 +12,12 @@
 //!   draws a fall in latency as a negative change.
 //! - `selected-samples` is always 0, since targets are timed; the viewer does not read it.
 //! - It shows names from their last `/` on that tells them apart, so that places come first: `src/shop.rs:12 span stock`.
+//! - Names are escaped and cut as in any other report, so that none has a tab or a line's end.
 //! - A point's name stands for one kind of measurement; the latencies of `checkout` are those of `checkout (latency)`.
 
 use crate::report::place;
 use andweorc_core::estimate::{self, Comparison, Metric};
+use andweorc_core::plain;
 use andweorc_core::profile::{ExperimentRecord, PointRecord, Run, TargetKind, TargetRecord};
 
 /// The profile, as coz would have written it.
@@ -99,12 +101,12 @@ fn line(out: &mut String, cells: &[&str]) {
 fn selected(target: &TargetRecord) -> String {
     if target.kind == TargetKind::Line {
         // `src/shop.rs:12`, as coz itself writes it.
-        return clean(&target.name);
+        return plain::name(&target.name).into_owned();
     }
-    let what = format!("{} {}", target.kind, target.name);
+    let what = format!("{} {}", target.kind, plain::name(&target.name));
     match place(&target.name, target.file.as_deref(), target.line) {
-        Some(place) => clean(&format!("{place} {what}")),
-        None => clean(&what),
+        Some(place) => format!("{} {what}", plain::name(&place)),
+        None => what,
     }
 }
 
@@ -113,9 +115,10 @@ fn point_name(runs: &[Run], point: &PointRecord) -> String {
     let key = |one: &PointRecord| (one.kind, one.file.clone(), one.line);
     let same = |one: &&PointRecord| one.name == point.name && key(one) != key(point);
     let ambiguous = runs.iter().flat_map(|run| &run.points).any(|one| same(&one));
+    let name = plain::name(&point.name);
     match place(&point.name, point.file.as_deref(), point.line).filter(|_| ambiguous) {
-        Some(place) => clean(&format!("{place} {}", point.name)),
-        None => clean(&point.name),
+        Some(place) => format!("{} {name}", plain::name(&place)),
+        None => name.into_owned(),
     }
 }
 
@@ -123,9 +126,4 @@ fn point_name(runs: &[Run], point: &PointRecord) -> String {
 fn count(run: &Run, target: &TargetRecord) -> u64 {
     let times = run.samples.iter().flat_map(|samples| &samples.targets);
     times.filter(|time| time.target == target.id).map(|time| time.count).sum()
-}
-
-/// A name on one line, without the tabs that separate cells.
-fn clean(name: &str) -> String {
-    name.replace(char::is_control, " ")
 }

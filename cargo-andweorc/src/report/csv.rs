@@ -1,22 +1,29 @@
-//! The effects as a table of comma-separated values, one row for each target, point, metric and speedup.
+//! The effects as a table of comma-separated values, one row for each target, point, metric and
+//! speedup.
+//!
+//! A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula, which may start
+//! programs. Such a name has an apostrophe before it, as OWASP advises. Numbers are written by the
+//! table itself, and stay numbers.
 
 use andweorc_core::estimate::{self, Metric};
+use andweorc_core::plain;
 use andweorc_core::profile::{Run, TargetKind};
 use csv::Writer;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A row. Cells that are not known are empty.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     rank: usize,
     kind: TargetKind,
-    name: &'a str,
-    file: Option<&'a str>,
+    name: Cow<'a, str>,
+    file: Option<Cow<'a, str>>,
     line: Option<u32>,
     share: Option<f64>,
     wall_share: Option<f64>,
     verdict: String,
-    point: &'a str,
+    point: Cow<'a, str>,
     metric: Metric,
     speedup: f64,
     effect_pct: f64,
@@ -56,13 +63,13 @@ pub(super) fn csv(runs: &[Run]) -> String {
             let row = Row {
                 rank: i + 1,
                 kind: target.kind,
-                name: &target.name,
-                file: target.file.as_deref(),
+                name: cell(&target.name),
+                file: target.file.as_deref().map(cell),
                 line: target.line,
                 share: target.share,
                 wall_share: target.wall_share,
                 verdict: target.verdict.to_string(),
-                point: &effect.point,
+                point: cell(&effect.point),
                 metric: effect.metric,
                 speedup: effect.speedup,
                 effect_pct: effect.effect_pct,
@@ -75,6 +82,18 @@ pub(super) fn csv(runs: &[Run]) -> String {
         }
     }
     finish(table)
+}
+
+/// A name that no spreadsheet takes for a formula. Tabs and line's ends, which also can begin one,
+/// are escaped.
+fn cell(name: &str) -> Cow<'_, str> {
+    let name = plain::name(name);
+    // The wide forms are those of east Asian keyboards.
+    if name.starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']) {
+        format!("'{name}").into()
+    } else {
+        name
+    }
 }
 
 const IN_MEMORY: &str = "memory to write to, and a row of plain cells";

@@ -2,6 +2,7 @@
 
 use crate::report::place;
 use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary};
+use andweorc_core::plain;
 use andweorc_core::profile::Run;
 use andweorc_core::report::{
     counted, load_warning, metric_name, notes, real_ns, tenths, why_nothing,
@@ -120,7 +121,7 @@ fn change(target: &TargetSummary, point: &str, metric: Metric, speedup: f64) -> 
 
 /// A name as code, in which nothing has a meaning: no mark-up, no HTML, no `@mention`.
 fn code(name: &str) -> String {
-    let name = name.replace(char::is_control, " ");
+    let name = plain::name(name);
     let longest = name.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     // What begins or ends with a backtick needs a space, and one is taken off again.
@@ -137,7 +138,7 @@ fn cell(name: &str) -> String {
 /// A sentence; code in backticks stays code.
 fn text(sentence: &str) -> String {
     let mut out = String::new();
-    for (i, part) in sentence.replace(char::is_control, " ").split('`').enumerate() {
+    for (i, part) in plain::sentence(sentence).split('`').enumerate() {
         if i % 2 == 1 {
             out += &code(part);
             continue;

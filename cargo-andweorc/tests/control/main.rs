@@ -3,10 +3,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bounds;
 mod ci;
 mod diff;
 mod errors;
 mod help;
 mod made;
 mod revisions;
+mod text;
 mod tools;

@@ -128,7 +128,7 @@ fn the_viewer_sees_the_same_curves() {
     let flat = [(0.0, 0.0), (0.25, 0.0), (0.5, 0.0), (0.75, 0.0)];
     near(&viewer.curve("src/shop.rs:40 task audit", "checkout"), &flat);
     // Tabs in a name would end its cell.
-    let tabbed = "src/shop.rs:60 span `=1+1`, \"q\" name";
+    let tabbed = "src/shop.rs:60 span `=1+1`, \"q\"\\tname";
     assert_eq!(viewer.curve(tabbed, "checkout").len(), 4);
 }
 

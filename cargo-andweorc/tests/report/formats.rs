@@ -51,6 +51,46 @@ fn no_text_of_a_profile_gets_control_characters_through_to_a_terminal() {
 }
 
 #[test]
+fn names_in_the_table_are_no_formulas_and_numbers_stay_numbers() {
+    let shop = fs::read_to_string(PROFILE).unwrap();
+    for (begin, shown) in [
+        ("=", "'="),
+        ("+", "'+"),
+        ("-", "'-"),
+        ("@", "'@"),
+        ("\\t=", r"\t="),
+        ("\\r=", r"\r="),
+        ("\\n=", r"\n="),
+        ("\u{ff1d}", "'\u{ff1d}"),
+        ("-12.5", "'-12.5"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("formulas.jsonl");
+        let mut bad = shop.clone();
+        for key in ["name", "file"] {
+            bad = bad.replace(&format!("\"{key}\":\""), &format!("\"{key}\":\"{begin}"));
+        }
+        fs::write(&path, bad).unwrap();
+        let output = report(&["--format", "csv", path.to_str().unwrap()]);
+        let csv = stdout(&output);
+        let mut table = csv::Reader::from_reader(csv.as_bytes());
+        let mut below_zero = 0;
+        for row in table.records() {
+            let row = row.unwrap();
+            for text in [2, 3, 8].map(|i| &row[i]).into_iter().filter(|text| !text.is_empty()) {
+                assert!(text.starts_with(shown), "{begin:?}: {text}");
+            }
+            for number in [0, 4, 10, 11, 12, 13, 14, 15] {
+                let number = &row[number];
+                assert!(number.is_empty() || number.parse::<f64>().is_ok(), "{number}");
+                below_zero += usize::from(number.starts_with('-'));
+            }
+        }
+        assert!(below_zero > 10);
+    }
+}
+
+#[test]
 fn json_adds_the_verdict_and_both_shares() {
     let report: serde_json::Value = serde_json::from_str(&formatted("json")).unwrap();
     assert_eq!((&report["schema"], &report["report_version"]), (&1.into(), &2.into()));

@@ -5,17 +5,19 @@ use crate::report::place;
 use andweorc_core::estimate::{
     self, Analysis, Comparison, Metric, PointSummary, Ranking, TargetSummary, Verdict, WaitSummary,
 };
+use andweorc_core::plain;
 use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use andweorc_core::report::{load_warning, notes, real_ns, why_nothing};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ptr;
 
 /// All of it.
 #[derive(Debug, Serialize)]
 pub(super) struct Page<'a> {
-    program: &'a str,
-    host: &'a str,
+    program: Cow<'a, str>,
+    host: Cow<'a, str>,
     cores: usize,
     started_ms: u64,
     real_ms: u64,
@@ -24,7 +26,7 @@ pub(super) struct Page<'a> {
     ranked_by: Ranking,
     targets: Vec<Target<'a>>,
     experiments: Vec<Experiment<'a>>,
-    waits: &'a [WaitSummary],
+    waits: Vec<WaitSummary>,
     notes: Vec<String>,
     /// What to know before the throughput is read.
     warning: Option<&'static str>,
@@ -34,7 +36,7 @@ pub(super) struct Page<'a> {
 
 #[derive(Debug, Serialize)]
 struct Point<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     /// The name, with the kind and the place where other points have the same.
     label: String,
     kind: PointKind,
@@ -44,7 +46,7 @@ struct Point<'a> {
 #[derive(Debug, Serialize)]
 struct Target<'a> {
     kind: TargetKind,
-    name: &'a str,
+    name: Cow<'a, str>,
     place: Option<String>,
     share: Option<f64>,
     wall_share: Option<f64>,
@@ -88,7 +90,7 @@ struct Experiment<'a> {
     start_ms: u64,
     real_ms: u64,
     delay_ms: f64,
-    spoiled: Option<&'a str>,
+    spoiled: Option<Cow<'a, str>>,
     /// For each point the throughput per s, and mean, p50, p90 and p99 in ms.
     values: Vec<[Option<f64>; Metric::ALL.len()]>,
     /// Indices of the baselines that it is compared to.
@@ -111,26 +113,26 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
     let points = &analysis.points;
     let began = header.map_or(0, |header| header.start_unix_ms);
     Page {
-        program: header.map_or("", |header| &header.program),
-        host: header.map_or("", |header| &header.host),
+        program: header.map_or("".into(), |header| plain::name(&header.program)),
+        host: header.map_or("".into(), |header| plain::name(&header.host)),
         cores: header.map_or(0, |header| header.cores),
         started_ms: began,
         real_ms: runs.iter().map(real_ns).sum::<u64>() / 1_000_000,
         runs: runs.len(),
         targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
         experiments: experiments(runs, analysis),
-        waits: &analysis.waits,
+        waits: analysis.waits.iter().map(wait).collect(),
         ranked_by: analysis.ranked_by,
-        notes: notes(runs),
+        notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),
         nothing: points.is_empty().then(|| why_nothing(runs)),
         points: points
             .iter()
             .map(|point| Point {
-                name: &point.name,
+                name: plain::name(&point.name),
                 label: point_label(points, point),
                 kind: point.kind,
-                place: place(&point.name, point.file.as_deref(), point.line),
+                place: shown_place(&point.name, point.file.as_deref(), point.line),
             })
             .collect(),
     }
@@ -141,12 +143,26 @@ fn point_label(points: &[PointSummary], point: &PointSummary) -> String {
         PointKind::Progress => "progress",
         PointKind::Latency => "latency",
     };
+    let name = plain::name(&point.name);
     if points.iter().filter(|other| other.name == point.name).count() < 2 {
-        return point.name.clone();
+        return name.into_owned();
     }
-    match place(&point.name, point.file.as_deref(), point.line) {
-        Some(place) => format!("{} ({kind}, {place})", point.name),
-        None => format!("{} ({kind})", point.name),
+    match shown_place(&point.name, point.file.as_deref(), point.line) {
+        Some(place) => format!("{name} ({kind}, {place})"),
+        None => format!("{name} ({kind})"),
+    }
+}
+
+/// The [place] as the page shows it.
+fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
+    place(name, file, line).map(|place| plain::name(&place).into_owned())
+}
+
+fn wait(wait: &WaitSummary) -> WaitSummary {
+    WaitSummary {
+        name: plain::name(&wait.name).into_owned(),
+        file: wait.file.as_deref().map(|file| plain::name(file).into_owned()),
+        ..wait.clone()
     }
 }
 
@@ -170,8 +186,8 @@ fn target<'a>(target: &'a TargetSummary, sources: &mut Sources, began: u64) -> T
     let at = target.file.as_deref().zip(target.line);
     Target {
         kind: target.kind,
-        name: &target.name,
-        place: place(&target.name, target.file.as_deref(), target.line),
+        name: plain::name(&target.name),
+        place: shown_place(&target.name, target.file.as_deref(), target.line),
         share: target.share,
         wall_share: target.wall_share,
         verdict: target.verdict,
@@ -229,7 +245,7 @@ fn experiment<'a>(
         start_ms: record.start_ns / 1_000_000,
         real_ms: record.real_ns / 1_000_000,
         delay_ms: short(record.delay_ns as f64 / 1e6),
-        spoiled: record.spoiled.as_deref(),
+        spoiled: record.spoiled.as_deref().map(plain::sentence),
         values: analysis.points.iter().map(values).collect(),
         baselines: Vec::new(),
     }

@@ -8,7 +8,7 @@ mod data;
 mod source;
 
 use andweorc_core::profile::Run;
-use andweorc_core::{estimate, report};
+use andweorc_core::{estimate, plain, report};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
@@ -44,7 +44,7 @@ pub(crate) fn html(runs: &[Run], profiles: &[PathBuf]) -> String {
         SHELL,
         &[
             ("policy", &policy),
-            ("title", &escaped(program)),
+            ("title", &escaped(&plain::name(program))),
             ("style", STYLE),
             ("words", &escaped(&report::text(runs, &analysis))),
             ("data", &script_safe(&json)),

@@ -3,6 +3,7 @@
 //! A profile may come from elsewhere and name any file, and a page may be handed on. Therefore only Rust files inside a cargo project
 //! are read: the one of the current folder, and those that the profiles lie in.
 
+use andweorc_core::plain;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,10 @@ impl Sources {
             .lines()
             .skip(first - 1)
             .take(line + AROUND + 1 - first)
-            .map(|text| text.replace('\t', "    ").chars().take(WIDEST).collect())
+            .map(|text| {
+                let shown: String = text.replace('\t', "    ").chars().take(WIDEST).collect();
+                plain::sentence(&shown).into_owned()
+            })
             .collect();
         let changed = *written > UNIX_EPOCH + Duration::from_millis(began);
         (line >= first && line < first + lines.len()).then_some(Snippet {

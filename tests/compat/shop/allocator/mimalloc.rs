@@ -1,0 +1,4 @@
+//! mimalloc.
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

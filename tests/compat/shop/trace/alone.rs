@@ -1,0 +1,7 @@
+//! andweorc's own subscriber.
+
+pub fn init() {
+    andweorc::subscriber().init();
+}
+
+pub fn event() {}
