@@ -48,6 +48,7 @@ pub mod axum;
 mod classic;
 mod macros;
 mod start;
+mod stderr;
 
 pub use andweorc_core::estimate::{Analysis, Metric, Verdict};
 pub use andweorc_core::experiment::Status;

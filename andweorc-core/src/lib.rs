@@ -13,7 +13,7 @@
 //! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
 //! | [`foreign`] | tasks that nobody wrapped, as a runtime reports them |
-//! | [`fork`](mod@fork) | what a child of fork must not do |
+//! | [`fork`](mod@fork), [`own_thread`] | what a child of fork must not do; threads of andweorc's own |
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
@@ -23,6 +23,7 @@ pub mod clock;
 pub mod compare;
 mod counter;
 pub mod defer;
+mod descriptors;
 pub mod estimate;
 pub mod experiment;
 pub mod foreign;
@@ -31,6 +32,7 @@ mod helper;
 mod latency;
 pub mod ledger;
 mod nudge;
+pub mod own_thread;
 pub mod pause;
 pub mod point;
 pub mod profile;
@@ -39,6 +41,7 @@ pub mod runner;
 pub mod sampler;
 pub mod session;
 pub mod settings;
+mod signal;
 mod stall;
 pub mod stats;
 pub mod symbols;

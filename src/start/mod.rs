@@ -4,6 +4,7 @@
 #[cfg(tokio_unstable)]
 mod all_tasks;
 mod background;
+mod deadline;
 mod newer;
 pub mod rt;
 mod signals;

@@ -1,8 +1,11 @@
 //! Opening perf events, and what to say when the kernel refuses.
 
 use crate::time::Nanos;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::str::FromStr;
 use std::{error, fmt, fs, io};
 
@@ -69,7 +72,16 @@ pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<Counter, Per
         _ => builder.sample_frequency(1_000_000_000 / period),
     };
     builder.exclude_kernel(true).exclude_hv(true).wakeup_events(1);
-    builder.build().map_err(|error| PerfError::of(event, error))
+    let counter = builder.build().map_err(|error| PerfError::of(event, error))?;
+    // The crate does not ask for it as it opens. A program that this one executes would hold the event, and count against its own limit.
+    fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
+        .map_err(|error| PerfError::of(event, error.into()))?;
+    Ok(counter)
+}
+
+fn borrow(counter: &Counter) -> BorrowedFd<'_> {
+    // SAFETY: the descriptor is open for as long as the counter that is borrowed.
+    unsafe { BorrowedFd::borrow_raw(counter.as_raw_fd()) }
 }
 
 /// The kernel gives no perf events.
@@ -95,7 +107,17 @@ impl PerfError {
         PerfError { source, paranoid, event, signal_is_taken: false }
     }
 
-    /// The program has a handler for SIGPROF.
+    /// No more file descriptors are to be had, or to be taken.
+    pub(crate) fn too_many_files() -> PerfError {
+        PerfError::new(Errno::EMFILE.into())
+    }
+
+    /// Whether it is for want of a file descriptor: a timer needs none.
+    pub(crate) fn lacks_files(&self) -> bool {
+        matches!(self.source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    }
+
+    /// The program has a handler for the signal.
     pub(crate) fn signal_is_taken() -> PerfError {
         let error = PerfError::new(io::ErrorKind::ResourceBusy.into());
         PerfError { signal_is_taken: true, ..error }
@@ -111,8 +133,8 @@ impl fmt::Display for PerfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.signal_is_taken {
             return f.write_str(
-                "the program handles SIGPROF itself, so lines and functions can't be sampled; tasks and spans are timed and go on. Do \
-                 without that handler (another profiler's?) to have them",
+                "the program handles SIGURG itself, so lines and functions can't be sampled; tasks and spans are timed and go on. Do \
+                 without that handler to have them",
             );
         }
         if self.event != Event::TaskClock
