@@ -63,6 +63,7 @@ pub(crate) fn main() {
         }),
         "works" => in_main(work_for(LONG)),
         "small disk" => small_disk(),
+        "small files" => small_files(),
         "no descriptors" => no_descriptors(),
         "waits untold" => waits_untold(),
         "is stopped" => is_stopped(),
@@ -199,6 +200,13 @@ fn small_disk() {
     let run = &profile.runs[0];
     assert!(!run.torn && run.notes.is_empty());
     assert_eq!((run.targets.len(), run.experiments.len()), (1, 1));
+}
+
+/// Who writes beyond the limit gets a SIGXFSZ, which ends a program.
+fn small_files() {
+    let (_, most) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
+    setrlimit(Resource::RLIMIT_FSIZE, 50, most).unwrap();
+    in_main(work_for(LONG));
 }
 
 fn header() -> Header {

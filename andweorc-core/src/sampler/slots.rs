@@ -222,7 +222,7 @@ pub(super) fn off() {
     registry.asked = None;
     let mut live = std::mem::take(&mut registry.live);
     // First of all no more signals are sent.
-    live.iter_mut().filter_map(|live| live.source.as_mut()).for_each(Source::stop);
+    live.iter().filter_map(|live| live.source.as_ref()).for_each(Source::stop);
     live.iter_mut().for_each(|live| live.end(&mut registry.tally));
     registry.live = live;
 }
@@ -451,7 +451,7 @@ impl Live {
     }
 
     fn end(&mut self, tally: &mut Tally) {
-        self.source.iter_mut().for_each(Source::stop);
+        self.source.iter().for_each(Source::stop);
         self.count(tally);
         self.source = None;
     }

@@ -7,7 +7,7 @@ use crate::signal::{SIGNAL, mark};
 use crate::time::Nanos;
 use libc::{c_int, clockid_t, timer_t};
 use perf_event::Counter;
-use perf_event_open_sys::bindings::PERIOD;
+use perf_event_open_sys::bindings::{DISABLE, PERIOD};
 use std::os::fd::{AsRawFd, RawFd};
 use std::{io, ptr};
 
@@ -75,10 +75,14 @@ impl Source {
     }
 
     /// Sends no more. To close a perf event is not enough: a child of fork may hold its descriptor too.
-    pub(crate) fn stop(&mut self) {
-        // The kernel refuses neither for what is open.
+    pub(crate) fn stop(&self) {
         match self {
-            Source::Perf { event, .. } => event.disable().unwrap_or_default(),
+            // Not by the crate perf-event, which has a thread-local for it that may be gone while a thread ends.
+            Source::Perf { event, .. } => {
+                // SAFETY: the descriptor is open, and takes no argument; the kernel does not refuse it.
+                unsafe { libc::ioctl(event.as_raw_fd(), DISABLE as libc::Ioctl, 0) };
+            }
+            // The kernel does not refuse what it allowed before.
             Source::Timer(timer) => timer.set(Nanos::ZERO).unwrap_or_default(),
         }
     }
