@@ -71,7 +71,8 @@ fn where_files_may_not_grow_the_program_goes_on_and_the_loss_is_told() {
     let program = Program::new("small files").enabled();
     let ended = program.run();
     assert_done(&ended);
-    let told = format!("records could not be written to {}: File too large", program.out().display());
+    let told =
+        format!("records could not be written to {}: File too large", program.out().display());
     assert!(ended.stderr.contains(&told), "{ended:?}");
 }
 

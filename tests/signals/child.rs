@@ -11,9 +11,12 @@ use nix::sys::signal::{
     SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction, signal,
 };
 use nix::sys::signalfd::SignalFd;
-use nix::unistd::{ForkResult, dup2_stderr, fork, getpid};
+use nix::unistd::{ForkResult, dup2_stderr, execv, fork, getpid};
+use std::env::args_os;
+use std::ffi::{CString, OsString};
 use std::io::{self, Write};
 use std::mem;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::exit;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,7 +65,9 @@ pub(crate) fn main() {
             Signal::try_from(info.ssi_signo.cast_signed()).unwrap()
         }),
         "resets SIGPROF" => in_main(resets_sigprof()),
-        "takes SIGURG over" => in_main(takes_over(|| act_on(Signal::SIGURG, SigHandler::Handler(on_signal)))),
+        "takes SIGURG over" => {
+            in_main(takes_over(|| act_on(Signal::SIGURG, SigHandler::Handler(on_signal))))
+        }
         "ignores SIGURG" => in_main(takes_over(|| act_on(Signal::SIGURG, SigHandler::SigIgn))),
         "resets SIGURG" => in_main(takes_over(|| act_on(Signal::SIGURG, SigHandler::SigDfl))),
         "listens to SIGURG" => in_main(listens()),
@@ -98,17 +103,28 @@ fn full(time: Duration) {
     in_main(work_for(time));
 }
 
-/// Blocks all signals and works, until it was sampled in experiments; then waits for any signal.
+/// Blocks all signals and works, until some experiments were held; then waits for any signal.
 fn waits(for_any: impl FnOnce(SigSet) -> Signal) {
-    let all = SigSet::all();
-    all.thread_block().unwrap();
+    block_from_the_start();
     let mut runtime = Builder::new_current_thread();
     runtime.enable_all().build().unwrap().block_on(async {
         work_until(has_held_some).await;
         eprintln!("waits");
-        println!("got={}", for_any(all));
+        println!("got={}", for_any(SigSet::all()));
     });
     exit(WAITED);
+}
+
+/// Blocks all signals in all threads of the program, that of the test harness too, which would take what the others block: begins anew with that mask.
+fn block_from_the_start() {
+    let mask = SigSet::thread_get_mask().unwrap();
+    if !mask.contains(Signal::SIGTERM) {
+        SigSet::all().thread_block().unwrap();
+        let own = |argument: OsString| CString::new(argument.into_vec()).unwrap();
+        let arguments: Vec<_> = args_os().map(own).collect();
+        let Err(error) = execv(c"/proc/self/exe", &arguments);
+        panic!("{error}");
+    }
 }
 
 /// Experiments that delay have been held.

@@ -70,8 +70,6 @@ impl Program {
     pub(crate) fn start(&self) -> Process {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "child", "--ignored", "--nocapture", "--quiet"]);
-        // On the main thread: one that only waits for it would take the signals that the program blocks.
-        command.arg("--test-threads=1");
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("ANDWEORC_") {
                 command.env_remove(name);

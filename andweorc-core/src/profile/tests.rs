@@ -138,8 +138,7 @@ fn only_a_plain_file_is_opened_and_what_else_is_there_is_named_at_once() {
 #[test]
 fn a_link_is_followed_where_the_user_named_it_and_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
-    let [kept, link, dangling] =
-        ["kept", "link", "dangling"].map(|name| folder.path().join(name));
+    let [kept, link, dangling] = ["kept", "link", "dangling"].map(|name| folder.path().join(name));
     fs::write(&kept, "precious").unwrap();
     symlink(&kept, &link).unwrap();
     symlink(folder.path().join("new"), &dangling).unwrap();
