@@ -94,12 +94,8 @@ fn a_profile_that_cannot_be_written_leaves_the_program_alone() {
 }
 
 #[test]
-fn without_file_descriptors_lines_are_lost_and_nothing_else() {
-    let ended = Program::new("no descriptors").run();
-    assert_done(&ended);
-    if let Some(skipped) = ended.stdout.lines().find(|line| line.starts_with("skipped")) {
-        println!("{skipped}");
-    }
+fn without_file_descriptors_threads_are_sampled_by_timers() {
+    assert_done(&Program::new("no descriptors").run());
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Permit {
     pub(crate) fn take() -> Option<Permit> {
         let most = most();
         let more = |held| (held < most).then_some(held + 1);
-        HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok().then_some(Permit(()))
+        HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Permit(()))
     }
 
     /// A permit that was forgotten, by who kept a plain number in the place of its file.

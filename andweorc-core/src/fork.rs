@@ -46,7 +46,7 @@ impl Unshared {
         watch();
         let swap =
             UNSHARED.compare_exchange(NONE, file.as_raw_fd(), Ordering::SeqCst, Ordering::SeqCst);
-        swap.is_ok().then_some(Unshared(()))
+        swap.ok().map(|_| Unshared(()))
     }
 }
 

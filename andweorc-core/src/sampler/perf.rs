@@ -1,5 +1,6 @@
 //! Opening perf events, and what to say when the kernel refuses.
 
+use crate::descriptors::Permit;
 use crate::time::Nanos;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -57,7 +58,12 @@ impl FromStr for Event {
 /// Opens an event on a thread of this process, disabled: every `period` of its CPU time in user space, or about as often as that.
 ///
 /// From the crate perf-event (0.4.9) come the attributes and the system call.
-pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<Counter, PerfError> {
+///
+/// # Errors
+///
+/// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors) as it may.
+pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Permit), PerfError> {
+    let permit = Permit::take().ok_or_else(|| PerfError::of(event, Errno::EMFILE.into()))?;
     let builder = Builder::new().observe_pid(tid).any_cpu();
     let mut builder = match event {
         Event::TaskClock => builder.kind(Software::TASK_CLOCK),
@@ -76,7 +82,7 @@ pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<Counter, Per
     // The crate does not ask for it as it opens. A program that this one executes would hold the event, and count against its own limit.
     fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
         .map_err(|error| PerfError::of(event, error.into()))?;
-    Ok(counter)
+    Ok((counter, permit))
 }
 
 fn borrow(counter: &Counter) -> BorrowedFd<'_> {
@@ -105,11 +111,6 @@ impl PerfError {
             .ok()
             .and_then(|text| text.trim().parse().ok());
         PerfError { source, paranoid, event, signal_is_taken: false }
-    }
-
-    /// No more file descriptors are to be had, or to be taken.
-    pub(crate) fn too_many_files() -> PerfError {
-        PerfError::new(Errno::EMFILE.into())
     }
 
     /// Whether it is for want of a file descriptor: a timer needs none.

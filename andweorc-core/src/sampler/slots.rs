@@ -205,6 +205,8 @@ pub(super) fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
     let kind = match super::perf::open(0, event, period) {
         Ok(_) => Kind::Perf(event),
         Err(error) if error.is_refusal() && event == Event::TaskClock => Kind::Timer,
+        // Timers stand in for as long as that is so.
+        Err(error) if error.lacks_files() => Kind::Perf(event),
         Err(error) => return Err(error),
     };
     let mut registry = registry();
@@ -292,7 +294,7 @@ pub(super) fn shortfall() -> Shortfall {
 pub(super) fn check() -> Result<(), PerfError> {
     let event = registry().asked.map_or(Event::default(), |asked| asked.event);
     match super::perf::open(0, event, Nanos::from_millis(1)) {
-        Err(error) if !error.is_refusal() => Err(error),
+        Err(error) if !error.is_refusal() && !error.lacks_files() => Err(error),
         _ => Ok(()),
     }
 }

@@ -31,10 +31,9 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors) as it may.
+    /// As [`perf::open`].
     pub(crate) fn perf(tid: i32, event: Event, period: Nanos) -> Result<Source, PerfError> {
-        let permit = Permit::take().ok_or_else(PerfError::too_many_files)?;
-        let mut counter = perf::open(tid, event, period)?;
+        let (mut counter, permit) = perf::open(tid, event, period)?;
         send_signal(counter.as_raw_fd(), tid).map_err(PerfError::new)?;
         // Without a ring nobody knows what was held back, and that is all.
         let ring = Ring::map(counter.as_raw_fd()).ok();
