@@ -227,6 +227,10 @@ fn a_program_that_takes_sigurg_over_gets_no_more_of_it_and_the_report_says_so() 
             let told = |text: &str| text.contains("the program took SIGURG over");
             assert!(told(&ended.stderr), "{ended:?}");
             assert!(run.notes.iter().any(|note| told(&note.text)), "{run:?}");
+            let seen = ended.stdout.lines().find_map(|line| line.strip_prefix("seen="));
+            let seen: u64 = seen.unwrap().parse().unwrap();
+            // One may have been to tell a thread to pay.
+            assert!(run.end.as_ref().unwrap().lost_samples + 1 >= seen, "{seen}: {run:?}");
             (reason(&run) == "nothing left to test", format!("{run:?}"))
         });
     }

@@ -167,6 +167,7 @@ async fn takes_over(takes: impl FnOnce()) {
         seen.1 = SEEN.load(Ordering::SeqCst);
     }
     work_until(|run| run.end.is_some()).await;
+    println!("seen={}", seen.1);
     println!("seen_later={}", SEEN.load(Ordering::SeqCst) - seen.1);
 }
 

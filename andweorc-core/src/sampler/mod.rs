@@ -150,6 +150,8 @@ impl Sampling {
             while !stopped.load(Ordering::SeqCst) {
                 std::thread::sleep(DRAIN);
                 see_who_has_the_signal();
+                // Before the rings are full, of which nobody would know what found no room in the end.
+                slots::tally();
                 slots::free_idle();
                 lock(&finds).drain();
             }

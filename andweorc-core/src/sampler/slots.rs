@@ -106,6 +106,8 @@ struct Live {
     source: Option<Source>,
     /// What of its samples is in the tally.
     counted: u64,
+    /// By how much more the kernel took than the handler did, beyond what is in the tally.
+    missing: i64,
     /// How many samples it had when it was last seen at work, and when that was.
     at_work: (u64, Real),
 }
@@ -401,7 +403,7 @@ impl Live {
         // Relaxed: the slot is this thread's by now.
         let handled = slot.handled.load(Ordering::Relaxed);
         let at_work = (handled, clock::now());
-        Live { tid, slot, is_deaf, source: None, counted: handled, at_work }
+        Live { tid, slot, is_deaf, source: None, counted: handled, missing: 0, at_work }
     }
 
     /// Samples it.
@@ -455,18 +457,24 @@ impl Live {
     fn end(&mut self, tally: &mut Tally) {
         self.source.iter().for_each(Source::stop);
         self.count(tally);
+        tally.lost += u64::try_from(self.missing).unwrap_or(0);
+        self.missing = 0;
         self.source = None;
     }
 
     fn count(&mut self, tally: &mut Tally) {
-        // Relaxed: counts.
+        // Relaxed: counts. Read before the ring: what the handler has seen is in that by then.
         let all = self.slot.handled.load(Ordering::Relaxed);
         let handled = all - std::mem::replace(&mut self.counted, all);
         tally.lost += self.slot.dropped.swap(0, Ordering::Relaxed);
         if let Some((taken, throttled)) = self.source.as_mut().and_then(Source::taken) {
-            tally.lost += taken.saturating_sub(handled);
+            self.missing += taken.cast_signed() - handled.cast_signed();
             tally.throttled += throttled;
         }
+        // One may be on its way to the handler.
+        let lost = (self.missing - 1).max(0);
+        self.missing -= lost;
+        tally.lost += lost.cast_unsigned();
     }
 }
 
