@@ -1,5 +1,6 @@
 //! The classic API: programs of plain threads, whose lines are sampled.
 
+use crate::stderr::say;
 use andweorc_core::plain;
 use andweorc_core::runner::{ProfilingResults, RunError, Runner};
 use andweorc_core::sampler::{self, PerfError};
@@ -48,12 +49,11 @@ pub fn start_profiling() -> Result<(), PerfError> {
 /// # Errors
 ///
 /// As [`Runner::run`].
-#[allow(clippy::print_stderr, reason = "the ranking is what the caller asked for")]
 pub fn run_experiments(progress_point_name: &str) -> Result<ProfilingResults, RunError> {
     // `init` has refused settings that can't be read.
     let scope = Settings::from_env().map(|settings| settings.scope).unwrap_or_default();
     let results = Runner::new().with_scope(scope).run(progress_point_name)?;
     let point = plain::name(progress_point_name);
-    eprint!("What would raise the throughput of {point}:\n{results}");
+    say(&format!("What would raise the throughput of {point}:\n{results}"));
     Ok(results)
 }

@@ -62,6 +62,7 @@ mod classic;
 mod macros;
 pub mod runtime;
 mod start;
+mod stderr;
 
 pub use andweorc_core::estimate::{Analysis, Metric, Verdict};
 pub use andweorc_core::experiment::Status;

@@ -67,14 +67,13 @@ fn an_aborted_program_leaves_what_was_written() {
 }
 
 #[test]
-fn on_a_full_disk_the_program_goes_on_and_the_loss_is_told() {
-    let program = Program::new("works").enabled().var("ANDWEORC_OUT", "/dev/full");
+fn where_files_may_not_grow_the_program_goes_on_and_the_loss_is_told() {
+    let program = Program::new("small files").enabled();
     let ended = program.run();
     assert_done(&ended);
-    assert!(
-        ended.stderr.contains("records could not be written to /dev/full: No space left on device"),
-        "{ended:?}"
-    );
+    let told =
+        format!("records could not be written to {}: File too large", program.out().display());
+    assert!(ended.stderr.contains(&told), "{ended:?}");
 }
 
 #[test]
@@ -86,7 +85,7 @@ fn a_disk_that_was_full_for_a_while_leaves_a_readable_profile() {
 #[test]
 fn a_profile_that_cannot_be_written_leaves_the_program_alone() {
     let plain = Program::new("works").run();
-    for out in ["/", "/proc/version/x", "/sys/kernel/x.jsonl"] {
+    for out in ["/", "/dev/null", "/proc/version/x", "/sys/kernel/x.jsonl"] {
         let ended = Program::new("works").enabled().var("ANDWEORC_OUT", out).run();
         ended.assert_same_as(&plain);
         assert!(ended.stderr.starts_with("andweorc: not profiling: "), "{ended:?}");
@@ -95,12 +94,8 @@ fn a_profile_that_cannot_be_written_leaves_the_program_alone() {
 }
 
 #[test]
-fn without_file_descriptors_lines_are_lost_and_nothing_else() {
-    let ended = Program::new("no descriptors").run();
-    assert_done(&ended);
-    if let Some(skipped) = ended.stdout.lines().find(|line| line.starts_with("skipped")) {
-        println!("{skipped}");
-    }
+fn without_file_descriptors_threads_are_sampled_by_timers() {
+    assert_done(&Program::new("no descriptors").run());
 }
 
 #[test]

@@ -37,11 +37,11 @@ pub use waiting::Waiting;
 
 use crate::clock;
 use crate::fork::forked;
-#[cfg(not(loom))]
-use crate::pause;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Real, Virtual};
+#[cfg(not(loom))]
+use crate::{own_thread, pause};
 #[cfg(not(loom))]
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -75,7 +75,7 @@ struct Entries {
 #[cfg(not(loom))]
 static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
     let (sender, receiver) = std::sync::mpsc::channel::<Arc<Queue>>();
-    let spawned = std::thread::Builder::new().name("andweorc-defer".into()).spawn(move || {
+    let spawned = own_thread::spawn("andweorc-defer", move || {
         if let Ok(queue) = receiver.recv() {
             queue.run();
         }

@@ -2,11 +2,20 @@
 //! locks that nobody opens. So andweorc is off in it, for good, and what its parent was about to do (end the profile, print the report) it
 //! does not do. A program that the child executes starts anew.
 //!
+//! A lock on a file belongs to the open file, which parent and child share: so the child lets go of the [profile](Unshared), or the parent, started again, would
+//! find it locked for as long as the child lives.
+//!
 //! Only what fork(2) of the C library makes is noticed, not a bare clone(2); `std::process::Command` needs neither.
 
 use crate::thread;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// The number of the file that a child does not get, or [`NONE`].
+static UNSHARED: AtomicI32 = AtomicI32::new(NONE);
+
+const NONE: RawFd = -1;
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -27,10 +36,51 @@ pub(crate) fn watch() {
     });
 }
 
+/// While this lives, children of fork have nothing of an open file but its number. There is one at a time: a session has one profile.
+#[derive(Debug)]
+pub(crate) struct Unshared(());
+
+impl Unshared {
+    /// `None` where another file is unshared.
+    pub(crate) fn new(file: &impl AsRawFd) -> Option<Unshared> {
+        watch();
+        let swap =
+            UNSHARED.compare_exchange(NONE, file.as_raw_fd(), Ordering::SeqCst, Ordering::SeqCst);
+        swap.ok().map(|_| Unshared(()))
+    }
+}
+
+impl Drop for Unshared {
+    fn drop(&mut self) {
+        UNSHARED.store(NONE, Ordering::SeqCst);
+    }
+}
+
+/// Puts something else in the place of the file that the child shares with its parent. Its number stays taken, since whoever has it there may close it.
+///
+/// Async-signal-safe: system calls.
+fn unshare() {
+    let file = UNSHARED.swap(NONE, Ordering::SeqCst);
+    if file == NONE {
+        return;
+    }
+    // SAFETY: takes plain numbers. Any descriptor will do that holds on to nothing; if there is none to be had, none is left in its place.
+    unsafe {
+        let other = libc::eventfd(0, libc::EFD_CLOEXEC);
+        if other < 0 {
+            libc::close(file);
+        } else {
+            libc::dup3(other, file, libc::O_CLOEXEC);
+            libc::close(other);
+        }
+    }
+}
+
 /// # Safety
 ///
-/// Runs in the child of a program of many threads: it writes atomics, allocates nothing and takes no lock.
+/// Runs in the child of a program of many threads: it writes atomics, makes system calls, allocates nothing and takes no lock.
 unsafe extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
     thread::abandon();
+    unshare();
 }

@@ -1,6 +1,7 @@
 //! Threads of andweorc's own that work while an experiment is held, and sleep between experiments.
 
 use crate::fork::forked;
+use crate::own_thread;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl Helper {
     ) -> Helper {
         let order = Arc::<Order>::default();
         let ordered = Arc::clone(&order);
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let thread = own_thread::spawn(name, move || {
             let mut work = work();
             let mut pause = Duration::ZERO;
             while ordered.wait(pause) {

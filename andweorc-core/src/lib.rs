@@ -14,7 +14,7 @@
 //! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
 //! | [`foreign`] | tasks that nobody wrapped, as a runtime reports them |
-//! | [`fork`](mod@fork) | what a child of fork must not do |
+//! | [`fork`](mod@fork), [`own_thread`] | what a child of fork must not do; threads of andweorc's own |
 //! | [`hints`], [`unstarted`] | what to say where nothing is seen, and where nothing was started |
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
@@ -26,6 +26,7 @@ pub mod compare;
 mod copies;
 mod counter;
 pub mod defer;
+mod descriptors;
 pub mod estimate;
 pub mod experiment;
 pub mod foreign;
@@ -36,6 +37,7 @@ mod latency;
 pub mod ledger;
 mod loaded;
 mod nudge;
+pub mod own_thread;
 pub mod pause;
 pub mod plain;
 mod plain_thread_local;
@@ -46,6 +48,7 @@ pub mod runner;
 pub mod sampler;
 pub mod session;
 pub mod settings;
+mod signal;
 mod stall;
 pub mod stats;
 pub mod stderr;

@@ -8,19 +8,18 @@
 //!   [registered](thread::register), which may have nothing that it pays at, or lines are [sampled](crate::sampler).
 //! - Only threads that are in a poll (or registered), outside the target, not known to be blocked, and using CPU time are told. A thread that waits
 //!   for another takes its delay as it waits: to pause then would have it come late to a lock, which the one that let it go has taken again by then.
-//! - The signal is SIGURG, which does nothing by default; a program that handles it itself keeps its handler and is not nudged. SA_RESTART.
+//! - A program that handles the [signal](crate::signal) itself keeps its handler and is not nudged, and neither is a thread that blocks it.
 //! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others wait no longer than they would
 //!   have paused themselves.
 
 use crate::clock;
 use crate::helper::Helper;
+use crate::sampler;
+use crate::signal::{self, Handler, SIGNAL};
 use crate::stall::Stalls;
 use crate::thread::{self, LEDGER, Takes};
 use crate::time::{Nanos, Real};
-use nix::errno::Errno;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -48,11 +47,9 @@ pub(crate) fn often() {
 /// What a thread may owe without being told.
 const LEAST: Nanos = Nanos::from_micros(100);
 
-const SIGNAL: Signal = Signal::SIGURG;
-
 /// A thread that looks for those that lag while it is told to, and calls `also` at each look; it sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
 pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
-    let tells = installed();
+    let handler = Handler::install();
     Helper::start("andweorc-nudge", move || {
         let mut seen = HashMap::new();
         let (takes, mut stalls) = (Takes::new(), Stalls::new());
@@ -64,7 +61,8 @@ pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
             let now = clock::now();
             stalls.woke(now - since - Nanos::from(period));
             also(now);
-            if tells {
+            sampler::see_who_has_the_signal();
+            if handler.is_some() && signal::may_send() {
                 look(&mut seen, now);
             }
             Duration::ZERO
@@ -89,28 +87,13 @@ fn tell(tid: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, SIGNAL as libc::c_int) };
 }
 
-/// Installs the handler, once; says whether it is in place.
-fn installed() -> bool {
-    static INSTALLED: LazyLock<bool> = LazyLock::new(|| {
-        let ours =
-            SigAction::new(SigHandler::Handler(on_signal), SaFlags::SA_RESTART, SigSet::empty());
-        // SAFETY: the handler is async-signal-safe, as it says.
-        let Ok(before) = (unsafe { sigaction(SIGNAL, &ours) }) else { return false };
-        if matches!(before.handler(), SigHandler::SigDfl | SigHandler::SigIgn) {
-            return true;
-        }
-        // SAFETY: puts back what the program had installed.
-        unsafe { sigaction(SIGNAL, &before) }.is_err()
-    });
-    *INSTALLED
-}
-
-/// # Safety
+/// Has the calling thread pay what it owes.
 ///
-/// Interrupts a thread anywhere. It reads and writes only that thread's cells and atomics and sleeps, allocates nothing, takes no lock, and
-/// leaves errno as it was.
-extern "C" fn on_signal(_: libc::c_int) {
-    let errno = Errno::last_raw();
+/// Async-signal-safe, as [`thread::pay_in_signal_handler`].
+pub(crate) fn on_signal() {
     thread::pay_in_signal_handler();
-    Errno::set_raw(errno);
+    if signal::is_pending() {
+        // Its time went to the pause, and not to what the thread does.
+        sampler::skip_next();
+    }
 }

@@ -117,6 +117,9 @@ impl Runner {
             results.lines.push(Line { place, share, rounds });
         }
         results.lost_samples += sampling.take().lost;
+        if sampling.is_over() {
+            return Err(RunError::Sampler(PerfError::signal_is_taken()));
+        }
         Ok(results)
     }
 

@@ -7,6 +7,7 @@ use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, analyse};
 use crate::experiment::{Experimenter, Runner, Status, Stop};
 use crate::fork::forked;
+use crate::own_thread;
 use crate::plain;
 use crate::profile::{Header, VERSION, WriteError, Writer};
 use crate::report;
@@ -65,9 +66,13 @@ impl Session {
     }
 
     fn begin(settings: Settings, experimenter: Experimenter) -> Result<Session, StartError> {
-        let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
         let experimenter = experimenter.with_max_slowdown(settings.max_slowdown);
-        let writer = Writer::create(&path).map_err(StartError::Profile)?;
+        let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
+        let writer = match settings.out {
+            Some(_) => Writer::create(&path),
+            None => Writer::create_at_default(&path),
+        };
+        let writer = writer.map_err(StartError::Profile)?;
         let stop = experimenter.stopper();
         let reason = Arc::new(Mutex::new(None));
         let status = Arc::new(Mutex::new(Status {
@@ -80,10 +85,8 @@ impl Session {
         let header = header(&settings);
         let runner = Runner::new(settings, experimenter, header, writer, Arc::clone(&status));
         let why = Arc::clone(&reason);
-        let thread = thread::Builder::new()
-            .name("andweorc".into())
-            .spawn(move || runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take()))
-            .map_err(StartError::Thread)?;
+        let run = move || runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = own_thread::spawn("andweorc", run).map_err(StartError::Thread)?;
         Ok(Session { path, stop, reason, status, thread: Some(thread), guest: None })
     }
 

@@ -49,6 +49,7 @@ use crate::nudge;
 use crate::pause;
 use crate::sampler::course::Courses;
 use crate::sampler::{share, slots};
+use crate::signal;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
@@ -126,6 +127,7 @@ struct Thread {
     shared: Cell<u32>,
     /// The experiment on a sampled target in which it is known to have no share; 0 between experiments, and where it has to ask.
     clear: Cell<u32>,
+    /// Its name for who tells it to pay; 0 where it blocks the signal for that.
     tid: Cell<i32>,
     /// It asked for an account, whether or not it got one.
     asked: Cell<bool>,
@@ -243,11 +245,12 @@ impl Thread {
         // A thread that is being torn down gets no account: nobody would close it.
         let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
         self.account.set(open());
-        self.tid.set(nix::unistd::gettid().as_raw());
+        let (tid, is_deaf) = (nix::unistd::gettid().as_raw(), signal::is_blocked());
+        self.tid.set(if is_deaf { 0 } else { tid });
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
         } else {
-            self.courses.set(slots::opened(self.tid.get()));
+            self.courses.set(slots::opened(tid, is_deaf));
         }
         self.account.get()
     }

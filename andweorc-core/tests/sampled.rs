@@ -48,7 +48,7 @@ fn lines_are_found_tested_and_told_of_when_nothing_is_timed() {
     let run = &profile.runs[0];
     let notes: Vec<&str> = run.notes.iter().map(|note| note.text.as_str()).collect();
     let told = |words: &str| notes.iter().any(|note| note.contains(words));
-    if told("SIGPROF") || told("by cpu timer") {
+    if told("by cpu timer") {
         return println!("skipped: {notes:?}");
     }
     assert!(told("sampled by perf task-clock"), "{notes:?}");

@@ -4,6 +4,7 @@
 //! what runs futures inside a task (`FuturesUnordered`), are somebody else's code: where they panic, the panic belongs
 //! to the thread that wakes.
 
+use andweorc_core::own_thread;
 use std::future::poll_fn;
 use std::ptr;
 use std::sync::LazyLock;
@@ -20,7 +21,7 @@ pub(crate) fn is_tokios(waker: &Waker) -> bool {
 /// What tokio's wakers do: of a task, of a current-thread runtime, and of a thread that waits for a runtime.
 fn learn() -> Vec<&'static RawWakerVTable> {
     // On a thread of its own, since this one may be in a runtime, where no other one can be driven.
-    let learner = std::thread::Builder::new().name("andweorc-learn".into()).spawn(|| {
+    let learner = own_thread::spawn("andweorc-learn", || {
         let Ok(runtime) = Builder::new_current_thread().build() else { return Vec::new() };
         let task = runtime.spawn(seen());
         let task = runtime.block_on(task);

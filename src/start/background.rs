@@ -1,35 +1,65 @@
 //! A session that nobody waits for: it prints its report when it ends, or when the program does.
 
-use crate::start::signals::{Disposition, Signals};
+use crate::start::signals::{Disposition, Signals, disposition, end_program, newly_received};
+use crate::stderr::say;
 use andweorc_core::fork::forked;
+use andweorc_core::own_thread;
 use andweorc_core::plain;
 use andweorc_core::session::{Outcome, Session, StartError};
 use andweorc_core::settings::Settings;
+use nix::sys::signal::Signal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
-use std::{env, fs, mem};
+use std::{env, fs, thread};
 
 /// How often the thread looks whether the session has ended or a signal came.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long `main` waits for the report once it has returned: the profile may be on a file system that hangs.
+const BOUND: Duration = Duration::from_secs(10);
 
 /// Names a file to write to what is done at the moment. Set by `cargo andweorc run`, which prints the report itself.
 const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
 /// The session of a program, until dropped: with `#[andweorc::main]`, until that returns.
 #[derive(Debug, Default)]
-pub(crate) struct Background {
-    returned: Arc<Returned>,
-    thread: Option<JoinHandle<()>>,
+pub(crate) struct Background(Option<Arc<Ends>>);
+
+/// The two ends that `main` and the thread wait for.
+#[derive(Debug, Default)]
+struct Ends {
+    ends: Mutex<Ended>,
+    changed: Condvar,
 }
 
-/// Tells the thread that `main` has returned, and how.
 #[derive(Debug, Default)]
-struct Returned {
-    returned: Mutex<Option<&'static str>>,
-    changed: Condvar,
+struct Ended {
+    /// How `main` has, if it has.
+    main: Option<&'static str>,
+    /// The thread has, with the report or without.
+    thread: bool,
+}
+
+impl Ends {
+    fn lock(&self) -> MutexGuard<'_, Ended> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, ended: MutexGuard<'a, Ended>, most: Duration) -> MutexGuard<'a, Ended> {
+        self.changed.wait_timeout(ended, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Tells that the thread has ended, also where it panics.
+struct Over(Arc<Ends>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.lock().thread = true;
+        self.0.changed.notify_all();
+    }
 }
 
 impl Background {
@@ -48,14 +78,14 @@ impl Background {
 
     /// Watches a session that was started, and prints its report at its end.
     pub(crate) fn watch(session: Session) -> Background {
-        let returned = Arc::new(Returned::default());
-        let until = Arc::clone(&returned);
+        let ends = Arc::<Ends>::default();
+        let over = Over(Arc::clone(&ends));
         let signals = Signals::install();
-        let thread = thread::Builder::new()
-            .name("andweorc-report".into())
-            .spawn(move || watch(session, &until, &signals));
+        let thread = own_thread::spawn("andweorc-report", move || {
+            watch(session, &over.0, signals);
+        });
         match thread {
-            Ok(thread) => Background { returned, thread: Some(thread) },
+            Ok(_) => Background(Some(ends)),
             Err(error) => {
                 say(&format!("andweorc: not profiling: no thread could be started: {error}\n"));
                 Background::default()
@@ -69,40 +99,53 @@ impl Background {
     /// report. Says whether that was printed. No lock is waited for: at the exit of the process
     /// other threads may hold any.
     pub(crate) fn end_within(mut self, how: &'static str, patience: Duration) -> bool {
-        let Some(thread) = self.thread.take() else { return true };
+        let Some(ends) = self.0.take() else { return true };
         let began = Instant::now();
-        let mut told = false;
-        while !thread.is_finished() {
-            if began.elapsed() > patience {
-                mem::forget(thread);
-                return false;
+        loop {
+            let ended = match ends.ends.try_lock() {
+                Ok(ended) => Some(ended),
+                Err(TryLockError::Poisoned(ended)) => Some(ended.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            if let Some(mut ended) = ended {
+                if ended.thread {
+                    return true;
+                }
+                if ended.main.replace(how).is_none() {
+                    ends.changed.notify_all();
+                }
             }
-            // The thread holds the lock while it prints.
-            if !told && let Ok(mut returned) = self.returned.returned.try_lock() {
-                *returned = Some(how);
-                self.returned.changed.notify_all();
-                told = true;
+            if began.elapsed() > patience {
+                return false;
             }
             thread::sleep(Duration::from_millis(2));
         }
-        true
     }
 }
 
 impl Drop for Background {
-    /// Ends the session and prints its report.
+    /// Ends the session and waits for its report, for a while.
     fn drop(&mut self) {
-        let Some(thread) = self.thread.take() else { return };
+        let Some(ends) = self.0.take() else { return };
         if forked() {
             // There is no such thread here, and the report is the parent's.
-            mem::forget(thread);
             return;
         }
         let how = if thread::panicking() { "main panicked" } else { "main returned" };
-        *self.returned.returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(how);
-        self.returned.changed.notify_all();
-        if thread.join().is_err() {
-            say("andweorc: the thread that prints the report panicked; the profile is written\n");
+        let returned = Instant::now();
+        let mut ended = ends.lock();
+        ended.main = Some(how);
+        ends.changed.notify_all();
+        while !ended.thread {
+            let left = BOUND.saturating_sub(returned.elapsed());
+            if left.is_zero() {
+                drop(ended);
+                say(
+                    "andweorc: the profile took too long to be written to its end, and is left as it is\n",
+                );
+                return;
+            }
+            ended = ends.wait(ended, left);
         }
     }
 }
@@ -126,38 +169,38 @@ fn start() -> Result<Option<Session>, StartError> {
 }
 
 /// Waits until the session ends, `main` returns, or a signal asks the program to end; then prints the report.
-fn watch(session: Session, returned: &Returned, signals: &Signals) {
+fn watch(session: Session, ends: &Ends, signals: Signals) {
     let mut status = Status::from_env();
-    let mut main = returned.returned.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
+    let (why, asked) = loop {
         if let Some(status) = &mut status {
             status.tell(&session);
         }
         if session.is_finished() {
-            print(&session.wait());
-            break;
+            break (None, None);
         }
-        if let Some(how) = *main {
-            print(&session.finish(how));
-            break;
+        let ended = ends.lock();
+        if let Some(how) = ended.main {
+            break (Some(how.to_owned()), None);
         }
-        if let Some(signal) = signals.received() {
-            print(&session.finish(&format!("signal {signal}")));
-            if signals.disposition(signal) == Disposition::OursAlone {
-                signals.end_program(signal);
-            }
-            break;
+        if let Some(signal) = newly_received() {
+            break (Some(format!("signal {signal}")), Some(signal));
         }
-        (main, _) =
-            returned.changed.wait_timeout(main, LOOK).unwrap_or_else(PoisonError::into_inner);
-    }
-    drop(main);
-    signals.uninstall();
+        drop(ends.wait(ended, LOOK));
+    };
+    print(&match why {
+        Some(why) => session.finish(&why),
+        None => session.wait(),
+    });
+    end_program_by(asked, Disposition::OursAlone);
+    drop(signals);
     // While the report was made and printed nobody looked.
-    if let Some(signal) = signals.received()
-        && signals.disposition(signal) == Disposition::Default
-    {
-        signals.end_program(signal);
+    end_program_by(newly_received(), Disposition::Default);
+}
+
+/// Ends the program by the signal that asked for it, if nobody but `who` handles that.
+fn end_program_by(asked: Option<Signal>, who: Disposition) {
+    if let Some(signal) = asked.filter(|signal| disposition(*signal) == who) {
+        end_program(signal);
     }
 }
 
@@ -188,13 +231,4 @@ fn print(outcome: &Outcome) {
         return;
     }
     say(&format!("{}\nprofile: {}\n", outcome.report(), plain::path(outcome.profile_path())));
-}
-
-/// Prints to stderr: stdout is the program's.
-#[allow(
-    clippy::print_stderr,
-    reason = "the report is what the user asked for, and a library has no other place for it"
-)]
-pub(crate) fn say(text: &str) {
-    eprint!("{text}");
 }

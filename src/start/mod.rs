@@ -3,6 +3,7 @@
 //! its first layer, subscriber or builder of a runtime does.
 
 mod background;
+mod deadline;
 mod newer;
 pub mod rt;
 mod signals;

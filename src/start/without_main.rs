@@ -23,7 +23,8 @@
 //! `std::process::exit` on any thread: [`at_exit`] has the report printed, and waits for that no
 //! longer than [`PATIENCE`]. The exit status stays, and a child of fork does nothing.
 
-use crate::start::background::{Background, is_first, say};
+use crate::start::background::{Background, is_first};
+use crate::stderr::say;
 use andweorc_core::fork::forked;
 use andweorc_core::session::{Session, StartError};
 use andweorc_core::settings::Settings;

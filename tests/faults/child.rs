@@ -11,6 +11,7 @@ use andweorc_core::profile::{
     ExperimentRecord, Header, NoteRecord, Profile, Record, Run, TargetKind, TargetRecord, VERSION,
     Writer,
 };
+use andweorc_core::symbols::Symbols;
 use andweorc_core::target::target;
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Nanos;
@@ -63,6 +64,7 @@ pub(crate) fn main() {
         }),
         "works" => in_main(work_for(LONG)),
         "small disk" => small_disk(),
+        "small files" => small_files(),
         "no descriptors" => no_descriptors(),
         "waits untold" => waits_untold(),
         "is stopped" => is_stopped(),
@@ -201,6 +203,13 @@ fn small_disk() {
     assert_eq!((run.targets.len(), run.experiments.len()), (1, 1));
 }
 
+/// Who writes beyond the limit gets a SIGXFSZ, which ends a program.
+fn small_files() {
+    let (_, most) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
+    setrlimit(Resource::RLIMIT_FSIZE, 50, most).unwrap();
+    in_main(work_for(LONG));
+}
+
 fn header() -> Header {
     Header {
         schema: VERSION,
@@ -219,17 +228,22 @@ fn header() -> Header {
     }
 }
 
-/// A thread that can't have a perf event is an entity all the same.
+/// A thread that can't have a perf event is an entity all the same, and sampled by a timer.
 fn no_descriptors() {
-    let refused = thread::spawn(sampler::register).join().unwrap();
-    if let Err(error) = refused {
-        println!("skipped: {error}");
-        return;
-    }
+    let symbols = Symbols::of_this_program().unwrap();
+    let sampling = sampler::Sampling::start(symbols, sampler::Event::default()).unwrap();
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, 3, most).unwrap();
-    let error = thread::spawn(sampler::register).join().unwrap().unwrap_err().to_string();
-    assert!(error.contains("ulimit -n") && error.contains("tasks and spans"), "{error}");
+    thread::spawn(move || {
+        sampler::register().unwrap();
+        let began = Instant::now();
+        while sampling.take().samples == 0 {
+            assert!(began.elapsed() < Duration::from_secs(30), "not one sample");
+            spin(Duration::from_millis(10));
+        }
+    })
+    .join()
+    .unwrap();
     // Experiments go on without what /proc tells of the machine.
     let held = experiment(Duration::from_millis(100));
     let spoiled = held.join().unwrap().unwrap().spoiled;

@@ -10,6 +10,7 @@
 use super::{Held, Waiting};
 use crate::clock;
 use crate::fork::forked;
+use crate::own_thread;
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Virtual};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,7 +66,7 @@ impl Threads {
         if self.live == MOST {
             return false;
         }
-        let started = std::thread::Builder::new().name("andweorc-wake".into()).spawn(run).is_ok();
+        let started = own_thread::spawn("andweorc-wake", run).is_ok();
         self.live += usize::from(started);
         started
     }

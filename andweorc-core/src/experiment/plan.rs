@@ -82,6 +82,11 @@ impl Plan {
             .retain(|cell| cell.target.id() != out.target.id() || cell.speedup != out.speedup);
     }
 
+    /// Leaves out all targets that can't be tested any more.
+    pub(crate) fn leave_out_all(&mut self, out: impl Fn(&Target) -> bool) {
+        self.cells.retain(|cell| !out(cell.target));
+    }
+
     /// Counts an experiment that can be used.
     pub(crate) fn held(&mut self, held: Cell) {
         for cell in &mut self.cells {
@@ -136,6 +141,15 @@ mod tests {
             let next = plan.next(|_| Known::Settled).unwrap();
             assert!(next.target.id() != out.target.id() || next.speedup != out.speedup);
         }
+    }
+
+    #[test]
+    fn where_no_target_can_be_tested_any_more_there_is_no_next_experiment() {
+        let mut plan = plan();
+        plan.leave_out_all(|target| target.name() == "plan a");
+        assert_eq!(plan.next(|_| Known::Within(1.0)).unwrap().target.name(), "plan b");
+        plan.leave_out_all(|_| true);
+        assert!(plan.next(|_| Known::Within(1.0)).is_none());
     }
 
     #[test]

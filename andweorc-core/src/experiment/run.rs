@@ -3,6 +3,7 @@
 
 use crate::clock;
 use crate::copies::Copies;
+use crate::descriptors;
 use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{
@@ -19,8 +20,9 @@ use crate::point::{Point, points};
 use crate::profile::{
     EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
 };
-use crate::sampler::{Found, Sampling};
+use crate::sampler::{self, Found, Sampling, Shortfall};
 use crate::settings::Settings;
+use crate::signal;
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::{Target, targets};
 use crate::thread;
@@ -91,10 +93,9 @@ impl Runner {
         settings: Settings,
         experimenter: Experimenter,
         header: Header,
-        mut writer: Writer,
+        writer: Writer,
         status: Arc<Mutex<Status>>,
     ) -> Runner {
-        writer.write(&Record::Header(header.clone()));
         Runner {
             settings,
             experimenter,
@@ -111,6 +112,8 @@ impl Runner {
 
     /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it was.
     pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Ongoing, Writer) {
+        // On the profiler's thread: a file system that hangs, or a limit on the size of files, is no matter of who starts the run.
+        self.writer.write(&Record::Header(self.run.run().header.clone()));
         let ended = self.experiments();
         let reason = reason().unwrap_or_else(|| ended.to_owned());
         self.finish(reason);
@@ -146,6 +149,9 @@ impl Runner {
             }
             if !self.hold(Some(cell), lengths) {
                 return "stopped";
+            }
+            if self.has_lost_samples() {
+                plan.leave_out_all(sampler::is_sampled);
             }
             if let Some(Cut::TooSlow(_)) = self.experimenter.cut() {
                 plan.leave_out(cell);
@@ -258,11 +264,17 @@ impl Runner {
         }
     }
 
+    /// Whether lines and functions were sampled and are not any more.
+    fn has_lost_samples(&self) -> bool {
+        self.sampling.as_ref().is_some_and(Sampling::is_over)
+    }
+
     /// Says what took the samples, and what of them was lost.
     fn note_samples(&mut self) {
         self.take_samples();
         let Some(sampling) = &self.sampling else { return };
         let (kind, refused) = (sampling.kind(), sampling.refused());
+        let Shortfall { by_timer, deaf } = sampling.shortfall();
         let Found { samples, lost, throttled, .. } = self.sampled;
         self.note(format!(
             "lines and functions were sampled by {kind}: {samples} samples, {lost} lost, held back by the kernel {throttled} times"
@@ -270,6 +282,37 @@ impl Runner {
         if let Some(refused) = refused {
             self.note(format!("not all threads could be sampled: {refused}"));
         }
+        if by_timer > 0 {
+            self.note(format!(
+                "{by_timer} threads began to be sampled by the CPU timer, a sample in 4 ms most often: andweorc opens no more files for threads than a \
+                 quarter of what the program may have, {}; raise the limit with `ulimit -n`",
+                descriptors::most()
+            ));
+        }
+        if deaf > 0 {
+            self.note(format!(
+                "{deaf} threads block SIGURG, by which threads are sampled and told to pay: their lines are not seen, and they pay at the \
+                 ends of polls and spans alone"
+            ));
+        }
+    }
+
+    /// Says that the program took the signal over, if it did.
+    fn note_signal(&mut self) {
+        if !signal::was_taken_over() {
+            return;
+        }
+        let samples = match self.sampling {
+            Some(_) => {
+                "; lines and functions were not sampled any more, samples on their way were lost, and what was held of such targets after \
+                 that is left out"
+            }
+            None => "",
+        };
+        self.note(format!(
+            "the program took SIGURG over while it was profiled, and andweorc sent it to no thread from then on: threads in long polls paid at \
+             their ends{samples}"
+        ));
     }
 
     /// Says why there is nothing to experiment with. `told` says that unknown names have been noted.
@@ -414,10 +457,13 @@ impl Runner {
         });
         self.set_status("experimenting", Some(what.clone()));
         let speedup = cell.map_or(Speedup::ZERO, |cell| cell.speedup);
-        let Some(record) = self.experimenter.hold(cell.map(|cell| cell.target), speedup, lengths)
-        else {
+        let target = cell.map(|cell| cell.target);
+        let Some(mut record) = self.experimenter.hold(target, speedup, lengths) else {
             return false;
         };
+        if self.has_lost_samples() && target.is_some_and(sampler::is_sampled) {
+            record.spoiled = Some("the program took SIGURG over, by which it was sampled".into());
+        }
         self.write_experiment(record);
         self.note_copies();
         if let Some(cut) = self.experimenter.cut() {
@@ -462,6 +508,7 @@ impl Runner {
     fn finish(&mut self, reason: String) {
         self.note_samples();
         self.note_copies();
+        self.note_signal();
         let without_account = thread::without_account();
         if without_account > 0 {
             self.note(format!(

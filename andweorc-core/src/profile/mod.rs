@@ -1,5 +1,6 @@
 //! The profile: the file of one run, JSON Lines.
 
+mod file;
 mod reader;
 mod schema;
 mod writer;

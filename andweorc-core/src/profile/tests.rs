@@ -1,8 +1,16 @@
 use super::*;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::fs;
 use std::io::{self, BufReader, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 
 fn header() -> Header {
     Header {
@@ -83,13 +91,67 @@ fn what_is_written_is_read() {
     assert_eq!(run.end, None);
 }
 
+/// A file in memory that must not grow.
+fn full() -> (OwnedFd, PathBuf) {
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let file = memfd_create(c"full", flags).unwrap();
+    fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_GROW)).unwrap();
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    (file, path)
+}
+
 #[test]
 fn records_that_cannot_be_written_are_counted() {
-    let mut writer = Writer::create(std::path::Path::new("/dev/full")).unwrap();
+    let (_file, path) = full();
+    let mut writer = Writer::create(&path).unwrap();
     writer.write(&records()[0]);
     writer.write(&records()[1]);
     assert_eq!(writer.lost_records(), 2);
     assert!(writer.first_error().is_some());
+}
+
+/// Why nothing can be written there, by either way to open it.
+fn refusals(path: &Path) -> [Option<String>; 2] {
+    [Writer::create, Writer::create_at_default]
+        .map(|create| create(path).err().map(|error| error.to_string()))
+}
+
+#[test]
+fn only_a_plain_file_is_opened_and_what_else_is_there_is_named_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [pipe, socket] = ["pipe", "socket"].map(|name| folder.path().join(name));
+    mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    let _socket = UnixListener::bind(&socket).unwrap();
+    let cases: [(&Path, &str); 5] = [
+        (&pipe, "named pipe"),
+        (&socket, "socket"),
+        (folder.path(), "directory"),
+        (Path::new("/dev/null"), "device"),
+        (Path::new("/dev/full"), "device"),
+    ];
+    for (path, what) in cases {
+        for refusal in refusals(path) {
+            let refusal = refusal.unwrap_or_else(|| panic!("{path:?} was opened"));
+            assert!(refusal.contains(what) && refusal.contains("no plain file"), "{refusal}");
+        }
+    }
+}
+
+#[test]
+fn a_link_is_followed_where_the_user_named_it_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let [kept, link, dangling] = ["kept", "link", "dangling"].map(|name| folder.path().join(name));
+    fs::write(&kept, "precious").unwrap();
+    symlink(&kept, &link).unwrap();
+    symlink(folder.path().join("new"), &dangling).unwrap();
+    for link in [&link, &dangling] {
+        let refusal = Writer::create_at_default(link).unwrap_err().to_string();
+        assert!(refusal.contains("symbolic link"), "{refusal}");
+    }
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "precious");
+    assert!(!folder.path().join("new").exists());
+    Writer::create(&link).unwrap().write(&records()[0]);
+    assert_eq!(fs::read(&kept).unwrap(), lines(&records()[..1]));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Writing a profile as the run goes.
 
 use crate::plain;
+use crate::profile::file::{Links, ProfileFile};
 use crate::profile::{LONGEST_LINE, Record};
-use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::{error, fmt, mem};
@@ -15,7 +15,7 @@ use std::{error, fmt, mem};
 /// Two runs never write to one file: while one does, it holds a lock (flock(2)) on it, where the file system has such.
 #[derive(Debug)]
 pub struct Writer {
-    file: File,
+    file: ProfileFile,
     /// Bytes of whole lines in the file.
     length: u64,
     /// Lines that did not fit and that others refer to.
@@ -25,26 +25,27 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the file, and its folders; an existing file is replaced.
+    /// Creates the file, and its folders; an existing file is replaced. A symbolic link is followed.
     ///
     /// # Errors
     ///
-    /// When the folders or the file can't be made, and when another run writes to the file.
+    /// When the folders or the file can't be made, when something else than a plain file is there, and when another run writes to the file.
     pub fn create(path: &Path) -> Result<Writer, WriteError> {
-        let error = |source| WriteError { path: path.to_owned(), source };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).map_err(error)?;
-        }
-        // Emptied once it is known that nobody else writes to it.
-        let file =
-            File::options().write(true).create(true).truncate(false).open(path).map_err(error)?;
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            let source = io::Error::new(io::ErrorKind::ResourceBusy, "another run writes to it");
-            return Err(error(source));
-        }
-        if file.metadata().is_ok_and(|file| file.is_file()) {
-            file.set_len(0).map_err(error)?;
-        }
+        Writer::create_at(path, Links::Followed)
+    }
+
+    /// The same at a path that anybody can guess: a symbolic link in the place of the file is refused, whatever it leads to. Those of its folders are followed.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Writer::create), and when a symbolic link is there.
+    pub fn create_at_default(path: &Path) -> Result<Writer, WriteError> {
+        Writer::create_at(path, Links::Refused)
+    }
+
+    fn create_at(path: &Path, links: Links) -> Result<Writer, WriteError> {
+        let file = ProfileFile::create(path, links)
+            .map_err(|source| WriteError { path: path.to_owned(), source })?;
         Ok(Writer { file, length: 0, unwritten: Vec::new(), lost: 0, first_error: None })
     }
 
@@ -72,7 +73,7 @@ impl Writer {
     fn append(&mut self, line: Vec<u8>, keep: bool) {
         let written = if self.unwritten.is_empty() {
             // One write a line, so that nothing but the last line can be torn; a file has no buffer to flush.
-            self.file.write_all(&line)
+            (&*self.file).write_all(&line)
         } else {
             // No line may come before one that it refers to.
             Err(io::ErrorKind::StorageFull.into())
@@ -96,11 +97,10 @@ impl Writer {
         self.first_error.get_or_insert(error);
     }
 
-    /// Cuts off what was written of the last line. What is no file (a pipe, a device) keeps it: there is nothing else to try, and the loss
-    /// is counted.
+    /// Cuts off what was written of the last line. Where that fails there is nothing else to try, and the loss is counted.
     fn take_back(&mut self) {
         let cut = self.file.set_len(self.length);
-        drop(cut.and_then(|()| self.file.seek(SeekFrom::Start(self.length))));
+        drop(cut.and_then(|()| (&*self.file).seek(SeekFrom::Start(self.length))));
     }
 
     /// Records that could not be written.

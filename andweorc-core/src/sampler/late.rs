@@ -6,7 +6,9 @@
 use super::source::Source;
 use super::{FINE, Kind};
 use crate::clock;
+use crate::signal::SIGNAL;
 use crate::time::Nanos;
+use nix::sys::signal::SigSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// ns; 0 until it is known.
@@ -41,8 +43,11 @@ pub(super) fn measure(kind: Kind) {
         && late() == Nanos::ZERO
         && let Ok(source) = Source::perf(nix::unistd::gettid().as_raw(), event, FINE)
     {
-        let late = NOTE.with(Note::take);
+        let taken = SigSet::from(SIGNAL);
+        let late = taken.thread_unblock().ok().and_then(|()| NOTE.with(Note::take));
         drop(source);
+        // The thread takes no signals otherwise. One that blocks none is no worse than a thread of the program.
+        taken.thread_block().unwrap_or_default();
         // Relaxed: as above.
         LATE.store(late.map_or(0, |late| late.0), Ordering::Relaxed);
     }

@@ -32,22 +32,24 @@ mod walk;
 pub use found::Found;
 pub(crate) use found::line_target;
 pub use perf::{Event, PerfError};
+pub(crate) use slots::{Shortfall, see_who_has_the_signal, skip_next};
 
 use crate::fork::forked;
 use crate::nudge;
+use crate::own_thread;
+use crate::profile::TargetKind;
+use crate::signal::{self, Handler};
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
 use crate::thread;
 use crate::time::Nanos;
 use addresses::Addresses;
 use found::Finder;
-use nix::errno::Errno;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::ffi::c_void;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use walk::Registers;
@@ -61,9 +63,6 @@ pub const FINE: Nanos = Nanos::from_micros(250);
 
 /// How often the queues are drained.
 const DRAIN: Duration = Duration::from_millis(10);
-
-/// What profilers use: a program that does so itself keeps its handler and is not sampled.
-const SIGNAL: Signal = Signal::SIGPROF;
 
 /// Whether the kernel gives this process perf events.
 ///
@@ -112,6 +111,8 @@ pub struct Sampling {
     kind: Kind,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// Given back last, when nobody sends the signal any more.
+    _handler: Handler,
 }
 
 /// Who resolves samples at the moment.
@@ -133,10 +134,11 @@ impl Sampling {
     ///
     /// # Errors
     ///
-    /// When the event is not to be had, or the program handles SIGPROF itself. Where perf events are refused altogether, timers stand in for
+    /// When the event is not to be had, or the program handles SIGURG itself. Where perf events are refused altogether, timers stand in for
     /// the default event.
     pub fn start(symbols: Symbols, event: Event) -> Result<Sampling, PerfError> {
         let table = ADDRESSES.get_or_init(Addresses::new);
+        let handler = Handler::install().ok_or_else(PerfError::signal_is_taken)?;
         let kind = slots::on(event, COARSE)?;
         share::set_learns(true);
         nudge::often();
@@ -144,14 +146,18 @@ impl Sampling {
         *lock(&FINDER) = Some(Arc::clone(&finder));
         let stop = Arc::new(AtomicBool::new(false));
         let (finds, stopped) = (Arc::clone(&finder), Arc::clone(&stop));
-        let thread = std::thread::Builder::new().name("andweorc-sample".into()).spawn(move || {
+        let thread = own_thread::spawn("andweorc-sample", move || {
             late::measure(kind);
             while !stopped.load(Ordering::SeqCst) {
                 std::thread::sleep(DRAIN);
+                see_who_has_the_signal();
+                // Before the rings are full, of which nobody would know what found no room in the end.
+                slots::tally();
+                slots::free_idle();
                 lock(&finds).drain();
             }
         });
-        Ok(Sampling { finder, kind, stop, thread: thread.ok() })
+        Ok(Sampling { finder, kind, stop, thread: thread.ok(), _handler: handler })
     }
 
     /// What takes the samples.
@@ -207,6 +213,16 @@ impl Sampling {
     pub fn refused(&self) -> Option<PerfError> {
         slots::refused()
     }
+
+    /// How many threads were not sampled as asked for, since the last call.
+    pub(crate) fn shortfall(&self) -> Shortfall {
+        slots::shortfall()
+    }
+
+    /// Whether nobody is sampled any more, since the program has taken the signal over.
+    pub fn is_over(&self) -> bool {
+        signal::was_taken_over()
+    }
 }
 
 impl Drop for Sampling {
@@ -228,43 +244,32 @@ impl Drop for Sampling {
     }
 }
 
+/// Whether a target is credited by samples.
+pub(crate) fn is_sampled(target: &Target) -> bool {
+    matches!(target.kind(), TargetKind::Line | TargetKind::Function | TargetKind::FunctionSelf)
+}
+
 /// The target of the experiment that begins; none when it ends.
 pub(crate) fn aim(target: Option<&Target>) {
-    use crate::profile::TargetKind::{Function, FunctionSelf, Line};
     share::end();
-    let sampled = target.filter(|target| matches!(target.kind(), Line | Function | FunctionSelf));
+    let sampled = target.filter(|target| is_sampled(target));
     if let (Some(target), Some(finder)) = (sampled, lock(&FINDER).clone()) {
         lock(&finder).aim(target);
     }
 }
 
-/// Installs the handler, once.
-fn installed() -> Result<(), PerfError> {
-    static INSTALLED: LazyLock<bool> = LazyLock::new(|| {
-        let flags = SaFlags::SA_RESTART | SaFlags::SA_SIGINFO;
-        let ours = SigAction::new(SigHandler::SigAction(on_signal), flags, SigSet::empty());
-        // SAFETY: the handler is async-signal-safe, as it says.
-        let Ok(before) = (unsafe { sigaction(SIGNAL, &ours) }) else { return false };
-        if matches!(before.handler(), SigHandler::SigDfl | SigHandler::SigIgn) {
-            return true;
-        }
-        // SAFETY: puts back what the program had installed.
-        unsafe { sigaction(SIGNAL, &before) }.is_err()
-    });
-    if *INSTALLED { Ok(()) } else { Err(PerfError::signal_is_taken()) }
-}
-
+/// Takes a sample of the calling thread, which the signal interrupted at `context`.
+///
+/// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and writes atomics.
+///
 /// # Safety
 ///
-/// Interrupts a thread anywhere. It reads that thread's registers, stack, cells and CPU clock, reads and writes atomics, allocates nothing,
-/// takes no lock, and leaves errno as it was.
-extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    let errno = Errno::last_raw();
+/// `context` is the third argument of a handler that was installed with SA_SIGINFO.
+pub(crate) unsafe fn on_signal(context: *mut c_void) {
     if !late::noted() {
-        // SAFETY: the handler is installed with SA_SIGINFO, and this is its third argument.
+        // SAFETY: as the caller says.
         slots::sample(unsafe { Registers::of(context) });
     }
-    Errno::set_raw(errno);
 }
 
 #[cfg(test)]

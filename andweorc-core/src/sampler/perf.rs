@@ -1,8 +1,12 @@
 //! Opening perf events, and what to say when the kernel refuses.
 
+use crate::descriptors::Permit;
 use crate::time::Nanos;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::str::FromStr;
 use std::{error, fmt, fs, io};
 
@@ -54,7 +58,12 @@ impl FromStr for Event {
 /// Opens an event on a thread of this process, disabled: every `period` of its CPU time in user space, or about as often as that.
 ///
 /// From the crate perf-event (0.4.9) come the attributes and the system call.
-pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<Counter, PerfError> {
+///
+/// # Errors
+///
+/// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors) as it may.
+pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Permit), PerfError> {
+    let permit = Permit::take().ok_or_else(|| PerfError::of(event, Errno::EMFILE.into()))?;
     let builder = Builder::new().observe_pid(tid).any_cpu();
     let mut builder = match event {
         Event::TaskClock => builder.kind(Software::TASK_CLOCK),
@@ -69,7 +78,16 @@ pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<Counter, Per
         _ => builder.sample_frequency(1_000_000_000 / period),
     };
     builder.exclude_kernel(true).exclude_hv(true).wakeup_events(1);
-    builder.build().map_err(|error| PerfError::of(event, error))
+    let counter = builder.build().map_err(|error| PerfError::of(event, error))?;
+    // The crate does not ask for it as it opens. A program that this one executes would hold the event, and count against its own limit.
+    fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
+        .map_err(|error| PerfError::of(event, error.into()))?;
+    Ok((counter, permit))
+}
+
+fn borrow(counter: &Counter) -> BorrowedFd<'_> {
+    // SAFETY: the descriptor is open for as long as the counter that is borrowed.
+    unsafe { BorrowedFd::borrow_raw(counter.as_raw_fd()) }
 }
 
 /// The kernel gives no perf events.
@@ -95,7 +113,12 @@ impl PerfError {
         PerfError { source, paranoid, event, signal_is_taken: false }
     }
 
-    /// The program has a handler for SIGPROF.
+    /// Whether it is for want of a file descriptor: a timer needs none.
+    pub(crate) fn lacks_files(&self) -> bool {
+        matches!(self.source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    }
+
+    /// The program has a handler for the signal.
     pub(crate) fn signal_is_taken() -> PerfError {
         let error = PerfError::new(io::ErrorKind::ResourceBusy.into());
         PerfError { signal_is_taken: true, ..error }
@@ -111,8 +134,8 @@ impl fmt::Display for PerfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.signal_is_taken {
             return f.write_str(
-                "the program handles SIGPROF itself, so lines and functions can't be sampled; tasks and spans are timed and go on. Do \
-                 without that handler (another profiler's?) to have them",
+                "the program handles SIGURG itself, so lines and functions can't be sampled; tasks and spans are timed and go on. Do \
+                 without that handler to have them",
             );
         }
         if self.event != Event::TaskClock

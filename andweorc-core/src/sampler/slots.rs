@@ -8,9 +8,10 @@ use crate::sampler::perf::{Event, PerfError};
 use crate::sampler::queue::{DEPTH, Queue, Sample};
 use crate::sampler::source::Source;
 use crate::sampler::walk::{self, Registers};
-use crate::sampler::{Kind, addresses, installed};
+use crate::sampler::{Kind, addresses};
+use crate::signal;
 use crate::thread;
-use crate::time::Nanos;
+use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,15 +27,16 @@ pub(crate) struct Slot {
     stands_for: AtomicI64,
     /// CPU time at the last sample, ns, where that is asked for.
     cpu: AtomicI64,
-    /// Samples that the handler took.
+    /// Samples that the handler took, all told.
     handled: AtomicU64,
     /// Of these, those for which the queue had no room.
     dropped: AtomicU64,
 }
 
 crate::plain_thread_local! {
-    // A signal handler may read it.
+    // A signal handler may read them.
     static SLOT: Cell<Option<&'static Slot>> = Cell::new(None);
+    static SKIPS: Cell<bool> = Cell::new(false);
 }
 
 impl Slot {
@@ -53,25 +55,39 @@ impl Slot {
     /// Takes a sample: credits the thread, and hands the chain on.
     fn sample(&self, at: Registers) {
         // Relaxed, all of these: only this thread uses them while it is sampled, or they are counts.
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        let ran = self.ran();
+        if SKIPS.take() {
+            return;
+        }
         let stack = &self.stack;
         let stack = stack[0].load(Ordering::Relaxed)..stack[1].load(Ordering::Relaxed);
         let mut chain = [0; DEPTH];
         // SAFETY: the stack is the calling thread's, which took it down itself.
         let length = unsafe { walk::chain(at, &stack, &mut chain) };
         let chain = &chain[..length];
-        let ran = match self.stands_for.load(Ordering::Relaxed) {
+        let context = thread::sampled(ran, || addresses().and_then(|known| known.judge(chain)));
+        if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The CPU time that a sample of this moment stands for.
+    fn ran(&self) -> Nanos {
+        // Relaxed, as above.
+        match self.stands_for.load(Ordering::Relaxed) {
             0 => {
                 let now = clock::thread_cpu().0;
                 Nanos(now - self.cpu.swap(now, Ordering::Relaxed))
             }
             period => Nanos(period),
-        };
-        let context = thread::sampled(ran, || addresses().and_then(|known| known.judge(chain)));
-        self.handled.fetch_add(1, Ordering::Relaxed);
-        if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// The next sample of the calling thread is not of what it does. Async-signal-safe.
+pub(crate) fn skip_next() {
+    SKIPS.set(true);
 }
 
 /// Takes a sample of the calling thread, from the signal handler that interrupted it there.
@@ -85,7 +101,15 @@ pub(super) fn sample(at: Registers) {
 struct Live {
     tid: i32,
     slot: &'static Slot,
+    /// It blocks the signal, and is not sampled.
+    is_deaf: bool,
     source: Option<Source>,
+    /// What of its samples is in the tally.
+    counted: u64,
+    /// By how much more the kernel took than the handler did, beyond what is in the tally.
+    missing: i64,
+    /// How many samples it had when it was last seen at work, and when that was.
+    at_work: (u64, Real),
 }
 
 /// What is asked for.
@@ -105,6 +129,21 @@ pub(crate) struct Tally {
     pub(crate) throttled: u64,
 }
 
+/// How many threads were not sampled as asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shortfall {
+    /// By a timer, for want of a file descriptor.
+    pub(crate) by_timer: u64,
+    /// Not at all, since they block the signal.
+    pub(crate) deaf: u64,
+}
+
+/// A thread of which no sample was taken for so long needs no perf event: a timer, which needs no file descriptor, tells when it is at work again.
+const IDLE: Nanos = Nanos::from_millis(1000);
+
+/// How many threads change from one to the other at a time, so that others are not kept waiting.
+const CHANGES: usize = 8;
+
 struct Registry {
     live: Vec<Live>,
     all: Vec<&'static Slot>,
@@ -114,6 +153,7 @@ struct Registry {
     asked: Option<Asked>,
     /// The first refusal.
     refused: Option<PerfError>,
+    shortfall: Shortfall,
     tally: Tally,
 }
 
@@ -123,8 +163,8 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread, of this kernel id, has got an account. Returns its courses.
-pub(crate) fn opened(tid: i32) -> Option<&'static Courses> {
+/// The calling thread, of this kernel id, has got an account. If it is deaf it blocks the signal. Returns its courses.
+pub(crate) fn opened(tid: i32, is_deaf: bool) -> Option<&'static Courses> {
     if forked() {
         return None;
     }
@@ -134,10 +174,10 @@ pub(crate) fn opened(tid: i32) -> Option<&'static Courses> {
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
     SLOT.set(Some(slot));
-    let mut live = Live { tid, slot, source: None };
+    let mut live = Live::new(tid, slot, is_deaf);
     // Without the lock. Of threads that begin together one would wait for the other, and be woken on its processor: of two that work for 2 ms,
     // spawned over and over, the second ran after the first, and not beside it.
-    let begun = asked.map_or(Ok(()), |asked| live.begin(asked));
+    let begun = asked.map_or(Ok(Begun::NotAsked), |asked| live.begin(asked));
     registry().add(live, asked, begun);
     Some(&slot.courses)
 }
@@ -164,10 +204,11 @@ pub(crate) fn closed() {
 ///
 /// When the event is not to be had.
 pub(super) fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
-    installed()?;
     let kind = match super::perf::open(0, event, period) {
         Ok(_) => Kind::Perf(event),
         Err(error) if error.is_refusal() && event == Event::TaskClock => Kind::Timer,
+        // Timers stand in for as long as that is so.
+        Err(error) if error.lacks_files() => Kind::Perf(event),
         Err(error) => return Err(error),
     };
     let mut registry = registry();
@@ -184,7 +225,28 @@ pub(super) fn off() {
     let mut registry = registry();
     registry.asked = None;
     let mut live = std::mem::take(&mut registry.live);
+    // First of all no more signals are sent.
+    live.iter().filter_map(|live| live.source.as_ref()).for_each(Source::stop);
     live.iter_mut().for_each(|live| live.end(&mut registry.tally));
+    registry.live = live;
+}
+
+/// Sends nobody a signal any more once the program has taken it over.
+pub(crate) fn see_who_has_the_signal() {
+    let is_sampling = registry().asked.is_some();
+    if is_sampling && !signal::may_send() {
+        off();
+    }
+}
+
+/// Takes the perf events of threads that are idle, and gives one to each that is at work again, as far as there are descriptors.
+pub(super) fn free_idle() {
+    let now = clock::now();
+    let mut registry = registry();
+    let Some(asked @ Asked { kind: Kind::Perf(_), .. }) = registry.asked else { return };
+    let mut live = std::mem::take(&mut registry.live);
+    let changes = live.iter_mut().filter_map(|live| live.fit(asked, now, &mut registry.tally));
+    changes.take(CHANGES).for_each(drop);
     registry.live = live;
 }
 
@@ -221,6 +283,11 @@ pub(super) fn refused() -> Option<PerfError> {
     registry().refused.take()
 }
 
+/// How many threads were not sampled as asked for, since the last call.
+pub(super) fn shortfall() -> Shortfall {
+    std::mem::take(&mut registry().shortfall)
+}
+
 /// Whether the calling thread is sampled, or will be.
 ///
 /// # Errors
@@ -229,7 +296,7 @@ pub(super) fn refused() -> Option<PerfError> {
 pub(super) fn check() -> Result<(), PerfError> {
     let event = registry().asked.map_or(Event::default(), |asked| asked.event);
     match super::perf::open(0, event, Nanos::from_millis(1)) {
-        Err(error) if !error.is_refusal() => Err(error),
+        Err(error) if !error.is_refusal() && !error.lacks_files() => Err(error),
         _ => Ok(()),
     }
 }
@@ -253,6 +320,7 @@ impl Registry {
             opened: 0,
             asked: None,
             refused: None,
+            shortfall: Shortfall { by_timer: 0, deaf: 0 },
             tally: Tally { lost: 0, throttled: 0 },
         }
     }
@@ -270,7 +338,7 @@ impl Registry {
     }
 
     /// A thread lives that has `begun` with what was `asked` for: if something else is by now, it begins anew.
-    fn add(&mut self, mut live: Live, asked: Option<Asked>, begun: Result<(), PerfError>) {
+    fn add(&mut self, mut live: Live, asked: Option<Asked>, begun: Result<Begun, PerfError>) {
         if self.asked == asked {
             self.notes(begun);
         } else {
@@ -292,11 +360,27 @@ impl Registry {
         }
     }
 
-    fn notes(&mut self, begun: Result<(), PerfError>) {
-        if let Err(error) = begun {
-            self.refused.get_or_insert(error);
+    fn notes(&mut self, begun: Result<Begun, PerfError>) {
+        match begun {
+            Ok(Begun::NotAsked | Begun::AsAsked) => {}
+            Ok(Begun::ByTimer) => self.shortfall.by_timer += 1,
+            Ok(Begun::Deaf) => self.shortfall.deaf += 1,
+            Err(error) => {
+                self.refused.get_or_insert(error);
+            }
         }
     }
+}
+
+/// How a thread is sampled from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    NotAsked,
+    AsAsked,
+    /// For want of a file descriptor.
+    ByTimer,
+    /// Not at all.
+    Deaf,
 }
 
 impl Tally {
@@ -315,51 +399,101 @@ impl Slot {
 }
 
 impl Live {
+    fn new(tid: i32, slot: &'static Slot, is_deaf: bool) -> Live {
+        // Relaxed: the slot is this thread's by now.
+        let handled = slot.handled.load(Ordering::Relaxed);
+        let at_work = (handled, clock::now());
+        Live { tid, slot, is_deaf, source: None, counted: handled, missing: 0, at_work }
+    }
+
     /// Samples it.
-    fn begin(&mut self, Asked { event, kind, period }: Asked) -> Result<(), PerfError> {
-        let source = match kind {
-            Kind::Perf(_) => Source::perf(self.tid, event, period),
-            Kind::Timer => Source::timer(self.tid, period).map_err(PerfError::new),
-        }?;
+    fn begin(&mut self, Asked { event, kind, period }: Asked) -> Result<Begun, PerfError> {
+        if self.is_deaf {
+            return Ok(Begun::Deaf);
+        }
+        self.at_work.1 = clock::now();
+        let timer = |tid| Source::timer(tid, period).map_err(PerfError::new);
+        let (source, begun) = match kind {
+            Kind::Perf(_) => match Source::perf(self.tid, event, period) {
+                Err(error) if error.lacks_files() => (timer(self.tid)?, Begun::ByTimer),
+                source => (source?, Begun::AsAsked),
+            },
+            Kind::Timer => (timer(self.tid)?, Begun::AsAsked),
+        };
+        self.takes(source, period);
+        Ok(begun)
+    }
+
+    /// Is sampled by this source from now on.
+    fn takes(&mut self, source: Source, period: Nanos) {
         self.slot.stands_for(&source, period);
         let cpu = clock::cpu_of_thread(self.tid).unwrap_or_default();
         // Relaxed: a first sample that is somewhat wrong harms nothing.
         self.slot.cpu.store(cpu.0, Ordering::Relaxed);
         self.source = Some(source);
-        Ok(())
+    }
+
+    /// Has a timer if it is idle, and a perf event if it is at work and there is one to be had. `None` if nothing had to be changed.
+    fn fit(&mut self, asked: Asked, now: Real, tally: &mut Tally) -> Option<()> {
+        let is_perf = self.source.as_ref()?.is_perf();
+        // Relaxed: a count.
+        let handled = self.slot.handled.load(Ordering::Relaxed);
+        let is_at_work = handled != self.at_work.0;
+        if is_at_work {
+            self.at_work = (handled, now);
+        }
+        let source = if is_perf && now - self.at_work.1 > IDLE {
+            Source::timer(self.tid, asked.period).ok()?
+        } else if !is_perf && is_at_work {
+            Source::perf(self.tid, asked.event, asked.period).ok()?
+        } else {
+            return None;
+        };
+        self.end(tally);
+        self.takes(source, asked.period);
+        Some(())
     }
 
     fn end(&mut self, tally: &mut Tally) {
+        self.source.iter().for_each(Source::stop);
         self.count(tally);
+        tally.lost += u64::try_from(self.missing).unwrap_or(0);
+        self.missing = 0;
         self.source = None;
     }
 
     fn count(&mut self, tally: &mut Tally) {
-        // Relaxed: counts.
-        let handled = self.slot.handled.swap(0, Ordering::Relaxed);
+        // Relaxed: counts. Read before the ring: what the handler has seen is in that by then.
+        let all = self.slot.handled.load(Ordering::Relaxed);
+        let handled = all - std::mem::replace(&mut self.counted, all);
         tally.lost += self.slot.dropped.swap(0, Ordering::Relaxed);
         if let Some((taken, throttled)) = self.source.as_mut().and_then(Source::taken) {
-            tally.lost += taken.saturating_sub(handled);
+            self.missing += taken.cast_signed() - handled.cast_signed();
             tally.throttled += throttled;
         }
+        // One may be on its way to the handler.
+        let lost = (self.missing - 1).max(0);
+        self.missing -= lost;
+        tally.lost += lost.cast_unsigned();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signal::Handler;
 
     #[test]
     fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_anew() {
         thread::enable();
-        installed().unwrap();
+        let _handler = Handler::install().unwrap();
         let timers =
             Asked { event: Event::TaskClock, kind: Kind::Timer, period: Nanos::from_millis(1000) };
         let tid = nix::unistd::gettid().as_raw();
         let is_sampled = |meanwhile: Option<Asked>| {
             let mut registry = Registry { asked: Some(timers), ..Registry::new() };
             let (slot, asked) = registry.slot();
-            let mut live = Live { tid, slot, source: None };
+            let mut live = Live::new(tid, slot, false);
             let begun = live.begin(asked.unwrap());
             registry.asked = meanwhile;
             registry.add(live, asked, begun);
@@ -372,7 +506,7 @@ mod tests {
         let (refused, mut registry) = (crate::sampler::probe().is_err(), Registry::new());
         let (slot, asked) = registry.slot();
         registry.asked = Some(events);
-        registry.add(Live { tid, slot, source: None }, asked, Ok(()));
+        registry.add(Live::new(tid, slot, false), asked, Ok(Begun::NotAsked));
         let live = registry.remove(slot).unwrap();
         assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
         assert_eq!(registry.refused.is_some(), refused);
@@ -383,7 +517,7 @@ mod tests {
         std::thread::spawn(|| {
             thread::enable();
             thread::register().unwrap();
-            installed().unwrap();
+            let _handler = Handler::install().unwrap();
             let slot = SLOT.get().expect("who has an account has a slot");
             let _timer = Source::timer(nix::unistd::gettid().as_raw(), Nanos::from_millis(1));
             let begun = clock::thread_cpu();

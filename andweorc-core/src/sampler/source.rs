@@ -1,12 +1,13 @@
 //! What sends a thread the signal at which it is sampled: a perf event, or a timer of its CPU time where perf events are refused.
 
-use crate::sampler::SIGNAL;
+use crate::descriptors::Permit;
 use crate::sampler::perf::{self, Event, PerfError};
 use crate::sampler::ring::{Record, Ring};
+use crate::signal::{SIGNAL, mark};
 use crate::time::Nanos;
 use libc::{c_int, clockid_t, timer_t};
 use perf_event::Counter;
-use perf_event_open_sys::bindings::PERIOD;
+use perf_event_open_sys::bindings::{DISABLE, PERIOD};
 use std::os::fd::{AsRawFd, RawFd};
 use std::{io, ptr};
 
@@ -19,6 +20,7 @@ pub(crate) enum Source {
         ring: Option<Ring>,
         /// Whether the period is one of CPU time, and no frequency that the kernel aims at.
         exact: bool,
+        _permit: Permit,
     },
     /// A timer. The kernel looks at it at its ticks: one in 4 ms, most often.
     Timer(Timer),
@@ -29,14 +31,14 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses it.
+    /// As [`perf::open`].
     pub(crate) fn perf(tid: i32, event: Event, period: Nanos) -> Result<Source, PerfError> {
-        let mut counter = perf::open(tid, event, period)?;
+        let (mut counter, permit) = perf::open(tid, event, period)?;
         send_signal(counter.as_raw_fd(), tid).map_err(PerfError::new)?;
         // Without a ring nobody knows what was held back, and that is all.
         let ring = Ring::map(counter.as_raw_fd()).ok();
         counter.enable().map_err(PerfError::new)?;
-        Ok(Source::Perf { event: counter, ring, exact: event == Event::TaskClock })
+        Ok(Source::Perf { event: counter, ring, exact: event == Event::TaskClock, _permit: permit })
     }
 
     /// A timer of the CPU time of a thread of this process.
@@ -71,6 +73,24 @@ impl Source {
         }
     }
 
+    /// Sends no more. To close a perf event is not enough: a child of fork may hold its descriptor too.
+    pub(crate) fn stop(&self) {
+        match self {
+            // Not by the crate perf-event, which has a thread-local for it that may be gone while a thread ends.
+            Source::Perf { event, .. } => {
+                // SAFETY: the descriptor is open, and takes no argument; the kernel does not refuse it.
+                unsafe { libc::ioctl(event.as_raw_fd(), DISABLE as libc::Ioctl, 0) };
+            }
+            // The kernel does not refuse what it allowed before.
+            Source::Timer(timer) => timer.set(Nanos::ZERO).unwrap_or_default(),
+        }
+    }
+
+    /// Whether it is a perf event.
+    pub(crate) fn is_perf(&self) -> bool {
+        matches!(self, Source::Perf { .. })
+    }
+
     /// Whether each sample stands for the period. If not, for the CPU time since the one before.
     pub(crate) fn is_exact(&self) -> bool {
         matches!(self, Source::Perf { exact: true, .. })
@@ -86,6 +106,12 @@ impl Source {
             Record::Throttled => throttled += 1,
         });
         Some((samples, throttled))
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
@@ -127,12 +153,14 @@ impl Timer {
             let mut event = std::mem::zeroed::<libc::sigevent>();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
             event.sigev_signo = SIGNAL as c_int;
+            event.sigev_value = mark();
             event.sigev_notify_thread_id = tid;
             libc::timer_create(clock, &raw mut event, &raw mut id)
         };
         if code == 0 { Ok(Timer(id)) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// A period of zero stops it.
     fn set(&self, period: Nanos) -> io::Result<()> {
         let period =
             libc::timespec { tv_sec: period.0 / 1_000_000_000, tv_nsec: period.0 % 1_000_000_000 };

@@ -1,10 +1,12 @@
 //! For how long a thread has waited for processors, as the kernel tells.
 
+use crate::descriptors::Permit;
 use crate::time::Nanos;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::sys::uio::pread;
 use std::cell::Cell;
+use std::mem;
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 /// The /proc/thread-self/schedstat of one thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
@@ -19,12 +21,10 @@ impl Schedstat {
     }
 
     /// For how long the calling thread has waited for processors, in all; `None` where the kernel does not tell (it is built without
-    /// CONFIG_SCHED_INFO or told not to count, or no file can be opened). Async-signal-safe.
+    /// CONFIG_SCHED_INFO or told not to count, or no file can be opened, or there are [too many](crate::descriptors)). Async-signal-safe.
     pub(crate) fn waited(&self) -> Option<Nanos> {
         let file = self.file.get().unwrap_or_else(|| {
-            let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-            let opened = open(c"/proc/thread-self/schedstat", flags, Mode::empty());
-            let opened = opened.map(IntoRawFd::into_raw_fd).map_err(drop);
+            let opened = open_file().ok_or(());
             self.file.set(Some(opened));
             opened
         });
@@ -40,8 +40,18 @@ impl Schedstat {
         if let Some(Ok(file)) = self.file.take() {
             // SAFETY: it was taken out of the OwnedFd that opened it, and nobody else closes it: it has just been put out of the cell.
             drop(unsafe { OwnedFd::from_raw_fd(file) });
+            drop(Permit::forgotten());
         }
     }
+}
+
+/// Opens the calling thread's file, and keeps its [`Permit`] with it.
+fn open_file() -> Option<RawFd> {
+    let permit = Permit::take()?;
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let file = open(c"/proc/thread-self/schedstat", flags, Mode::empty()).ok()?;
+    mem::forget(permit);
+    Some(file.into_raw_fd())
 }
 
 /// The second number: the time spent runnable and not running, ns. The third is how often the thread got a processor: none where the kernel does not

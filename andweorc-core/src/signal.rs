@@ -1,0 +1,201 @@
+//! The one signal that andweorc sends to threads of the program: to sample them ([`sampler`](crate::sampler)), and to tell them to pay
+//! ([`nudge`](crate::nudge)).
+//!
+//! - The signal is SIGURG, which does nothing by default. A program that resets it while some are on their way is not killed by them, as it would be by
+//!   SIGPROF, which profilers in the program may want for themselves.
+//! - A program that handled it before keeps its handler, and gets none of ours.
+//! - A program that takes it over later, by a handler of its own or by setting it to be ignored or to its default, gets none from when that is
+//!   [seen](may_send), and keeps it. Whoever sends looks before each round: every few ms.
+//! - Handlers of `signal-hook-registry` call the one that they replace. Ours looks at who sent a signal, and leaves what is not andweorc's alone.
+//! - A thread that [blocks](is_blocked) it when it gets an account is sent none: it may wait for it by sigwait(3).
+//!
+//! # Stack
+//!
+//! The handler runs on the thread's alternate stack where it has one (SA_ONSTACK), since its own may be as small as that of a coroutine. All other
+//! signals wait meanwhile, so that no second frame has to find room there. Within a pause of some ms that matters to nobody.
+
+use crate::own_thread::signals_of_others;
+use crate::{nudge, sampler};
+use libc::{c_int, siginfo_t};
+use nix::errno::Errno;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{mem, ptr};
+
+/// The signal.
+pub(crate) const SIGNAL: Signal = Signal::SIGURG;
+
+/// `si_code` of what the kernel sends for an overflow of a perf event; the libc crate has it for none of its targets.
+const POLL_IN: c_int = 1;
+
+/// Its address marks the timers of andweorc.
+static MARK: u8 = 0;
+
+/// The program took the signal over while andweorc used it.
+static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Who uses the signal.
+struct Users {
+    count: usize,
+    /// What was there before the first one came.
+    before: Option<SigAction>,
+}
+
+static USERS: Mutex<Users> = Mutex::new(Users { count: 0, before: None });
+
+fn users() -> MutexGuard<'static, Users> {
+    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The handler is installed while any of these lives.
+#[derive(Debug)]
+pub(crate) struct Handler(());
+
+impl Handler {
+    /// Installs the handler. `None` where the program handles the signal itself.
+    pub(crate) fn install() -> Option<Handler> {
+        let mut users = users();
+        if users.count == 0 {
+            TAKEN_OVER.store(false, SeqCst);
+            users.before = Some(install()?);
+        } else if !may_send() {
+            return None;
+        }
+        users.count += 1;
+        Some(Handler(()))
+    }
+}
+
+impl Drop for Handler {
+    /// The last one puts back what was there before, unless the program has taken the signal over. One that is still on its way then does nothing.
+    fn drop(&mut self) {
+        let mut users = users();
+        users.count -= 1;
+        if users.count == 0
+            && let Some(before) = users.before.take()
+            && is_ours()
+            && let Some(now) = set(&before)
+            && !is_our_action(&now)
+        {
+            // The program has just taken it over.
+            set(&now);
+        }
+    }
+}
+
+/// Whether the signal may be sent: not once the program has taken it over.
+pub(crate) fn may_send() -> bool {
+    if !TAKEN_OVER.load(SeqCst) && !is_ours() {
+        TAKEN_OVER.store(true, SeqCst);
+    }
+    !TAKEN_OVER.load(SeqCst)
+}
+
+/// Whether the program was seen to have taken the signal over.
+pub(crate) fn was_taken_over() -> bool {
+    TAKEN_OVER.load(SeqCst)
+}
+
+/// Whether the calling thread blocks the signal.
+pub(crate) fn is_blocked() -> bool {
+    SigSet::thread_get_mask().is_ok_and(|mask| mask.contains(SIGNAL))
+}
+
+/// Whether the signal is on its way to the calling thread. Async-signal-safe.
+pub(crate) fn is_pending() -> bool {
+    let mut pending = mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the kernel fills `pending` in when it returns 0, and sigismember(3) only reads it.
+    unsafe {
+        libc::sigpending(pending.as_mut_ptr()) == 0
+            && libc::sigismember(pending.as_ptr(), SIGNAL as c_int) == 1
+    }
+}
+
+/// What a timer of andweorc sends with the signal.
+pub(crate) fn mark() -> libc::sigval {
+    libc::sigval { sival_ptr: (&raw const MARK).cast_mut().cast() }
+}
+
+/// Installs the handler, unless the program has one. Returns what was there before.
+fn install() -> Option<SigAction> {
+    let flags = SaFlags::SA_RESTART | SaFlags::SA_SIGINFO | SaFlags::SA_ONSTACK;
+    let ours = SigAction::new(SigHandler::SigAction(on_signal), flags, signals_of_others());
+    let before = set(&ours)?;
+    if matches!(before.handler(), SigHandler::SigDfl | SigHandler::SigIgn) {
+        return Some(before);
+    }
+    set(&before);
+    None
+}
+
+/// Returns what was there before; `None` where the kernel refuses.
+fn set(action: &SigAction) -> Option<SigAction> {
+    // SAFETY: `on_signal` is async-signal-safe, as it says; another handler was the program's before, and is put back.
+    unsafe { sigaction(SIGNAL, action) }.ok()
+}
+
+/// Whether the handler is the installed one.
+fn is_ours() -> bool {
+    let mut action = mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: a null new action changes nothing, and `action` is room for the old one, which the call fills in when it returns 0.
+    unsafe {
+        libc::sigaction(SIGNAL as c_int, ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == address()
+    }
+}
+
+fn is_our_action(action: &SigAction) -> bool {
+    matches!(action.handler(), SigHandler::SigAction(handler) if handler as usize == address())
+}
+
+fn address() -> libc::sighandler_t {
+    on_signal as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as libc::sighandler_t
+}
+
+/// Who sent a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    /// A perf event or a timer: the thread has run for a period.
+    Source,
+    /// The thread that looks for those that lag.
+    Nudger,
+    /// Nobody of andweorc.
+    Other,
+}
+
+impl Sender {
+    /// # Safety
+    ///
+    /// `info` is what the kernel gave the handler.
+    unsafe fn of(info: *const siginfo_t) -> Sender {
+        // SAFETY: as the caller says. Which fields there are depends on the code.
+        unsafe {
+            match (*info).si_code {
+                POLL_IN => Sender::Source,
+                libc::SI_TIMER if (*info).si_value().sival_ptr == mark().sival_ptr => {
+                    Sender::Source
+                }
+                libc::SI_TKILL if (*info).si_pid() == libc::getpid() => Sender::Nudger,
+                _ => Sender::Other,
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// Interrupts a thread anywhere. What it calls reads that thread's registers, stack, cells and CPU clock, reads and writes atomics and sleeps, allocates
+/// nothing, and takes no lock. It leaves errno as it was.
+extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let errno = Errno::last_raw();
+    // SAFETY: the handler is installed with SA_SIGINFO, and `signal-hook-registry` hands on what it gets.
+    match unsafe { Sender::of(info) } {
+        // SAFETY: as above.
+        Sender::Source => unsafe { sampler::on_signal(context) },
+        Sender::Nudger => nudge::on_signal(),
+        Sender::Other => {}
+    }
+    Errno::set_raw(errno);
+}

@@ -1,0 +1,94 @@
+//! How much stack the handler of andweorc's signal takes. A process of its own, since there is one experiment at a time.
+#![cfg(not(loom))]
+
+use andweorc_core::clock;
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::profile::TargetKind;
+use andweorc_core::sampler::{Event, Sampling};
+use andweorc_core::symbols::Symbols;
+use andweorc_core::target::{Target, target, targets};
+use andweorc_core::thread::{enter, exit, register};
+use andweorc_core::time::{Nanos, Speedup};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+/// An alternate stack as most programs have it, SIGSTKSZ, which std gives each thread too.
+const USUAL: usize = 8192;
+
+/// The one of the test is larger, so that what is beyond the usual one is seen.
+const SIZE: usize = 65536;
+
+/// What the stack is filled with.
+const UNTOUCHED: u8 = 0xa5;
+
+static DONE: AtomicBool = AtomicBool::new(false);
+
+fn is_done() -> bool {
+    DONE.load(Ordering::SeqCst)
+}
+
+fn spin(time: Nanos) {
+    let begun = clock::now();
+    while clock::now() - begun < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// Works on a thread with an alternate stack. Returns how much of that was used.
+fn used() -> usize {
+    let mut stack = vec![UNTOUCHED; SIZE];
+    let new = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: SIZE };
+    let mut before = new;
+    // SAFETY: the memory is this thread's until the stack of before is put back.
+    assert_eq!(unsafe { libc::sigaltstack(&raw const new, &raw mut before) }, 0);
+    register().expect("there is room for two threads");
+    while !is_done() {
+        spin(Nanos::from_micros(500));
+    }
+    // SAFETY: that one was there before.
+    assert_eq!(unsafe { libc::sigaltstack(&raw const before, ptr::null_mut()) }, 0);
+    let untouched = stack.iter().take_while(|byte| **byte == UNTOUCHED).count();
+    SIZE - untouched
+}
+
+/// Is inside of `target` for most of the time.
+fn is_target(target: &'static Target) {
+    register().expect("there is room for two threads");
+    while !is_done() {
+        let visit = enter(target, clock::now());
+        spin(Nanos::from_millis(5));
+        exit(visit, clock::now());
+        sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn the_handler_fits_on_the_usual_alternate_stack() {
+    let mut experimenter = Experimenter::new().expect("the only one in this process");
+    let symbols = Symbols::of_this_program().unwrap().with_scope("re:.".parse().unwrap());
+    let sampling = Sampling::start(symbols, Event::default()).unwrap();
+    let timed = target(TargetKind::Span, "timed", None, None);
+    let used = scope(|scope| {
+        let used = scope.spawn(used);
+        scope.spawn(|| is_target(timed));
+        sleep(Duration::from_millis(500));
+        let lengths = Lengths {
+            settle: Duration::from_millis(1),
+            measure: Duration::from_millis(300),
+            recover: Duration::from_millis(1),
+        };
+        let half = Speedup::new(0.5).unwrap();
+        sampling.take();
+        let sampled = targets().into_iter().filter(|it| it.kind() == TargetKind::Line).take(5);
+        for target in sampled.chain([timed; 3]) {
+            experimenter.hold(Some(target), half, lengths);
+        }
+        DONE.store(true, Ordering::SeqCst);
+        used.join().unwrap()
+    });
+    println!("{used} bytes");
+    assert!(used > 0, "no signal was handled there");
+    assert!(used < USUAL, "{used} of {USUAL} bytes");
+}
