@@ -17,14 +17,14 @@ pub fn main() {
     let signal = if arg(0, String::new()) == "urg" { libc::SIGURG } else { libc::SIGPROF };
     multi_thread(2).block_on(async move {
         andweorc::spawn(works());
-        tokio::time::sleep(Duration::from_millis(2500)).await;
+        tokio::time::sleep(Duration::from_millis(1800)).await;
         // SAFETY: the handler is async-signal-safe.
         unsafe { libc::signal(signal, seen as *const () as usize) };
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let count = SEEN.load(SeqCst);
         // SAFETY: takes plain numbers.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_millis(700)).await;
         report(format!("seen={count}"))
     })
 }
