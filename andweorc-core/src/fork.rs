@@ -2,7 +2,7 @@
 //! locks that nobody opens. So andweorc is off in it, for good, and what its parent was about to do (end the profile, print the report) it
 //! does not do. A program that the child executes starts anew.
 //!
-//! A lock on a file belongs to the open file, which parent and child share: so the child lets go of the [profile](Unshared), or the parent, started again, would
+//! A lock on a file belongs to the open file, which parent and child share: so the child lets go of the profile (`Unshared`), or the parent, started again, would
 //! find it locked for as long as the child lives.
 //!
 //! Only what fork(2) of the C library makes is noticed, not a bare clone(2); `std::process::Command` needs neither.

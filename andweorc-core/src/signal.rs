@@ -9,10 +9,9 @@
 //! - Handlers of `signal-hook-registry` call the one that they replace. Ours looks at who sent a signal, and leaves what is not andweorc's alone.
 //! - A thread that [blocks](is_blocked) it when it gets an account is sent none: it may wait for it by sigwait(3).
 //!
-//! # Stack
-//!
-//! The handler runs on the thread's alternate stack where it has one (SA_ONSTACK), since its own may be as small as that of a coroutine. All other
-//! signals wait meanwhile, so that no second frame has to find room there. Within a pause of some ms that matters to nobody.
+//! The handler works where there is room for it (`stack`), and no other one runs on top of it. All other signals wait meanwhile, for a pause of some ms at most.
+
+mod stack;
 
 use crate::own_thread::signals_of_others;
 use crate::{nudge, sampler};
@@ -191,11 +190,24 @@ impl Sender {
 extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let errno = Errno::last_raw();
     // SAFETY: the handler is installed with SA_SIGINFO, and `signal-hook-registry` hands on what it gets.
-    match unsafe { Sender::of(info) } {
-        // SAFETY: as above.
-        Sender::Source => unsafe { sampler::on_signal(context) },
-        Sender::Nudger => nudge::on_signal(),
-        Sender::Other => {}
+    let work = match unsafe { Sender::of(info) } {
+        Sender::Source if sampler::is_noted() => None,
+        Sender::Source => Some(sample as extern "C" fn(*mut c_void)),
+        Sender::Nudger => Some(pay as extern "C" fn(*mut c_void)),
+        Sender::Other => None,
+    };
+    if let Some(work) = work {
+        // SAFETY: as above, and the stack is this thread's. A sample for which there is no room counts as lost; a debt is paid later.
+        unsafe { stack::with_room(context, sampler::own_stack(), work) };
     }
     Errno::set_raw(errno);
+}
+
+extern "C" fn sample(context: *mut c_void) {
+    // SAFETY: it is called from the handler, with its context.
+    unsafe { sampler::on_signal(context) };
+}
+
+extern "C" fn pay(_: *mut c_void) {
+    nudge::on_signal();
 }

@@ -3,12 +3,15 @@
 
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::TargetKind;
+use andweorc_core::point::point;
+use andweorc_core::profile::{PointKind, TargetKind};
 use andweorc_core::sampler::{Event, Sampling};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, target, targets};
-use andweorc_core::thread::{enter, exit, register};
+use andweorc_core::thread::{enter, exit, pay, register};
 use andweorc_core::time::{Nanos, Speedup};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
@@ -44,8 +47,12 @@ fn used() -> usize {
     // SAFETY: the memory is this thread's until the stack of before is put back.
     assert_eq!(unsafe { libc::sigaltstack(&raw const new, &raw mut before) }, 0);
     register().expect("there is room for two threads");
+    let done = point(PointKind::Progress, "done", None, None, true);
     while !is_done() {
+        // On a course: what it does after it hit a point is known.
         spin(Nanos::from_micros(500));
+        done.hit();
+        pay();
     }
     // SAFETY: that one was there before.
     assert_eq!(unsafe { libc::sigaltstack(&raw const before, ptr::null_mut()) }, 0);
@@ -64,8 +71,19 @@ fn is_target(target: &'static Target) {
     }
 }
 
+/// All threads of this process that begin later stay on one processor, where they wait for each other.
+fn stay_on_one_processor() {
+    let this = Pid::from_raw(0);
+    let allowed = sched_getaffinity(this).unwrap();
+    let first = (0..CpuSet::count()).find(|it| allowed.is_set(*it).unwrap()).unwrap();
+    let mut only = CpuSet::new();
+    only.set(first).unwrap();
+    sched_setaffinity(this, &only).unwrap();
+}
+
 #[test]
 fn the_handler_fits_on_the_usual_alternate_stack() {
+    stay_on_one_processor();
     let mut experimenter = Experimenter::new().expect("the only one in this process");
     let symbols = Symbols::of_this_program().unwrap().with_scope("re:.".parse().unwrap());
     let sampling = Sampling::start(symbols, Event::default()).unwrap();
@@ -76,7 +94,7 @@ fn the_handler_fits_on_the_usual_alternate_stack() {
         sleep(Duration::from_millis(500));
         let lengths = Lengths {
             settle: Duration::from_millis(1),
-            measure: Duration::from_millis(300),
+            measure: Duration::from_millis(500),
             recover: Duration::from_millis(1),
         };
         let half = Speedup::new(0.5).unwrap();

@@ -54,7 +54,7 @@ pub(super) fn measure(kind: Kind) {
 }
 
 /// Whether the calling thread measures, and has taken note of the sample. Async-signal-safe.
-pub(super) fn noted() -> bool {
+pub(crate) fn noted() -> bool {
     NOTE.with(|note| {
         // Relaxed, all of these: of one thread, and the handler that interrupts it.
         let looked = note.looked.load(Ordering::Relaxed);

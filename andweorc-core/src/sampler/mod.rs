@@ -31,8 +31,10 @@ mod walk;
 
 pub use found::Found;
 pub(crate) use found::line_target;
+pub(crate) use late::noted as is_noted;
 pub use perf::{Event, PerfError};
-pub(crate) use slots::{Shortfall, see_who_has_the_signal, skip_next};
+pub(crate) use slots::{Shortfall, own_stack, see_who_has_the_signal, skip_next};
+pub(crate) use walk::Registers;
 
 use crate::fork::forked;
 use crate::nudge;
@@ -52,7 +54,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use walk::Registers;
 
 /// CPU time between two samples of a thread while targets are looked for: 1 kHz.
 pub const COARSE: Nanos = Nanos::from_millis(1);
@@ -266,10 +267,8 @@ pub(crate) fn aim(target: Option<&Target>) {
 ///
 /// `context` is the third argument of a handler that was installed with SA_SIGINFO.
 pub(crate) unsafe fn on_signal(context: *mut c_void) {
-    if !late::noted() {
-        // SAFETY: as the caller says.
-        slots::sample(unsafe { Registers::of(context) });
-    }
+    // SAFETY: as the caller says.
+    slots::sample(unsafe { Registers::of(context) });
 }
 
 #[cfg(test)]

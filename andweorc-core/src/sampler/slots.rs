@@ -13,6 +13,7 @@ use crate::signal;
 use crate::thread;
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -60,8 +61,7 @@ impl Slot {
         if SKIPS.take() {
             return;
         }
-        let stack = &self.stack;
-        let stack = stack[0].load(Ordering::Relaxed)..stack[1].load(Ordering::Relaxed);
+        let stack = self.stack();
         let mut chain = [0; DEPTH];
         // SAFETY: the stack is the calling thread's, which took it down itself.
         let length = unsafe { walk::chain(at, &stack, &mut chain) };
@@ -70,6 +70,13 @@ impl Slot {
         if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// The thread's stack, for that thread.
+    fn stack(&self) -> Range<usize> {
+        // Relaxed, as above.
+        let [start, end] = &self.stack;
+        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
     }
 
     /// The CPU time that a sample of this moment stands for.
@@ -95,6 +102,11 @@ pub(super) fn sample(at: Registers) {
     if let Some(slot) = SLOT.get() {
         slot.sample(at);
     }
+}
+
+/// The stack of the calling thread; empty if it has no slot. Async-signal-safe.
+pub(crate) fn own_stack() -> Range<usize> {
+    SLOT.get().map_or(0..0, Slot::stack)
 }
 
 /// A thread that lives.
