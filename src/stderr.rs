@@ -1,5 +1,6 @@
-//! What andweorc says on stderr: stdout is the program's. To say it never panics, ends the program or holds it up for long, whatever stderr is: closed, a pipe
-//! that is full or has no reader, not blocking, or a file on a file system that hangs.
+//! What andweorc says on stderr: stdout is the program's. To say it never panics, ends the program
+//! or holds it up for long, whatever stderr is: closed, a pipe that is full or has no reader, not
+//! blocking, or a file on a file system that hangs.
 
 use andweorc_core::own_thread;
 use nix::errno::Errno;
@@ -18,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A pipe that has room at all takes as much at once (PIPE_BUF).
 const PIECE: usize = 4096;
 
-/// Prints the text, as far as stderr takes it. A thread of its own does: there SIGPIPE, which a program may let end it, is blocked, and a write that
-/// hangs holds up nobody else.
+/// Prints the text, as far as stderr takes it. A thread of its own does: there SIGPIPE, which a
+/// program may let end it, is blocked, and a write that hangs holds up nobody else.
 pub(crate) fn say(text: &str) {
     let text = text.to_owned();
     let written = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,5 @@
-//! Signals are the program's: those that ask it to end do so in time, those that it waits for reach it, and those that it takes over are not sent any more.
+//! Signals are the program's: those that ask it to end do so in time, those that it waits for reach
+//! it, and those that it takes over are not sent any more.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 
@@ -98,7 +99,8 @@ fn main_returns_with_its_own_status_whatever_stderr_is() {
     }
 }
 
-/// Holds a thread of the program for good, as a file system that hangs would. `None` where no program can be traced.
+/// Holds a thread of the program for good, as a file system that hangs would. `None` where no
+/// program can be traced.
 fn hold(process: &Process, name: &str) -> Option<Pid> {
     let called = |task: &PathBuf| fs::read_to_string(task.join("comm")).unwrap().trim() == name;
     let task = threads(process).into_iter().find(called).expect("the thread lives");
@@ -112,7 +114,8 @@ fn hold(process: &Process, name: &str) -> Option<Pid> {
     Some(tid)
 }
 
-/// Waits for the end of a program of which a thread is held: who traces a thread has to see its end.
+/// Waits for the end of a program of which a thread is held: who traces a thread has to see its
+/// end.
 fn wait_with(held: Pid, process: Process) -> Ended {
     let reaper = thread::spawn(move || {
         loop {

@@ -1,8 +1,10 @@
-//! How many file descriptors andweorc holds for the program's threads: one for the perf event of each that is sampled, and one for what the kernel tells of its
-//! waits for a processor. All of them together are no more than a quarter of those that the process may have (RLIMIT_NOFILE), so that a program with many
-//! threads finds its files and connections as before.
+//! How many file descriptors andweorc holds for the program's threads: one for the perf event of
+//! each that is sampled, and one for what the kernel tells of its waits for a processor. All of
+//! them together are no more than a quarter of those that the process may have (RLIMIT_NOFILE), so
+//! that a program with many threads finds its files and connections as before.
 //!
-//! Beside them a session holds its profile, and its threads an epoll and what the kernel tells of their own waits.
+//! Beside them a session holds its profile, and its threads an epoll and what the kernel tells of
+//! their own waits.
 
 use nix::sys::resource::{Resource, getrlimit};
 use std::sync::atomic::{AtomicU64, Ordering};

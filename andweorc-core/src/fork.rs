@@ -2,8 +2,9 @@
 //! locks that nobody opens. So andweorc is off in it, for good, and what its parent was about to do (end the profile, print the report) it
 //! does not do. A program that the child executes starts anew.
 //!
-//! A lock on a file belongs to the open file, which parent and child share: so the child lets go of the profile (`Unshared`), or the parent, started again, would
-//! find it locked for as long as the child lives.
+//! A lock on a file belongs to the open file, which parent and child share: so the child lets go of
+//! the profile (`Unshared`), or the parent, started again, would find it locked for as long as the
+//! child lives.
 //!
 //! Only what fork(2) of the C library makes is noticed, not a bare clone(2); `std::process::Command` needs neither.
 
@@ -36,7 +37,8 @@ pub(crate) fn watch() {
     });
 }
 
-/// While this lives, children of fork have nothing of an open file but its number. There is one at a time: a session has one profile.
+/// While this lives, children of fork have nothing of an open file but its number. There is one at
+/// a time: a session has one profile.
 #[derive(Debug)]
 pub(crate) struct Unshared(());
 
@@ -56,7 +58,8 @@ impl Drop for Unshared {
     }
 }
 
-/// Puts something else in the place of the file that the child shares with its parent. Its number stays taken, since whoever has it there may close it.
+/// Puts something else in the place of the file that the child shares with its parent. Its number
+/// stays taken, since whoever has it there may close it.
 ///
 /// Async-signal-safe: system calls.
 fn unshare() {
@@ -64,7 +67,8 @@ fn unshare() {
     if file == NONE {
         return;
     }
-    // SAFETY: takes plain numbers. Any descriptor will do that holds on to nothing; if there is none to be had, none is left in its place.
+    // SAFETY: takes plain numbers. Any descriptor will do that holds on to nothing; if there is
+    // none to be had, none is left in its place.
     unsafe {
         let other = libc::eventfd(0, libc::EFD_CLOEXEC);
         if other < 0 {
@@ -78,7 +82,8 @@ fn unshare() {
 
 /// # Safety
 ///
-/// Runs in the child of a program of many threads: it writes atomics, makes system calls, allocates nothing and takes no lock.
+/// Runs in the child of a program of many threads: it writes atomics, makes system calls, allocates
+/// nothing and takes no lock.
 unsafe extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
     thread::abandon();

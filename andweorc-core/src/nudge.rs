@@ -8,7 +8,8 @@
 //!   [registered](thread::register), which may have nothing that it pays at, or lines are [sampled](crate::sampler).
 //! - Only threads that are in a poll (or registered), outside the target, not known to be blocked, and using CPU time are told. A thread that waits
 //!   for another takes its delay as it waits: to pause then would have it come late to a lock, which the one that let it go has taken again by then.
-//! - A program that handles the [signal](crate::signal) itself keeps its handler and is not nudged, and neither is a thread that blocks it.
+//! - A program that handles the [signal](crate::signal) itself keeps its handler and is not nudged,
+//!   and neither is a thread that blocks it.
 //! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others wait no longer than they would
 //!   have paused themselves.
 

@@ -1,11 +1,13 @@
-//! Threads of andweorc's own. They take none of the program's signals: a signal that all of the program's threads block, since one of them waits for it by
-//! sigwait(3) or reads it from a signalfd(2), would else be taken by a thread that the program does not know of.
+//! Threads of andweorc's own. They take none of the program's signals: a signal that all of the
+//! program's threads block, since one of them waits for it by sigwait(3) or reads it from a
+//! signalfd(2), would else be taken by a thread that the program does not know of.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-/// Signals that the kernel sends a thread for what it does itself. While they are blocked, the process is killed without its handler being called.
+/// Signals that the kernel sends a thread for what it does itself. While they are blocked, the
+/// process is killed without its handler being called.
 const SYNCHRONOUS: [Signal; 6] = [
     Signal::SIGSEGV,
     Signal::SIGBUS,
@@ -22,8 +24,9 @@ pub fn signals_of_others() -> SigSet {
     signals
 }
 
-/// Starts a thread that blocks the [signals of others](signals_of_others) from its first instruction on. That includes SIGPIPE and SIGXFSZ, so that what it
-/// writes can fail, and not end the program.
+/// Starts a thread that blocks the [signals of others](signals_of_others) from its first
+/// instruction on. That includes SIGPIPE and SIGXFSZ, so that what it writes can fail, and not end
+/// the program.
 ///
 /// # Errors
 ///
@@ -36,7 +39,8 @@ pub fn spawn<T: Send + 'static>(
     Builder::new().name(name.to_owned()).spawn(run)
 }
 
-/// While this lives the calling thread blocks the signals of others: a new thread begins with the mask of the one that starts it.
+/// While this lives the calling thread blocks the signals of others: a new thread begins with the
+/// mask of the one that starts it.
 struct Blocked {
     before: SigSet,
 }

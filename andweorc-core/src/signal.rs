@@ -1,15 +1,20 @@
-//! The one signal that andweorc sends to threads of the program: to sample them ([`sampler`](crate::sampler)), and to tell them to pay
-//! ([`nudge`](crate::nudge)).
+//! The one signal that andweorc sends to threads of the program: to sample them
+//! ([`sampler`](crate::sampler)), and to tell them to pay ([`nudge`](crate::nudge)).
 //!
-//! - The signal is SIGURG, which does nothing by default. A program that resets it while some are on their way is not killed by them, as it would be by
-//!   SIGPROF, which profilers in the program may want for themselves.
+//! - The signal is SIGURG, which does nothing by default. A program that resets it while some are
+//!   on their way is not killed by them, as it would be by SIGPROF, which profilers in the program
+//!   may want for themselves.
 //! - A program that handled it before keeps its handler, and gets none of ours.
-//! - A program that takes it over later, by a handler of its own or by setting it to be ignored or to its default, gets none from when that is
-//!   [seen](may_send), and keeps it. Whoever sends looks before each round: every few ms.
-//! - Handlers of `signal-hook-registry` call the one that they replace. Ours looks at who sent a signal, and leaves what is not andweorc's alone.
-//! - A thread that [blocks](is_blocked) it when it gets an account is sent none: it may wait for it by sigwait(3).
+//! - A program that takes it over later, by a handler of its own or by setting it to be ignored or
+//!   to its default, gets none from when that is [seen](may_send), and keeps it. Whoever sends
+//!   looks before each round: every few ms.
+//! - Handlers of `signal-hook-registry` call the one that they replace. Ours looks at who sent a
+//!   signal, and leaves what is not andweorc's alone.
+//! - A thread that [blocks](is_blocked) it when it gets an account is sent none: it may wait for it
+//!   by sigwait(3).
 //!
-//! The handler works where there is room for it (`stack`), and no other one runs on top of it. All other signals wait meanwhile, for a pause of some ms at most.
+//! The handler works where there is room for it (`stack`), and no other one runs on top of it. All
+//! other signals wait meanwhile, for a pause of some ms at most.
 
 mod stack;
 
@@ -26,7 +31,8 @@ use std::{mem, ptr};
 /// The signal.
 pub(crate) const SIGNAL: Signal = Signal::SIGURG;
 
-/// `si_code` of what the kernel sends for an overflow of a perf event; the libc crate has it for none of its targets.
+/// `si_code` of what the kernel sends for an overflow of a perf event; the libc crate has it for
+/// none of its targets.
 const POLL_IN: c_int = 1;
 
 /// Its address marks the timers of andweorc.
@@ -68,7 +74,8 @@ impl Handler {
 }
 
 impl Drop for Handler {
-    /// The last one puts back what was there before, unless the program has taken the signal over. One that is still on its way then does nothing.
+    /// The last one puts back what was there before, unless the program has taken the signal over.
+    /// One that is still on its way then does nothing.
     fn drop(&mut self) {
         let mut users = users();
         users.count -= 1;
@@ -131,14 +138,16 @@ fn install() -> Option<SigAction> {
 
 /// Returns what was there before; `None` where the kernel refuses.
 fn set(action: &SigAction) -> Option<SigAction> {
-    // SAFETY: `on_signal` is async-signal-safe, as it says; another handler was the program's before, and is put back.
+    // SAFETY: `on_signal` is async-signal-safe, as it says; another handler was the program's
+    // before, and is put back.
     unsafe { sigaction(SIGNAL, action) }.ok()
 }
 
 /// Whether the handler is the installed one.
 fn is_ours() -> bool {
     let mut action = mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: a null new action changes nothing, and `action` is room for the old one, which the call fills in when it returns 0.
+    // SAFETY: a null new action changes nothing, and `action` is room for the old one, which the
+    // call fills in when it returns 0.
     unsafe {
         libc::sigaction(SIGNAL as c_int, ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == address()
@@ -185,11 +194,13 @@ impl Sender {
 
 /// # Safety
 ///
-/// Interrupts a thread anywhere. What it calls reads that thread's registers, stack, cells and CPU clock, reads and writes atomics and sleeps, allocates
-/// nothing, and takes no lock. It leaves errno as it was.
+/// Interrupts a thread anywhere. What it calls reads that thread's registers, stack, cells and CPU
+/// clock, reads and writes atomics and sleeps, allocates nothing, and takes no lock. It leaves
+/// errno as it was.
 extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let errno = Errno::last_raw();
-    // SAFETY: the handler is installed with SA_SIGINFO, and `signal-hook-registry` hands on what it gets.
+    // SAFETY: the handler is installed with SA_SIGINFO, and `signal-hook-registry` hands on what it
+    // gets.
     let work = match unsafe { Sender::of(info) } {
         Sender::Source if sampler::is_noted() => None,
         Sender::Source => Some(sample as extern "C" fn(*mut c_void)),
@@ -197,7 +208,8 @@ extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
         Sender::Other => None,
     };
     if let Some(work) = work {
-        // SAFETY: as above, and the stack is this thread's. A sample for which there is no room counts as lost; a debt is paid later.
+        // SAFETY: as above, and the stack is this thread's. A sample for which there is no room
+        // counts as lost; a debt is paid later.
         unsafe { stack::with_room(context, sampler::own_stack(), work) };
     }
     Errno::set_raw(errno);

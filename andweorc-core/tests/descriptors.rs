@@ -1,4 +1,5 @@
-//! How many file descriptors a session holds for the program's threads. A process of its own, whose limit is lowered.
+//! How many file descriptors a session holds for the program's threads. A process of its own, whose
+//! limit is lowered.
 #![cfg(not(loom))]
 
 use andweorc_core::clock;

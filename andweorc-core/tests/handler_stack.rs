@@ -1,4 +1,5 @@
-//! How much stack the handler of andweorc's signal takes. A process of its own, since there is one experiment at a time.
+//! How much stack the handler of andweorc's signal takes. A process of its own, since there is one
+//! experiment at a time.
 #![cfg(not(loom))]
 
 use andweorc_core::clock;
@@ -71,7 +72,8 @@ fn is_target(target: &'static Target) {
     }
 }
 
-/// All threads of this process that begin later stay on one processor, where they wait for each other.
+/// All threads of this process that begin later stay on one processor, where they wait for each
+/// other.
 fn stay_on_one_processor() {
     let this = Pid::from_raw(0);
     let allowed = sched_getaffinity(this).unwrap();

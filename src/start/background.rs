@@ -17,7 +17,8 @@ use std::{env, fs, thread};
 /// How often the thread looks whether the session has ended or a signal came.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long `main` waits for the report once it has returned: the profile may be on a file system that hangs.
+/// How long `main` waits for the report once it has returned: the profile may be on a file system
+/// that hangs.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// Names a file to write to what is done at the moment. Set by `cargo andweorc run`, which prints the report itself.

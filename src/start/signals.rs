@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the report is written first, then the program ends as it would have, [in time](crate::start::deadline).
+//! Ctrl-C and SIGTERM: the report is written first, then the program ends as it would have, [in
+//! time](crate::start::deadline).
 //!
 //! The handler is installed before the program can install its own, so that the program's comes later and replaces it. Handlers
 //! of `signal-hook-registry`, which tokio and most others use, call the one that they replace: then both are told, and the program
@@ -23,7 +24,8 @@ static INSTALLED_BY: AtomicI32 = AtomicI32::new(0);
 
 const SIGNALS: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
 
-/// The installed handlers, until dropped: then the signals are given back to the default, where nobody has taken them over.
+/// The installed handlers, until dropped: then the signals are given back to the default, where
+/// nobody has taken them over.
 #[derive(Debug)]
 pub(crate) struct Signals(());
 
@@ -39,8 +41,8 @@ pub(crate) enum Disposition {
 }
 
 impl Signals {
-    /// Installs the handler for the signals whose disposition is still the default. Where nobody can see to it that the program ends in time the signals are
-    /// left alone, and end it at once.
+    /// Installs the handler for the signals whose disposition is still the default. Where nobody
+    /// can see to it that the program ends in time the signals are left alone, and end it at once.
     pub(crate) fn install() -> Signals {
         if deadline::start().is_ok() {
             install();
@@ -94,7 +96,8 @@ fn install() {
     }
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
-        // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program. Without memory for it the call fails.
+        // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program.
+        // Without memory for it the call fails.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
 }
@@ -136,8 +139,8 @@ fn current(signal: Signal) -> Option<libc::sighandler_t> {
     (code == 0).then(|| unsafe { action.assume_init() }.sa_sigaction)
 }
 
-/// Returns what was there before. The handler runs on the alternate stack where a thread has one: its own may be small. No other handler runs on top of it
-/// there.
+/// Returns what was there before. The handler runs on the alternate stack where a thread has one:
+/// its own may be small. No other handler runs on top of it there.
 fn set(signal: Signal, handler: SigHandler) -> SigAction {
     let flags = SaFlags::SA_RESTART | SaFlags::SA_ONSTACK;
     let action = SigAction::new(handler, flags, signals_of_others());

@@ -115,7 +115,8 @@ fn waits(for_any: impl FnOnce(SigSet) -> Signal) {
     exit(WAITED);
 }
 
-/// Blocks all signals in all threads of the program, that of the test harness too, which would take what the others block: begins anew with that mask.
+/// Blocks all signals in all threads of the program, that of the test harness too, which would take
+/// what the others block: begins anew with that mask.
 fn block_from_the_start() {
     let mask = SigSet::thread_get_mask().unwrap();
     if !mask.contains(Signal::SIGTERM) {
@@ -187,10 +188,12 @@ async fn listens() {
 /// Ends while a child of fork goes on.
 async fn leaves_a_child() {
     work_until(|run| !run.experiments.is_empty()).await;
-    // SAFETY: the child makes system calls only, after it was forked from a program of many threads.
+    // SAFETY: the child makes system calls only, after it was forked from a program of many
+    // threads.
     if let ForkResult::Child = unsafe { fork() }.unwrap() {
         let stop = Path::new(STOP);
-        // SAFETY: takes plain numbers. Who reads what the program prints must see that it has ended.
+        // SAFETY: takes plain numbers. Who reads what the program prints must see that it has
+        // ended.
         unsafe { [libc::close(1), libc::close(2)] };
         let began = Instant::now();
         while !stop.exists() && began.elapsed() < ENDLESS {

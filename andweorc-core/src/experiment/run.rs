@@ -112,7 +112,8 @@ impl Runner {
 
     /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it was.
     pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Ongoing, Writer) {
-        // On the profiler's thread: a file system that hangs, or a limit on the size of files, is no matter of who starts the run.
+        // On the profiler's thread: a file system that hangs, or a limit on the size of files, is
+        // no matter of who starts the run.
         self.writer.write(&Record::Header(self.run.run().header.clone()));
         let ended = self.experiments();
         let reason = reason().unwrap_or_else(|| ended.to_owned());

@@ -1,10 +1,13 @@
 //! The file that a profile is written to, from its opening on.
 //!
-//! - Only a plain file will do: the reader needs the whole of it, lines that did not fit are cut off again, and a pipe that nobody reads would hold
-//!   the run up. It is looked at before it is opened, since to open a device may be an order to it, and again after that. To open what was put in its place
-//!   in between does not block.
-//! - It is emptied by its descriptor, never by its name, and only once it is known to be a plain file that nobody else writes to.
-//! - It is locked by flock(2), which has no effect on whoever does not ask. A child of fork [does not hold](crate::fork) the lock.
+//! - Only a plain file will do: the reader needs the whole of it, lines that did not fit are cut
+//!   off again, and a pipe that nobody reads would hold the run up. It is looked at before it is
+//!   opened, since to open a device may be an order to it, and again after that. To open what was
+//!   put in its place in between does not block.
+//! - It is emptied by its descriptor, never by its name, and only once it is known to be a plain
+//!   file that nobody else writes to.
+//! - It is locked by flock(2), which has no effect on whoever does not ask. A child of fork [does
+//!   not hold](crate::fork) the lock.
 
 use crate::fork::Unshared;
 use std::fs::{self, File, FileType, TryLockError};

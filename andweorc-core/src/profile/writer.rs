@@ -25,16 +25,19 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the file, and its folders; an existing file is replaced. A symbolic link is followed.
+    /// Creates the file, and its folders; an existing file is replaced. A symbolic link is
+    /// followed.
     ///
     /// # Errors
     ///
-    /// When the folders or the file can't be made, when something else than a plain file is there, and when another run writes to the file.
+    /// When the folders or the file can't be made, when something else than a plain file is there,
+    /// and when another run writes to the file.
     pub fn create(path: &Path) -> Result<Writer, WriteError> {
         Writer::create_at(path, Links::Followed)
     }
 
-    /// The same at a path that anybody can guess: a symbolic link in the place of the file is refused, whatever it leads to. Those of its folders are followed.
+    /// The same at a path that anybody can guess: a symbolic link in the place of the file is
+    /// refused, whatever it leads to. Those of its folders are followed.
     ///
     /// # Errors
     ///
@@ -97,7 +100,8 @@ impl Writer {
         self.first_error.get_or_insert(error);
     }
 
-    /// Cuts off what was written of the last line. Where that fails there is nothing else to try, and the loss is counted.
+    /// Cuts off what was written of the last line. Where that fails there is nothing else to try,
+    /// and the loss is counted.
     fn take_back(&mut self) {
         let cut = self.file.set_len(self.length);
         drop(cut.and_then(|()| (&*self.file).seek(SeekFrom::Start(self.length))));

@@ -46,7 +46,8 @@ pub(super) fn measure(kind: Kind) {
         let taken = SigSet::from(SIGNAL);
         let late = taken.thread_unblock().ok().and_then(|()| NOTE.with(Note::take));
         drop(source);
-        // The thread takes no signals otherwise. One that blocks none is no worse than a thread of the program.
+        // The thread takes no signals otherwise. One that blocks none is no worse than a thread of
+        // the program.
         taken.thread_block().unwrap_or_default();
         // Relaxed: as above.
         LATE.store(late.map_or(0, |late| late.0), Ordering::Relaxed);

@@ -135,7 +135,8 @@ impl Sampling {
     ///
     /// # Errors
     ///
-    /// When the event is not to be had, or the program handles SIGURG itself. Where perf events are refused altogether, timers stand in for
+    /// When the event is not to be had, or the program handles SIGURG itself. Where perf events are
+    /// refused altogether, timers stand in for
     /// the default event.
     pub fn start(symbols: Symbols, event: Event) -> Result<Sampling, PerfError> {
         let table = ADDRESSES.get_or_init(Addresses::new);
@@ -152,7 +153,8 @@ impl Sampling {
             while !stopped.load(Ordering::SeqCst) {
                 std::thread::sleep(DRAIN);
                 see_who_has_the_signal();
-                // Before the rings are full, of which nobody would know what found no room in the end.
+                // Before the rings are full, of which nobody would know what found no room in the
+                // end.
                 slots::tally();
                 slots::free_idle();
                 lock(&finds).drain();
@@ -261,7 +263,8 @@ pub(crate) fn aim(target: Option<&Target>) {
 
 /// Takes a sample of the calling thread, which the signal interrupted at `context`.
 ///
-/// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and writes atomics.
+/// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and
+/// writes atomics.
 ///
 /// # Safety
 ///

@@ -61,7 +61,8 @@ impl FromStr for Event {
 ///
 /// # Errors
 ///
-/// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors) as it may.
+/// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors)
+/// as it may.
 pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Permit), PerfError> {
     let permit = Permit::take().ok_or_else(|| PerfError::of(event, Errno::EMFILE.into()))?;
     let builder = Builder::new().observe_pid(tid).any_cpu();
@@ -79,7 +80,8 @@ pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Pe
     };
     builder.exclude_kernel(true).exclude_hv(true).wakeup_events(1);
     let counter = builder.build().map_err(|error| PerfError::of(event, error))?;
-    // The crate does not ask for it as it opens. A program that this one executes would hold the event, and count against its own limit.
+    // The crate does not ask for it as it opens. A program that this one executes would hold the
+    // event, and count against its own limit.
     fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
         .map_err(|error| PerfError::of(event, error.into()))?;
     Ok((counter, permit))

@@ -150,7 +150,8 @@ pub(crate) struct Shortfall {
     pub(crate) deaf: u64,
 }
 
-/// A thread of which no sample was taken for so long needs no perf event: a timer, which needs no file descriptor, tells when it is at work again.
+/// A thread of which no sample was taken for so long needs no perf event: a timer, which needs no
+/// file descriptor, tells when it is at work again.
 const IDLE: Nanos = Nanos::from_millis(1000);
 
 /// How many threads change from one to the other at a time, so that others are not kept waiting.
@@ -175,7 +176,8 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread, of this kernel id, has got an account. If it is deaf it blocks the signal. Returns its courses.
+/// The calling thread, of this kernel id, has got an account. If it is deaf it blocks the signal.
+/// Returns its courses.
 pub(crate) fn opened(tid: i32, is_deaf: bool) -> Option<&'static Courses> {
     if forked() {
         return None;
@@ -251,7 +253,8 @@ pub(crate) fn see_who_has_the_signal() {
     }
 }
 
-/// Takes the perf events of threads that are idle, and gives one to each that is at work again, as far as there are descriptors.
+/// Takes the perf events of threads that are idle, and gives one to each that is at work again, as
+/// far as there are descriptors.
 pub(super) fn free_idle() {
     let now = clock::now();
     let mut registry = registry();
@@ -445,7 +448,8 @@ impl Live {
         self.source = Some(source);
     }
 
-    /// Has a timer if it is idle, and a perf event if it is at work and there is one to be had. `None` if nothing had to be changed.
+    /// Has a timer if it is idle, and a perf event if it is at work and there is one to be had.
+    /// `None` if nothing had to be changed.
     fn fit(&mut self, asked: Asked, now: Real, tally: &mut Tally) -> Option<()> {
         let is_perf = self.source.as_ref()?.is_perf();
         // Relaxed: a count.

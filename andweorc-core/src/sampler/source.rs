@@ -73,12 +73,15 @@ impl Source {
         }
     }
 
-    /// Sends no more. To close a perf event is not enough: a child of fork may hold its descriptor too.
+    /// Sends no more. To close a perf event is not enough: a child of fork may hold its descriptor
+    /// too.
     pub(crate) fn stop(&self) {
         match self {
-            // Not by the crate perf-event, which has a thread-local for it that may be gone while a thread ends.
+            // Not by the crate perf-event, which has a thread-local for it that may be gone while a
+            // thread ends.
             Source::Perf { event, .. } => {
-                // SAFETY: the descriptor is open, and takes no argument; the kernel does not refuse it.
+                // SAFETY: the descriptor is open, and takes no argument; the kernel does not refuse
+                // it.
                 unsafe { libc::ioctl(event.as_raw_fd(), DISABLE as libc::Ioctl, 0) };
             }
             // The kernel does not refuse what it allowed before.

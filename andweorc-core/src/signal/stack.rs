@@ -1,8 +1,10 @@
 //! On which stack the handler works.
 //!
-//! The kernel begins the handler on the thread's alternate stack where it has one (SA_ONSTACK): the thread may be in a coroutine, whose stack has no room for the
-//! handler's frame. But alternate stacks are small too, 8 KiB most often, of which that frame alone takes some 3. So the handler goes on where there is
-//! room: on the thread's own stack, below where it was interrupted; or else on the alternate one, if that is large enough; or else nowhere.
+//! The kernel begins the handler on the thread's alternate stack where it has one (SA_ONSTACK): the
+//! thread may be in a coroutine, whose stack has no room for the handler's frame. But alternate
+//! stacks are small too, 8 KiB most often, of which that frame alone takes some 3. So the handler
+//! goes on where there is room: on the thread's own stack, below where it was interrupted; or else
+//! on the alternate one, if that is large enough; or else nowhere.
 
 use crate::sampler::Registers;
 use std::ffi::c_void;
@@ -47,11 +49,13 @@ impl Stacks {
     }
 }
 
-/// Calls `work` with `context` where there is room for it; says whether there was. Async-signal-safe.
+/// Calls `work` with `context` where there is room for it; says whether there was.
+/// Async-signal-safe.
 ///
 /// # Safety
 ///
-/// `context` is the third argument of a signal handler that runs on this thread, and `own` its stack, or empty.
+/// `context` is the third argument of a signal handler that runs on this thread, and `own` its
+/// stack, or empty.
 pub(super) unsafe fn with_room(
     context: *mut c_void,
     own: Range<usize>,
@@ -135,7 +139,8 @@ unsafe fn call_on(top: usize, work: extern "C" fn(*mut c_void), context: *mut c_
     }
 }
 
-/// Of other processors the registers are not known, so that nobody was interrupted on a known stack.
+/// Of other processors the registers are not known, so that nobody was interrupted on a known
+/// stack.
 ///
 /// # Safety
 ///

@@ -21,7 +21,8 @@ impl Schedstat {
     }
 
     /// For how long the calling thread has waited for processors, in all; `None` where the kernel does not tell (it is built without
-    /// CONFIG_SCHED_INFO or told not to count, or no file can be opened, or there are [too many](crate::descriptors)). Async-signal-safe.
+    /// CONFIG_SCHED_INFO or told not to count, or no file can be opened, or there are [too
+    /// many](crate::descriptors)). Async-signal-safe.
     pub(crate) fn waited(&self) -> Option<Nanos> {
         let file = self.file.get().unwrap_or_else(|| {
             let opened = open_file().ok_or(());
