@@ -46,13 +46,14 @@ fn task(runtime: &Runtime) -> Task {
     let (leave, left) = mpsc::channel();
     let mut first = true;
     runtime.spawn(poll_fn(move |context| {
-        // As all that tokio lets a task wait for.
-        ready!(poll_proceed(context)).made_progress();
+        // As all that tokio lets a task wait for: who waits gives the step back.
+        let step = ready!(poll_proceed(context));
         if first {
             first = false;
             leave.send([context.waker().clone(), context.waker().clone()]).ok();
             return Poll::Pending;
         }
+        step.made_progress();
         tell.store(clock::now().0, SeqCst);
         Poll::<()>::Pending
     }));

@@ -21,6 +21,7 @@
 
 pub mod arrival;
 mod binary;
+pub mod budget;
 pub mod clock;
 pub mod compare;
 mod copies;

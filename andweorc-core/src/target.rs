@@ -1,6 +1,7 @@
 //! The registry of targets: everything that can be virtually sped up, with the time spent in it.
 
 use crate::arrival::Typical;
+use crate::budget::Asks;
 use crate::counter::Counters;
 use crate::plain;
 use crate::profile::{TargetKind, TargetRecord};
@@ -142,12 +143,20 @@ pub struct TaskTargets {
     pub typical: Typical,
     /// Whether it yields.
     pub yields: Yields,
+    /// Whether what it waits for asks for budget, where nobody wrapped its tasks.
+    pub asks: Asks,
 }
 
 impl TaskTargets {
     /// Those of a kind of which nothing else is known yet.
     pub fn new(task: &'static Target, wait: &'static Target) -> TaskTargets {
-        TaskTargets { task, wait, typical: Typical::default(), yields: Yields::default() }
+        TaskTargets {
+            task,
+            wait,
+            typical: Typical::default(),
+            yields: Yields::default(),
+            asks: Asks::default(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::parks::Unnamed;
 use crate::profiled::{Kind, defers};
-use crate::wake::WakeCell;
+use crate::wake::{WakeCell, keep};
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::{clock, enabled};
@@ -66,7 +66,7 @@ impl Other {
         // No target: what it keeps is how long the others take.
         let targets = Kind::Name(Cow::Borrowed("andweorc::io::Outside")).targets();
         let at = LEDGER.virtual_now(now);
-        let cell = WakeCell::new(outer.clone(), targets, at.delay_at(now), Virtual::NEVER);
+        let cell = WakeCell::new(keep(outer), targets, at.delay_at(now), Virtual::NEVER);
         Other { cell, at, answers: true }
     }
 
@@ -74,7 +74,7 @@ impl Other {
     #[cold]
     fn move_to(&mut self, outer: &Waker) {
         let ready = self.cell.take_ready(self.at);
-        self.cell = WakeCell::new(outer.clone(), self.cell.targets(), self.cell.taken(), ready);
+        self.cell = WakeCell::new(keep(outer), self.cell.targets(), self.cell.taken(), ready);
     }
 
     /// Whether what came comes too early, and is held.

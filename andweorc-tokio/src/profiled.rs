@@ -2,7 +2,7 @@
 
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::put_off;
-use crate::wake::{WakeCell, clones, is_early};
+use crate::wake::{WakeCell, clones, is_early, keep};
 use andweorc_core::plain;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
@@ -215,7 +215,7 @@ impl State {
     fn new(targets: &'static TaskTargets, born: Virtual, outer: &Waker) -> State {
         let now = clock::now();
         let at = virtual_birth(born, now);
-        let cell = WakeCell::new(outer.clone(), targets, at.delay_at(now), at);
+        let cell = WakeCell::new(keep(outer), targets, at.delay_at(now), at);
         State { at, parked: Real::NEVER, cell }
     }
 
@@ -224,7 +224,7 @@ impl State {
     fn move_to(&mut self, outer: &Waker) {
         let taken = if self.parked == Real::NEVER { clock::now() } else { self.parked };
         let (targets, ready) = (self.cell.targets(), self.cell.take_ready(self.at));
-        self.cell = WakeCell::new(outer.clone(), targets, self.at.delay_at(taken), ready);
+        self.cell = WakeCell::new(keep(outer), targets, self.at.delay_at(taken), ready);
     }
 
     /// Begins a poll. `None` when it comes too early, and is deferred.

@@ -97,10 +97,20 @@ pub(crate) fn clones() -> u32 {
     CLONES.get()
 }
 
-/// It has cloned one.
+/// The calling thread has cloned one.
 #[inline]
 pub(crate) fn cloned() {
     CLONES.set(CLONES.get().wrapping_add(1));
+    #[cfg(all(tokio_unstable, not(loom)))]
+    crate::foreign::poll::wait_begins();
+}
+
+/// A clone of the waker of a task, which begins no wait.
+pub(crate) fn keep(outer: &Waker) -> Waker {
+    #[cfg(all(tokio_unstable, not(loom)))]
+    return crate::foreign::poll::keep(outer);
+    #[cfg(not(all(tokio_unstable, not(loom))))]
+    outer.clone()
 }
 
 /// # Safety

@@ -11,18 +11,23 @@
 //! # How they are held
 //!
 //! A wrapper that is polled too early returns `Pending`. Nobody can do that for a task that is not wrapped, but the task itself can be made to:
-//! in a poll that comes too early it finds its budget for cooperative scheduling used up. All that tokio lets a task wait for asks for
+//! in a poll that comes too early it finds its budget for cooperative scheduling used up. What tokio lets a task wait for asks for
 //! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it; one that has
 //! nothing else to do looks again and again until the time has come.
+//!
+//! A task that waits for something else too may go on in such a poll, and find a channel empty that is not (`now_or_never`). So only tasks of kinds
+//! are held that were [seen to wait](andweorc_core::budget) for nothing but what asks for budget: as a wait begins, a waker is cloned, and one step of the
+//! budget is taken then and given back later. Others go on as they come; what came for them too early is forgiven, and what is
+//! outside is not stretched for them.
 //!
 //! # What is not seen
 //!
 //! - A task that was spawned before there was a subscriber with the layer, or before andweorc was on.
 //! - Who wakes a future in `block_on`: it goes on in the time of the program.
-//! - A task that waits for nothing of tokio's (`async-io`, say, or one that is `unconstrained`) can't be held: what is outside is not
-//!   stretched for it.
+//! - What a kind waits for that none of the polls shows that are looked at: the first ones, and one of 16 after that.
 
-mod poll;
+mod budget;
+pub(crate) mod poll;
 mod site;
 pub(crate) mod watch;
 
@@ -53,6 +58,10 @@ impl Tasks for Foreign {
 
     fn waker_cloned(&self) {
         cloned();
+    }
+
+    fn waker_dropped(&self) {
+        poll::wait_ends();
     }
 
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {

@@ -1,5 +1,6 @@
 //! A poll of a task that nobody wrapped.
 
+use super::budget::{self, Look};
 use super::{ForeignTask, watch};
 use crate::profiled::{Begun, wait_ended};
 use crate::put_off;
@@ -7,13 +8,10 @@ use andweorc_core::clock;
 use andweorc_core::foreign::How;
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
 use andweorc_core::time::{Real, Virtual};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use tokio::task::coop::{RestoreOnPending, has_budget_remaining, poll_proceed};
-
-/// More than any budget.
-const MOST_BUDGET: u32 = 1000;
+use std::task::Waker;
+use tokio::task::coop::RestoreOnPending;
 
 /// What the calling thread has entered and not left.
 struct Entered {
@@ -27,11 +25,46 @@ enum Entry {
     /// Too early. When this is dropped, others get the budget back.
     Held { _budget: Option<RestoreOnPending> },
     /// A poll; or the end of it, when it is dropped.
-    Poll(Begun),
+    Poll { begun: Begun, look: Option<Look> },
 }
 
 thread_local! {
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+}
+
+andweorc_core::plain_thread_local! {
+    /// The calling thread clones a waker of its own accord.
+    static OWN: Cell<bool> = Cell::new(false);
+}
+
+/// A clone of a waker that begins no wait.
+pub(crate) fn keep(waker: &Waker) -> Waker {
+    let before = OWN.replace(true);
+    let kept = waker.clone();
+    OWN.set(before);
+    kept
+}
+
+/// The calling thread has cloned a waker: in the poll under way a wait begins.
+pub(crate) fn wait_begins() {
+    if !OWN.get() {
+        with_look(Look::wait_begins);
+    }
+}
+
+/// The calling thread has dropped a waker: in the poll under way a wait is over, or given up.
+pub(crate) fn wait_ends() {
+    with_look(Look::wait_ends);
+}
+
+fn with_look(f: impl FnOnce(&mut Look)) {
+    let look = |entered: &mut Vec<Entered>| {
+        if let Some(Entered { how: Entry::Poll { look: Some(look), .. }, .. }) = entered.last_mut()
+        {
+            f(look);
+        }
+    };
+    with_entered(look).unwrap_or_default();
 }
 
 fn with_entered<R>(f: impl FnOnce(&mut Vec<Entered>) -> R) -> Option<R> {
@@ -60,7 +93,12 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
             // It will look again in a moment: whoever has something to do goes first.
             std::thread::yield_now();
         }
-        Some(Entry::Poll(begun)) => end(task, begun),
+        Some(Entry::Poll { begun, look }) => {
+            if let Some((waits, all_asked)) = look.and_then(|look| look.end()) {
+                task.cell.targets().asks.looked_at(waits, all_asked);
+            }
+            end(task, begun);
+        }
     }
 }
 
@@ -68,10 +106,12 @@ fn begin(task: &ForeignTask) -> Entry {
     let now = clock::now();
     task.cell.end_wait(now);
     let state = task.state();
+    let asks = &task.cell.targets().asks;
     if task.how == How::Worker {
-        if task.cell.holds(state.at, now, |ready| !state.found || watch::finds(ready)) {
+        let finds = |ready| !state.found || watch::finds(ready);
+        if asks.always() && task.cell.holds(state.at, now, finds) {
             task.hands_back();
-            return Entry::Held { _budget: use_up_budget() };
+            return Entry::Held { _budget: budget::use_up() };
         }
         task.goes_on(state);
     }
@@ -80,6 +120,8 @@ fn begin(task: &ForeignTask) -> Entry {
     let from = match task.how {
         // Nobody says who woke it.
         How::Root => LEDGER.virtual_now(now),
+        // One that can't be held must not hold up its worker either: what came for it too early is forgiven.
+        How::Worker if woken && !asks.always() => ready.min(LEDGER.virtual_now(now)),
         How::Worker | How::Blocking if woken => ready,
         How::Worker | How::Blocking => state.at,
     };
@@ -94,7 +136,8 @@ fn begin(task: &ForeignTask) -> Entry {
     let level = PollScope::level(from, now);
     let polled = Polled::of(&*task.cell, state.parked == Real::NEVER);
     let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
-    Entry::Poll(Begun::new(&task.cell, scope, woken))
+    let look = (task.how == How::Worker && woken && asks.looks()).then(Look::default);
+    Entry::Poll { begun: Begun::new(&task.cell, scope, woken), look }
 }
 
 fn end(task: &ForeignTask, begun: Begun) {
@@ -113,19 +156,4 @@ fn end(task: &ForeignTask, begun: Begun) {
             task.cell.begin_wait(now);
         }
     }
-}
-
-/// Uses up the budget of the poll that begins, until the answer is dropped.
-fn use_up_budget() -> Option<RestoreOnPending> {
-    let mut context = Context::from_waker(Waker::noop());
-    let Poll::Ready(restore) = poll_proceed(&mut context) else { return None };
-    for _ in 0..MOST_BUDGET {
-        if !has_budget_remaining() {
-            break;
-        }
-        if let Poll::Ready(one) = poll_proceed(&mut context) {
-            one.made_progress();
-        }
-    }
-    Some(restore)
 }

@@ -1,0 +1,155 @@
+//! The budget for cooperative scheduling of the poll under way: how much is left of it, and how to take it away.
+
+use std::task::{Context, Poll, Waker};
+use tokio::task::coop::{RestoreOnPending, has_budget_remaining, poll_proceed};
+
+/// More than any budget. In a part of a task that is `unconstrained` there is always some left.
+const MOST: u32 = 200;
+
+/// Takes all that is left, until the first of what it returns is dropped. Also returns how much that was.
+fn take() -> (Option<RestoreOnPending>, u32) {
+    let mut context = Context::from_waker(Waker::noop());
+    let (mut first, mut taken) = (None, 0);
+    // Asked for more than there is, tokio would have the waker called.
+    while taken < MOST && has_budget_remaining() {
+        let Poll::Ready(step) = poll_proceed(&mut context) else { break };
+        taken += 1;
+        if first.is_none() {
+            first = Some(step);
+        } else {
+            step.made_progress();
+        }
+    }
+    (first, taken)
+}
+
+/// Uses up the budget of the poll that begins, until the answer is dropped.
+pub(super) fn use_up() -> Option<RestoreOnPending> {
+    take().0
+}
+
+/// How much is left. All of it is, after that.
+fn left() -> u32 {
+    take().1
+}
+
+/// A look at the waits that begin in a poll.
+///
+/// As a wait begins, a waker is cloned. What asks for budget has taken one step of it then, which it gives back if it is not ready: at
+/// the end of the poll there is one step more. What is ready keeps the step, and its waker is dropped with it.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    waits: u32,
+    /// The least, the most, and the last that was left as a wait began.
+    left: Option<[u32; 3]>,
+    /// Wakers that were cloned in this poll, less those that were dropped.
+    kept: i32,
+}
+
+impl Look {
+    pub(super) fn wait_begins(&mut self) {
+        let left = left();
+        self.waits += 1;
+        self.kept += 1;
+        let [least, most, _] = self.left.unwrap_or([left; 3]);
+        self.left = Some([least.min(left), most.max(left), left]);
+    }
+
+    pub(super) fn wait_ends(&mut self) {
+        self.kept -= 1;
+    }
+
+    /// The poll ends. Returns how many waits began and whether each that goes on has surely asked for budget, if any began and the budget was
+    /// not used up.
+    pub(super) fn end(&self) -> Option<(u32, bool)> {
+        let [least, most, last] = self.left?;
+        let left = left();
+        // Where something was done after a wait began, one that goes on is only known to have asked if it is the last and the only one.
+        let asked = last + 1 == left && (least == most || self.kept <= 1);
+        (left > 0).then_some((self.waits, asked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
+    use std::sync::Arc;
+    use tokio::sync::{Notify, mpsc};
+
+    /// What a look at a poll says in which `waits` is polled, with a waker of which each clone is looked at.
+    async fn look_at(waits: impl Future) -> Option<(u32, bool)> {
+        let mut waits = pin!(waits);
+        poll_fn(|_| {
+            LOOK.set(Some(Look::default()));
+            assert!(waits.as_mut().poll(&mut Context::from_waker(&waker())).is_pending());
+            let look = LOOK.take().unwrap();
+            Poll::Ready(look.end())
+        })
+        .await
+    }
+
+    thread_local! {
+        static LOOK: std::cell::Cell<Option<Look>> = const { std::cell::Cell::new(None) };
+    }
+
+    /// A waker that tells of its clones as a task's does.
+    fn waker() -> Waker {
+        use std::task::{RawWaker, RawWakerVTable};
+        fn clone(_: *const ()) -> RawWaker {
+            if let Some(mut look) = LOOK.take() {
+                look.wait_begins();
+                LOOK.set(Some(look));
+            }
+            RawWaker::new(std::ptr::null(), &TABLE)
+        }
+        static TABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| {}, |_| {}, |_| {});
+        // SAFETY: the functions of the table need no data.
+        unsafe { Waker::new(std::ptr::null(), &TABLE) }
+    }
+
+    async fn spawned<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
+        tokio::spawn(future).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_asks_for_budget_is_told_from_what_does_not() {
+        let asks = spawned(async {
+            let (_send, mut receive) = mpsc::channel::<()>(1);
+            look_at(async { receive.recv().await }).await
+        });
+        assert_eq!(asks.await, Some((1, true)));
+        let notify = Arc::new(Notify::new());
+        let does_not = spawned(async move { look_at(notify.notified()).await });
+        assert_eq!(does_not.await, Some((1, false)));
+        let unconstrained = spawned(async {
+            let (_send, mut receive) = mpsc::channel::<()>(1);
+            look_at(tokio::task::unconstrained(async { receive.recv().await })).await
+        });
+        assert_eq!(unconstrained.await, Some((1, false)));
+        let one_of_two = spawned(async {
+            let (_send, mut receive) = mpsc::channel::<()>(1);
+            let notify = Notify::new();
+            look_at(async {
+                tokio::select! { biased; _ = notify.notified() => (), _ = receive.recv() => () }
+            })
+            .await
+        });
+        assert_eq!(one_of_two.await, Some((2, false)));
+    }
+
+    #[tokio::test]
+    async fn a_look_takes_nothing_away() {
+        spawned(async {
+            let before = left();
+            assert!(before > 0 && before < MOST);
+            assert_eq!(left(), before);
+            let used_up = use_up();
+            assert_eq!(left(), 0);
+            drop(used_up);
+            assert_eq!(left(), before);
+        })
+        .await;
+    }
+}
