@@ -9,8 +9,8 @@ use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
-use std::task::{Poll, Waker, ready};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::thread::sleep;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -32,7 +32,7 @@ fn delay(time: Duration) {
 
 /// A task that waits for two answers.
 struct Task {
-    /// One for each answer, left in its first poll.
+    /// One for each answer, left in its second poll.
     wakers: Vec<Waker>,
     /// The delay that it had taken by then.
     taken: Nanos,
@@ -44,12 +44,17 @@ fn task(runtime: &Runtime) -> Task {
     let looked = Arc::<AtomicI64>::default();
     let tell = Arc::clone(&looked);
     let (leave, left) = mpsc::channel();
-    let mut first = true;
+    let mut polls = 0;
     runtime.spawn(poll_fn(move |context| {
         // As all that tokio lets a task wait for: who waits gives the step back.
         let step = ready!(poll_proceed(context));
-        if first {
-            first = false;
+        polls += 1;
+        if polls == 1 {
+            // Its first wait may be of another kind, and is not held.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if polls == 2 {
             leave.send([context.waker().clone(), context.waker().clone()]).ok();
             return Poll::Pending;
         }
@@ -61,13 +66,40 @@ fn task(runtime: &Runtime) -> Task {
     Task { wakers, taken: LEDGER.owed(clock::now()), looked }
 }
 
+/// A waker that calls a function once.
+struct Call<F>(Mutex<Option<F>>);
+
+impl<F: FnOnce() + Send + 'static> Wake for Call<F> {
+    fn wake(self: Arc<Self>) {
+        if let Some(call) = self.0.lock().unwrap().take() {
+            call();
+        }
+    }
+}
+
+/// Calls `f` in the driver of the runtime, and returns what that comes to.
+fn in_driver<T: Send + 'static>(runtime: &Runtime, f: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    let call = move || tell.send(f()).unwrap_or_default();
+    let waker = Waker::from(Arc::new(Call(Mutex::new(Some(call)))));
+    runtime.spawn(async move {
+        let mut timer = Box::pin(tokio::time::sleep(Duration::from_millis(1)));
+        assert!(timer.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        // Whoever completes may have joined somebody, which counts as a wake.
+        std::future::pending::<()>().await;
+    });
+    told.recv().expect("the driver is looked into")
+}
+
 impl Task {
-    /// Answers, and returns when.
-    fn answer(&mut self) -> Real {
+    /// Answers, as what the driver of its runtime finds, and returns when.
+    fn answer(&mut self, runtime: &Runtime) -> Real {
         let waker = self.wakers.pop().expect("there are two");
-        let came = clock::now();
-        waker.wake();
-        came
+        in_driver(runtime, move || {
+            let came = clock::now();
+            waker.wake();
+            came
+        })
     }
 
     /// By how much it looked at `looked` before what came then was due.
@@ -91,12 +123,6 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let runtime =
         Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build().unwrap();
-    // No poll is short that finds nothing in the processor's caches: others come just before it.
-    runtime.spawn(async {
-        loop {
-            tokio::task::yield_now().await;
-        }
-    });
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     let ms = Duration::from_millis;
 
@@ -104,9 +130,9 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
     let raised = (0..100).any(|_| {
         let mut task = task(&runtime);
         delay(ms(20));
-        let first = task.answer();
+        let first = task.answer(&runtime);
         sleep(ms(2));
-        let second = task.answer();
+        let second = task.answer(&runtime);
         let looked = task.looks();
         // On a machine that is busy it may have come too late for that, or a pause took too long, which the task has as credit.
         let [first, second] = [first, second].map(|came| (came, task.early(came, looked)));
@@ -119,7 +145,7 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         let mut task = task(&runtime);
         delay(ms(10));
         let in_time = [(); 2].map(|()| {
-            let came = task.answer();
+            let came = task.answer(&runtime);
             let looked = task.looks();
             task.early(came, looked) <= LEAST
         });

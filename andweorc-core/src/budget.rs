@@ -5,12 +5,12 @@
 //! can be held by taking its budget away, and can't see that as long as everything that it waits for asks: nothing is ready,
 //! and the poll ends. A task that goes on for something else would find tokio's channels empty that are not.
 //!
-//! So a kind is held only if what its tasks wait for was looked at, [`ENOUGH`] times, and asked each time. One that did not is never held
-//! again. After that one poll of [`EVERY`] is looked at.
+//! So tasks of a kind are held only while the last [`ENOUGH`] of its waits that were looked at have asked. Then one poll of [`EVERY`] is looked at. A look may
+//! also be wrong, and take a wait for one that has not asked.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Looks after which a kind may be held.
+/// Waits in a row that have asked before a kind may be held.
 const ENOUGH: u32 = 32;
 
 /// One of so many polls is looked at after that.
@@ -19,10 +19,8 @@ const EVERY: u32 = 16;
 /// What is known of the waits of one kind of task.
 #[derive(Debug, Default)]
 pub struct Asks {
-    /// Waits that were looked at, all of which asked.
+    /// Waits that were looked at since one had not asked.
     asked: AtomicU32,
-    /// One did not.
-    never: AtomicBool,
     polls: AtomicU32,
 }
 
@@ -31,26 +29,21 @@ pub struct Asks {
 impl Asks {
     /// Whether the poll that begins is to be looked at.
     pub fn looks(&self) -> bool {
-        if self.never.load(Relaxed) {
-            return false;
-        }
         let polls = self.polls.load(Relaxed).wrapping_add(1);
         self.polls.store(polls, Relaxed);
-        self.asked.load(Relaxed) < ENOUGH || polls.is_multiple_of(EVERY)
+        !self.always() || polls.is_multiple_of(EVERY)
     }
 
-    /// Waits began in a poll that was looked at: each of them asked, or one did not.
-    pub fn looked_at(&self, waits: u32, all_asked: bool) {
-        if all_asked {
-            self.asked.store(self.asked.load(Relaxed).saturating_add(waits), Relaxed);
-        } else {
-            self.never.store(true, Relaxed);
-        }
+    /// A wait was looked at, and asked or did not.
+    pub fn looked_at(&self, asked: bool) {
+        let before = self.asked.load(Relaxed);
+        self.asked.store(if asked { before.saturating_add(1) } else { 0 }, Relaxed);
     }
 
-    /// Whether all waits that were looked at asked for budget, and these were enough.
+    /// Whether enough of the last waits that were looked at have asked.
+    #[inline]
     pub fn always(&self) -> bool {
-        !self.never.load(Relaxed) && self.asked.load(Relaxed) >= ENOUGH
+        self.asked.load(Relaxed) >= ENOUGH
     }
 }
 
@@ -59,17 +52,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_asks_always_once_enough_waits_did_and_as_long_as_all_do() {
+    fn a_kind_asks_always_while_enough_waits_in_a_row_did() {
         let asks = Asks::default();
-        for _ in 0..ENOUGH {
-            assert!(!asks.always() && asks.looks());
-            asks.looked_at(1, true);
+        for _ in 0..2 {
+            for _ in 0..ENOUGH {
+                assert!(!asks.always() && asks.looks());
+                asks.looked_at(true);
+            }
+            assert!(asks.always());
+            assert_eq!((0..10 * EVERY).filter(|_| asks.looks()).count(), 10);
+            asks.looked_at(false);
         }
-        assert!(asks.always());
-        assert_eq!((0..10 * EVERY).filter(|_| asks.looks()).count(), 10);
-        asks.looked_at(2, false);
-        assert!(!asks.always() && !asks.looks(), "for good");
-        asks.looked_at(1, true);
-        assert!(!asks.always());
+        for _ in 0..10 * ENOUGH {
+            asks.looked_at(true);
+            asks.looked_at(false);
+            assert!(!asks.always(), "one in two does not");
+        }
     }
 }

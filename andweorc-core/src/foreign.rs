@@ -52,9 +52,6 @@ pub trait Tasks: Sync + Debug {
     /// The calling thread has cloned the waker of a task.
     fn waker_cloned(&self);
 
-    /// The calling thread has dropped one, unused.
-    fn waker_dropped(&self);
-
     /// A task was spawned. `None` if nothing need be reported of it.
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>>;
 }

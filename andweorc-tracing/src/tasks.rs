@@ -69,9 +69,9 @@ pub(crate) fn forget_filters(metadata: &Metadata<'_>) {
 /// What became of the use of a waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Used {
-    /// It was woken, cloned or dropped.
+    /// It was woken, or cloned.
     Told,
-    /// Something that nobody wants to know.
+    /// It was dropped, which nobody wants to know.
     Kept,
 }
 
@@ -121,12 +121,6 @@ impl Tasks {
         event.record(&mut fields);
         match fields.op {
             Op::Other => return Used::Kept,
-            Op::Drop => {
-                if let Some(tasks) = foreign::installed() {
-                    tasks.waker_dropped();
-                }
-                return Used::Told;
-            }
             Op::Clone => {
                 if let Some(tasks) = foreign::installed() {
                     tasks.waker_cloned();
@@ -183,7 +177,6 @@ impl Visit for Spawn {
 enum Op {
     Wake,
     Clone,
-    Drop,
     #[default]
     Other,
 }
@@ -207,7 +200,6 @@ impl Visit for Use {
             self.op = match value {
                 "waker.wake" | "waker.wake_by_ref" => Op::Wake,
                 "waker.clone" => Op::Clone,
-                "waker.drop" => Op::Drop,
                 _ => Op::Other,
             };
         }

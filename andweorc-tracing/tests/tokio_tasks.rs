@@ -49,8 +49,6 @@ impl Tasks for Listener {
         false
     }
 
-    fn waker_dropped(&self) {}
-
     fn waker_cloned(&self) {
         CLONED.fetch_add(1, SeqCst);
     }

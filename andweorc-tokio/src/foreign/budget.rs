@@ -33,40 +33,27 @@ fn left() -> u32 {
     take().1
 }
 
-/// A look at the waits that begin in a poll.
+/// A look at the last wait that begins in a poll.
 ///
 /// As a wait begins, a waker is cloned. What asks for budget has taken one step of it then, which it gives back if it is not ready: at
-/// the end of the poll there is one step more. What is ready keeps the step, and its waker is dropped with it.
+/// the end of the poll there is one step more.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    waits: u32,
-    /// The least, the most, and the last that was left as a wait began.
-    left: Option<[u32; 3]>,
-    /// Wakers that were cloned in this poll, less those that were dropped.
-    kept: i32,
+    /// What was left as the last wait began.
+    left: Option<u32>,
 }
 
 impl Look {
     pub(super) fn wait_begins(&mut self) {
-        let left = left();
-        self.waits += 1;
-        self.kept += 1;
-        let [least, most, _] = self.left.unwrap_or([left; 3]);
-        self.left = Some([least.min(left), most.max(left), left]);
+        self.left = Some(left());
     }
 
-    pub(super) fn wait_ends(&mut self) {
-        self.kept -= 1;
-    }
-
-    /// The poll ends. Returns how many waits began and whether each that goes on has surely asked for budget, if any began and the budget was
-    /// not used up.
-    pub(super) fn end(&self) -> Option<(u32, bool)> {
-        let [least, most, last] = self.left?;
+    /// The poll ends. Returns whether the last wait that began has asked for budget, if one began and the budget was not used up. Where something was done
+    /// after that, it looks as if it had not.
+    pub(super) fn end(&self) -> Option<bool> {
+        let last = self.left?;
         let left = left();
-        // Where something was done after a wait began, one that goes on is only known to have asked if it is the last and the only one.
-        let asked = last + 1 == left && (least == most || self.kept <= 1);
-        (left > 0).then_some((self.waits, asked))
+        (left > 0).then_some(last + 1 == left)
     }
 }
 
@@ -79,7 +66,7 @@ mod tests {
     use tokio::sync::{Notify, mpsc};
 
     /// What a look at a poll says in which `waits` is polled, with a waker of which each clone is looked at.
-    async fn look_at(waits: impl Future) -> Option<(u32, bool)> {
+    async fn look_at(waits: impl Future) -> Option<bool> {
         let mut waits = pin!(waits);
         poll_fn(|_| {
             LOOK.set(Some(Look::default()));
@@ -119,24 +106,24 @@ mod tests {
             let (_send, mut receive) = mpsc::channel::<()>(1);
             look_at(async { receive.recv().await }).await
         });
-        assert_eq!(asks.await, Some((1, true)));
+        assert_eq!(asks.await, Some(true));
         let notify = Arc::new(Notify::new());
         let does_not = spawned(async move { look_at(notify.notified()).await });
-        assert_eq!(does_not.await, Some((1, false)));
+        assert_eq!(does_not.await, Some(false));
         let unconstrained = spawned(async {
             let (_send, mut receive) = mpsc::channel::<()>(1);
             look_at(tokio::task::unconstrained(async { receive.recv().await })).await
         });
-        assert_eq!(unconstrained.await, Some((1, false)));
-        let one_of_two = spawned(async {
+        assert_eq!(unconstrained.await, Some(false));
+        let the_last_of_two = spawned(async {
             let (_send, mut receive) = mpsc::channel::<()>(1);
             let notify = Notify::new();
             look_at(async {
-                tokio::select! { biased; _ = notify.notified() => (), _ = receive.recv() => () }
+                tokio::select! { biased; _ = receive.recv() => (), _ = notify.notified() => () }
             })
             .await
         });
-        assert_eq!(one_of_two.await, Some((2, false)));
+        assert_eq!(the_last_of_two.await, Some(false));
     }
 
     #[tokio::test]

@@ -15,16 +15,22 @@
 //! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it; one that has
 //! nothing else to do looks again and again until the time has come.
 //!
-//! A task that waits for something else too may go on in such a poll, and find a channel empty that is not (`now_or_never`). So only tasks of kinds
-//! are held that were [seen to wait](andweorc_core::budget) for nothing but what asks for budget: as a wait begins, a waker is cloned, and one step of the
-//! budget is taken then and given back later. Others go on as they come; what came for them too early is forgiven, and what is
-//! outside is not stretched for them.
+//! A task that waits for something else may go on in such a poll, and find a channel empty that is not (`now_or_never`). So a task is held only
+//!
+//! - if nothing but the driver of its runtime, with an event or a timer, has woken it since it parked, and
+//! - if the waits of its kind that the driver ends were [seen](andweorc_core::budget) to ask for budget: as a wait begins, a waker is cloned, and one step of the budget is
+//!   taken then and given back later.
+//!
+//! Others go on as they come. What came for them too early is forgiven, and what is outside is not stretched for them.
+//!
+//! One thing is left: a task that waits for a socket or a timer and at the same time for something that does not ask, in a `select!` or `join!`, and gets the
+//! latter in the moment between its being there and its wake, while it is held for the former.
 //!
 //! # What is not seen
 //!
 //! - A task that was spawned before there was a subscriber with the layer, or before andweorc was on.
 //! - Who wakes a future in `block_on`: it goes on in the time of the program.
-//! - What a kind waits for that none of the polls shows that are looked at: the first ones, and one of 16 after that.
+//! - A wait that does not ask for budget, of a kind of which all polls did that are looked at: the first ones, and one of 16 after that.
 
 mod budget;
 pub(crate) mod poll;
@@ -40,6 +46,7 @@ use andweorc_core::foreign::{How, Spawned, Task, Tasks};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::{clock, thread};
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
@@ -60,10 +67,6 @@ impl Tasks for Foreign {
         cloned();
     }
 
-    fn waker_dropped(&self) {
-        poll::wait_ends();
-    }
-
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>> {
         if spawned.how == How::Blocking && site::is_worker(spawned.file) {
             return None;
@@ -79,10 +82,13 @@ impl Tasks for Foreign {
             state: Mutex::new(State {
                 at: born,
                 parked: Real::NEVER,
+                waited: false,
+                asked: None,
                 handed_back: None,
                 found: false,
                 held: false,
             }),
+            stirred: AtomicBool::new(false),
         }))
     }
 }
@@ -98,6 +104,8 @@ struct ForeignTask {
     cell: Arc<WakeCell>,
     /// But for whoever wakes it, only who polls it looks at this.
     state: Mutex<State>,
+    /// It was woken by something else than the driver of a runtime since it parked.
+    stirred: AtomicBool,
 }
 
 /// What is kept of it between polls.
@@ -107,6 +115,10 @@ struct State {
     at: Virtual,
     /// When it parked; [`Real::NEVER`] before its first poll has ended.
     parked: Real,
+    /// It has parked more than once.
+    waited: bool,
+    /// Whether the wait that began last has asked for budget, if that was looked at.
+    asked: Option<bool>,
     /// Who was to poll it too early and gave it back: the runtime has that thread look again.
     handed_back: Option<usize>,
     /// It was found in the driver by a worker that had nothing to do but what is held.
@@ -124,6 +136,20 @@ impl ForeignTask {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Whether something else than the driver of a runtime has woken it since it parked: it may have got that, and go on.
+    fn was_stirred(&self) -> bool {
+        // Acquire, pairs with the Release of the wake.
+        self.stirred.load(Ordering::Acquire)
+    }
+
+    /// The driver has ended its wait, as far as is known: such a wait may be held.
+    fn driver_ends_wait(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(asked) = state.asked.take().filter(|_| !self.was_stirred()) {
+            self.cell.targets().asks.looked_at(asked);
+        }
+    }
+
     /// It is held, and the calling thread gives it back.
     fn hands_back(&self) {
         self.change(|state| {
@@ -136,6 +162,7 @@ impl ForeignTask {
 
     /// The calling thread polls it, as `state` says.
     fn goes_on(&self, state: State) {
+        self.stirred.store(false, Ordering::Relaxed);
         if state.found || state.held {
             self.change(|state| (state.found, state.held) = (false, false));
         }
@@ -181,6 +208,12 @@ impl Task for ForeignTask {
 
     fn wake(&self) {
         if !self.looks_again() {
+            if is_from_driver() {
+                self.driver_ends_wait();
+            } else {
+                // Before the waker pays what it owes: what it has done can be seen already. Release, pairs with the Acquire in `was_stirred`.
+                self.stirred.store(true, Ordering::Release);
+            }
             let found = watch::is_idle() && !put_off::is_woken();
             if found && thread::entity_at(clock::now()).is_none() {
                 self.change(|state| state.found = true);
@@ -188,6 +221,15 @@ impl Task for ForeignTask {
             self.cell.note();
         }
     }
+}
+
+/// Whether the calling thread has found the wake that it makes in the driver of its runtime.
+fn is_from_driver() -> bool {
+    // A worker of a multi-thread runtime is a task itself, and the only one that is not reported. One of a current-thread runtime is known by its hooks.
+    let works = tokio::task::try_id().is_some() || thread::is_busy_worker();
+    let looks = thread::parked_since().is_some()
+        || (works && poll::is_between_polls() && !put_off::is_woken());
+    looks && thread::entity_at(clock::now()).is_none()
 }
 
 impl Drop for ForeignTask {

@@ -47,24 +47,21 @@ pub(crate) fn keep(waker: &Waker) -> Waker {
 
 /// The calling thread has cloned a waker: in the poll under way a wait begins.
 pub(crate) fn wait_begins() {
-    if !OWN.get() {
-        with_look(Look::wait_begins);
+    if OWN.get() {
+        return;
     }
-}
-
-/// The calling thread has dropped a waker: in the poll under way a wait is over, or given up.
-pub(crate) fn wait_ends() {
-    with_look(Look::wait_ends);
-}
-
-fn with_look(f: impl FnOnce(&mut Look)) {
     let look = |entered: &mut Vec<Entered>| {
         if let Some(Entered { how: Entry::Poll { look: Some(look), .. }, .. }) = entered.last_mut()
         {
-            f(look);
+            look.wait_begins();
         }
     };
     with_entered(look).unwrap_or_default();
+}
+
+/// Whether the calling thread polls no task that nobody wrapped.
+pub(super) fn is_between_polls() -> bool {
+    with_entered(|entered| entered.is_empty()).unwrap_or(false)
 }
 
 fn with_entered<R>(f: impl FnOnce(&mut Vec<Entered>) -> R) -> Option<R> {
@@ -94,8 +91,8 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
             std::thread::yield_now();
         }
         Some(Entry::Poll { begun, look }) => {
-            if let Some((waits, all_asked)) = look.and_then(|look| look.end()) {
-                task.cell.targets().asks.looked_at(waits, all_asked);
+            if let Some(look) = look {
+                task.change(|state| state.asked = look.end());
             }
             end(task, begun);
         }
@@ -109,7 +106,8 @@ fn begin(task: &ForeignTask) -> Entry {
     let asks = &task.cell.targets().asks;
     if task.how == How::Worker {
         let finds = |ready| !state.found || watch::finds(ready);
-        if asks.always() && task.cell.holds(state.at, now, finds) {
+        let may_hold = asks.always() && state.waited && !task.was_stirred();
+        if may_hold && task.cell.holds(state.at, now, finds) {
             task.hands_back();
             return Entry::Held { _budget: budget::use_up() };
         }
@@ -121,7 +119,7 @@ fn begin(task: &ForeignTask) -> Entry {
         // Nobody says who woke it.
         How::Root => LEDGER.virtual_now(now),
         // One that can't be held must not hold up its worker either: what came for it too early is forgiven.
-        How::Worker if woken && !asks.always() => ready.min(LEDGER.virtual_now(now)),
+        How::Worker if woken => ready.min(LEDGER.virtual_now(now)),
         How::Worker | How::Blocking if woken => ready,
         How::Worker | How::Blocking => state.at,
     };
@@ -136,7 +134,9 @@ fn begin(task: &ForeignTask) -> Entry {
     let level = PollScope::level(from, now);
     let polled = Polled::of(&*task.cell, state.parked == Real::NEVER);
     let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
-    let look = (task.how == How::Worker && woken && asks.looks()).then(Look::default);
+    // A task may begin with a wait of another kind, until all are there, say.
+    let waited = state.parked != Real::NEVER;
+    let look = (task.how == How::Worker && woken && waited && asks.looks()).then(Look::default);
     Entry::Poll { begun: Begun::new(&task.cell, scope, woken), look }
 }
 
@@ -149,7 +149,10 @@ fn end(task: &ForeignTask, begun: Begun) {
     let at = scope.end(!woken && task.how != How::Root, now).at;
     if woken {
         let parked = before.waits_since(&scope, at, now);
-        task.change(|state| (state.at, state.parked) = (at, parked));
+        task.change(|state| {
+            state.waited = state.parked != Real::NEVER;
+            (state.at, state.parked) = (at, parked);
+        });
         put_off::marks(&task.cell.targets().yields);
         task.cell.parks(parked, at.delay_at(parked), unnamed);
         if waits {
