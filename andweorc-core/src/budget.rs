@@ -5,8 +5,8 @@
 //! can be held by taking its budget away, and can't see that as long as everything that it waits for asks: nothing is ready,
 //! and the poll ends. A task that goes on for something else would find tokio's channels empty that are not.
 //!
-//! So tasks of a kind are held only while the last [`ENOUGH`] of its waits that were looked at have asked. Then one poll of [`EVERY`] is looked at. A look may
-//! also be wrong, and take a wait for one that has not asked.
+//! So tasks of a kind are held only while the last 32 of its waits that were looked at have asked. One poll of 16 is looked at then.
+//! A look may also be wrong, and take a wait for one that has not asked.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
