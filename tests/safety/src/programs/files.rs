@@ -7,7 +7,13 @@ fn open() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("proc").count()
 }
 
+/// The process may have so many files.
+const LIMIT: u64 = 512;
+
 pub fn main() {
+    let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+    // SAFETY: a pointer to a limit that lives through the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
     andweorc::subscriber().init();
     let _session = session();
     let most = multi_thread(2).block_on(async {
