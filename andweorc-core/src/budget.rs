@@ -1,12 +1,15 @@
 //! Whether tasks of a kind wait for nothing but what asks for the runtime's budget first.
 //!
-//! tokio lets a task do so many things in one poll. All that it lets a task wait for asks for that budget before anything else, but
-//! for a few (`Notify`, `readable`); what waits for other things (futures' channels, flume) asks for nothing. A task that nobody wrapped
-//! can be held by taking its budget away, and can't see that as long as everything that it waits for asks: nothing is ready,
-//! and the poll ends. A task that goes on for something else would find tokio's channels empty that are not.
+//! tokio lets a task do so many things in one poll. All that it lets a task wait for asks for that
+//! budget before anything else, but for a few (`Notify`, `readable`); what waits for other things
+//! (futures' channels, flume) asks for nothing. A task that nobody wrapped can be held by taking
+//! its budget away, and can't see that as long as everything that it waits for asks: nothing is
+//! ready, and the poll ends. A task that goes on for something else would find tokio's channels
+//! empty that are not.
 //!
-//! So tasks of a kind are held only while the last 32 of its waits that were looked at have asked. One poll of 16 is looked at then.
-//! A look may also be wrong, and take a wait for one that has not asked.
+//! So tasks of a kind are held only while the last 32 of its waits that were looked at have asked.
+//! One poll of 16 is looked at then. A look may also be wrong, and take a wait for one that has not
+//! asked.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -24,7 +27,8 @@ pub struct Asks {
     polls: AtomicU32,
 }
 
-// All accesses are Relaxed: they publish nothing else, and of two threads that count at once one may be forgotten.
+// All accesses are Relaxed: they publish nothing else, and of two threads that count at once one
+// may be forgotten.
 
 impl Asks {
     /// Whether the poll that begins is to be looked at.

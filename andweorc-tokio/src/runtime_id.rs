@@ -6,8 +6,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// A runtime, as the hooks of a worker see it.
 ///
-/// Newer versions of tokio number their runtimes. With an older one a current-thread runtime is known by the thread that
-/// drives it, and the multi-thread runtimes of one builder are taken for one.
+/// Newer versions of tokio number their runtimes. With an older one a current-thread runtime is
+/// known by the thread that drives it, and the multi-thread runtimes of one builder are taken for
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RuntimeId {
     /// None: the thread is in no runtime.
@@ -39,7 +40,8 @@ impl RuntimeId {
 /// The number of a runtime that tokio does not tell. tokio's own begin at 1.
 const UNKNOWN: u64 = 0;
 
-/// What [`Handle`] does not have in every supported version of tokio. A method of the type itself goes before one of a trait.
+/// What [`Handle`] does not have in every supported version of tokio. A method of the type itself
+/// goes before one of a trait.
 #[allow(dead_code, reason = "only where tokio is old")]
 trait Older {
     fn id(&self) -> NoId {

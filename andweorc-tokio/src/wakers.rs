@@ -1,8 +1,9 @@
 //! Which wakers may be called on any thread: those of tokio.
 //!
-//! A wake that is held is made later, by another thread than the one that woke. tokio's wakers neither block nor panic. Those of other executors, and of
-//! what runs futures inside a task (`FuturesUnordered`), are somebody else's code: where they panic, the panic belongs
-//! to the thread that wakes.
+//! A wake that is held is made later, by another thread than the one that woke. tokio's wakers
+//! neither block nor panic. Those of other executors, and of what runs futures inside a task
+//! (`FuturesUnordered`), are somebody else's code: where they panic, the panic belongs to the
+//! thread that wakes.
 
 use andweorc_core::own_thread;
 use std::future::poll_fn;
@@ -18,7 +19,8 @@ pub(crate) fn is_tokios(waker: &Waker) -> bool {
     KNOWN.iter().any(|&known| ptr::eq(known, vtable) || known == vtable)
 }
 
-/// What tokio's wakers do: of a task, of a current-thread runtime, and of a thread that waits for a runtime.
+/// What tokio's wakers do: of a task, of a current-thread runtime, and of a thread that waits for a
+/// runtime.
 fn learn() -> Vec<&'static RawWakerVTable> {
     // On a thread of its own, since this one may be in a runtime, where no other one can be driven.
     let learner = own_thread::spawn("andweorc-learn", || {

@@ -1,11 +1,14 @@
 //! Wakes of tasks that an executor other than tokio runs.
 //!
-//! A wake is somebody else's code. tokio's neither blocks nor panics; another executor's may do both: it sends into a channel that is full,
-//! or whose receiver has gone. On the thread of the queue that would hold up the wakes of all others, and on a worker its tasks. So these wakes have
-//! threads of their own. One of them leads: it waits for what is due first, and lets the next one lead before it wakes. So a wake that
-//! blocks holds up no other one, as long as no more than [`MOST`] block at once.
+//! A wake is somebody else's code. tokio's neither blocks nor panics; another executor's may do
+//! both: it sends into a channel that is full, or whose receiver has gone. On the thread of the
+//! queue that would hold up the wakes of all others, and on a worker its tasks. So these wakes have
+//! threads of their own. One of them leads: it waits for what is due first, and lets the next one
+//! lead before it wakes. So a wake that blocks holds up no other one, as long as no more than
+//! [`MOST`] block at once.
 //!
-//! A panic in such a wake ends there. The wake is one more than the program has made, so nobody waits for its panic.
+//! A panic in such a wake ends there. The wake is one more than the program has made, so nobody
+//! waits for its panic.
 
 use super::{Held, Waiting};
 use crate::clock;
@@ -42,7 +45,8 @@ fn lock() -> MutexGuard<'static, Threads> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Releases `held` once V has got to `due`, on a thread that runs nothing but such wakes. For wakes of executors other than tokio, which may block or panic.
+/// Releases `held` once V has got to `due`, on a thread that runs nothing but such wakes. For wakes
+/// of executors other than tokio, which may block or panic.
 pub fn until_elsewhere(due: Virtual, held: Arc<dyn Held>) {
     // In a child of fork nobody would pass it on.
     if forked() {

@@ -1,11 +1,12 @@
 //! What others hold and must not keep: the thread of the queue looks at it when it is overdue.
 //!
-//! A runtime's timer goes off in the runtime's driver, and nobody may ever look there again: its only thread may do something else,
-//! or its workers may all be in long polls. So whoever holds something says [when it is due](due_at), and the thread
-//! of the queue, which no user code runs on, comes [`GRACE`] after that.
+//! A runtime's timer goes off in the runtime's driver, and nobody may ever look there again: its
+//! only thread may do something else, or its workers may all be in long polls. So whoever holds
+//! something says [when it is due](due_at), and the thread of the queue, which no user code runs
+//! on, comes [`GRACE`] after that.
 //!
-//! While things are held again and again the thread looks once in [`GRACE`] and nobody has to call it. It rests after
-//! [`EMPTY_LOOKS`] looks at which nothing was held.
+//! While things are held again and again the thread looks once in [`GRACE`] and nobody has to call
+//! it. It rests after [`EMPTY_LOOKS`] looks at which nothing was held.
 
 use super::{GRACE, QUEUE};
 use crate::fork::forked;
@@ -17,7 +18,8 @@ use std::sync::{Mutex, PoisonError, Weak};
 
 /// Somebody who holds what is to be released by somebody else.
 pub trait Guarded: Send + Sync {
-    /// Releases what was due at `until` or before, and returns when the first is due of what is left.
+    /// Releases what was due at `until` or before, and returns when the first is due of what is
+    /// left.
     ///
     /// Called on a thread of andweorc's own.
     fn release_due_by(&self, until: Virtual) -> Option<Virtual>;
@@ -41,7 +43,8 @@ loom::lazy_static! {
 /// Looks at which nothing was held since something was.
 static EMPTY: AtomicU32 = AtomicU32::new(0);
 
-/// Guards what `holds` from now on. Returns whether there is a thread that does: where there is none, nothing may be held.
+/// Guards what `holds` from now on. Returns whether there is a thread that does: where there is
+/// none, nothing may be held.
 pub fn guard(holds: Weak<dyn Guarded>) -> bool {
     let mut guarded = GUARDED.lock().unwrap_or_else(PoisonError::into_inner);
     guarded.retain(|one| one.strong_count() > 0);
@@ -51,8 +54,8 @@ pub fn guard(holds: Weak<dyn Guarded>) -> bool {
 
 /// Says that something which is held by somebody guarded is due at `due`.
 pub fn due_at(due: Virtual) {
-    // Whoever holds it has unlocked what it is held in, and `look` locks that after its store: either this sees that no look is
-    // to come, or that look sees what is held.
+    // Whoever holds it has unlocked what it is held in, and `look` locks that after its store:
+    // either this sees that no look is to come, or that look sees what is held.
     if due.0 >= NEXT.load(SeqCst) || forked() {
         return;
     }
@@ -70,7 +73,8 @@ fn comes_for(due: Virtual) -> bool {
     earlier
 }
 
-/// Releases what is overdue at `now`, and says when the next look is to be. The thread of the queue calls this.
+/// Releases what is overdue at `now`, and says when the next look is to be. The thread of the queue
+/// calls this.
 pub(super) fn look(now: Real) {
     // What is held from here on calls for a look of its own, unless the scan sees it. See `due_at`.
     NEXT.store(Virtual::NEVER.0, SeqCst);
@@ -119,7 +123,8 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let keeper = Arc::new(Keeper { due: Mutex::new(None), tell });
         assert!(guard(Arc::downgrade(&keeper) as Weak<dyn Guarded>));
-        // Again after the thread has gone to rest, and with a second one that is due earlier than the first.
+        // Again after the thread has gone to rest, and with a second one that is due earlier than
+        // the first.
         for ms in [1, 40, 2] {
             let due = LEDGER.virtual_now(clock::now()).0 + ms * 1_000_000;
             let (far, due) = (Virtual(due + 3_600_000_000_000), Virtual(due));

@@ -1,4 +1,5 @@
-//! The budget for cooperative scheduling of the poll under way: how much is left of it, and how to take it away.
+//! The budget for cooperative scheduling of the poll under way: how much is left of it, and how to
+//! take it away.
 
 use std::task::{Context, Poll, Waker};
 use tokio::task::coop::{RestoreOnPending, has_budget_remaining, poll_proceed};
@@ -6,7 +7,8 @@ use tokio::task::coop::{RestoreOnPending, has_budget_remaining, poll_proceed};
 /// More than any budget. In a part of a task that is `unconstrained` there is always some left.
 const MOST: u32 = 200;
 
-/// Takes all that is left, until the first of what it returns is dropped. Also returns how much that was.
+/// Takes all that is left, until the first of what it returns is dropped. Also returns how much
+/// that was.
 fn take() -> (Option<RestoreOnPending>, u32) {
     let mut context = Context::from_waker(Waker::noop());
     let (mut first, mut taken) = (None, 0);
@@ -35,8 +37,8 @@ fn left() -> u32 {
 
 /// A look at the last wait that begins in a poll.
 ///
-/// As a wait begins, a waker is cloned. What asks for budget has taken one step of it then, which it gives back if it is not ready: at
-/// the end of the poll there is one step more.
+/// As a wait begins, a waker is cloned. What asks for budget has taken one step of it then, which
+/// it gives back if it is not ready: at the end of the poll there is one step more.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     /// What was left as the last wait began.
@@ -48,8 +50,9 @@ impl Look {
         self.left = Some(left());
     }
 
-    /// The poll ends. Returns whether the last wait that began has asked for budget, if one began and the budget was not used up. Where something was done
-    /// after that, it looks as if it had not.
+    /// The poll ends. Returns whether the last wait that began has asked for budget, if one began
+    /// and the budget was not used up. Where something was done after that, it looks as if it had
+    /// not.
     pub(super) fn end(&self) -> Option<bool> {
         let last = self.left?;
         let left = left();
@@ -65,7 +68,8 @@ mod tests {
     use std::sync::Arc;
     use tokio::sync::{Notify, mpsc};
 
-    /// What a look at a poll says in which `waits` is polled, with a waker of which each clone is looked at.
+    /// What a look at a poll says in which `waits` is polled, with a waker of which each clone is
+    /// looked at.
     async fn look_at(waits: impl Future) -> Option<bool> {
         let mut waits = pin!(waits);
         poll_fn(|_| {
