@@ -5,7 +5,8 @@
 #   tests/sanitize.sh [thread] [address] [miri]      all three by default
 #
 # Needs a nightly toolchain: rustup toolchain install nightly --component rust-src,miri
-# Without rust-src ThreadSanitizer can't run: it has to see the atomics of the standard library too.
+# Without rust-src ThreadSanitizer can't run: it has to see the atomics of the standard library too. Of one that is not instrumented it
+# misses who takes a contended lock, waits for a condition or is unparked, and reports what these guard as races.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TERM_COLOR=never
@@ -37,6 +38,35 @@ tests() {
     "${cargo[@]}" -p andweorc-tracing --tests || failed+=("$name: andweorc-tracing")
 }
 
+# Runs what does harm to a profiled program, and the programs of tests/safety. SIGINT must not be ignored, as it is where a shell without
+# job control starts this in the background: tests/without_main.rs sends it.
+programs() {
+    local cargo=(cargo +nightly test --quiet --no-fail-fast --target "$host")
+    local facade=("${cargo[@]}" --all-features --test faults --test signals --test without_main -- --test-threads 1)
+    # The leak check sees no roots on threads that fork left behind, needs descriptors and /proc of its own, and takes what a thread holds
+    # that a debugger has stopped for lost.
+    local blind=(
+        a_child_of_fork_that_returns_from_main_ends
+        child_of_fork_that_exits_leaves_the_session_alone
+        main_returns_also_where_the_profile_comes_to_no_end
+        where_the_kernel_tells_no_waits_the_report_says_what_they_cost
+        without_file_descriptors_threads_are_sampled_by_timers
+    )
+    # Unoptimised and instrumented it needs a minute to find the names of what was sampled.
+    local slow=(--skip a_program_that_takes_sigurg_over_gets_no_more_of_it_and_the_report_says_so)
+    echo "without leak check: ${blind[*]}; left out: ${slow[*]}"
+    "${facade[@]}" "${blind[@]/#/--skip=}" "${slow[@]}" || failed+=("address: andweorc")
+    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "${facade[@]}" "${blind[@]}" || failed+=("address: andweorc, without leak check")
+    # The cases start the other binary of the package, so both are built first. own_sigurg counts the signals that come until somebody
+    # sees that they are not wanted, which takes longer here.
+    local safety=(--quiet --target "$host" --manifest-path tests/safety/Cargo.toml) cases
+    echo "left out of tests/safety: own_sigurg"
+    cargo +nightly build "${safety[@]}" &&
+        cases=$(cargo +nightly run "${safety[@]}" -- --list) &&
+        mapfile -t cases < <(grep -vx own_sigurg <<<"$cases") &&
+        cargo +nightly run "${safety[@]}" -- "${cases[@]}" || failed+=("address: tests/safety")
+}
+
 run_thread() {
     say "ThreadSanitizer"
     [ -d "$sysroot/lib/rustlib/src/rust" ] || { skip "no rust-src in the nightly toolchain"; return; }
@@ -46,10 +76,11 @@ run_thread() {
 
 run_address() {
     say "AddressSanitizer"
-    # It keeps locals elsewhere than on the stack, to see their use after a return.
-    local core=("${core[@]}" --skip the_own_stack_holds_what_is_on_it)
-    CARGO_TARGET_DIR=target/sanitize/address RUSTFLAGS="-Zsanitizer=address" \
-        ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1" tests address
+    # CARGO_TARGET_DIR is absolute: tests/safety is a workspace of its own.
+    local -x CARGO_TARGET_DIR="$PWD/target/sanitize/address" RUSTFLAGS="-Zsanitizer=address"
+    local -x ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1"
+    tests address
+    programs
 }
 
 run_miri() {

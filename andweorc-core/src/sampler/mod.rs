@@ -27,7 +27,7 @@ mod ring;
 pub(crate) mod share;
 pub(crate) mod slots;
 mod source;
-mod walk;
+pub(crate) mod walk;
 
 pub use found::Found;
 pub(crate) use found::line_target;

@@ -61,9 +61,8 @@ pub(super) unsafe fn with_room(
     own: Range<usize>,
     work: extern "C" fn(*mut c_void),
 ) -> bool {
-    let here = 0_u8;
     let stacks = Stacks {
-        here: (&raw const here).addr(),
+        here: stack_pointer(),
         // SAFETY: as the caller says.
         at: unsafe { Registers::of(context) }.stack,
         own,
@@ -91,6 +90,39 @@ unsafe fn alternate(context: *mut c_void) -> Range<usize> {
         0 => stack.ss_sp.addr()..stack.ss_sp.addr() + stack.ss_size,
         _ => 0..0,
     }
+}
+
+/// The caller's stack pointer. The address of a local would not do: AddressSanitizer, for one, keeps
+/// locals elsewhere.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let at;
+    // SAFETY: a register is read.
+    unsafe {
+        std::arch::asm!("mov {}, rsp", out(reg) at, options(nomem, nostack, preserves_flags));
+    }
+    at
+}
+
+/// As on x86-64.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let at;
+    // SAFETY: a register is read.
+    unsafe {
+        std::arch::asm!("mov {}, sp", out(reg) at, options(nomem, nostack, preserves_flags));
+    }
+    at
+}
+
+/// Of other processors the registers are not known: the address of a local is the best there is.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let local = 0_u8;
+    (&raw const local).addr()
 }
 
 /// Calls `work` on another stack.
@@ -153,6 +185,7 @@ unsafe fn call_on(_: usize, work: extern "C" fn(*mut c_void), context: *mut c_vo
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::sampler::walk;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A stack of 64 KiB, and one of 8.
@@ -180,9 +213,16 @@ mod tests {
 
     static CALLED_AT: AtomicUsize = AtomicUsize::new(0);
 
-    extern "C" fn called(context: *mut c_void) {
-        let local = context.addr();
-        CALLED_AT.store((&raw const local).addr(), Ordering::SeqCst);
+    extern "C" fn called(_: *mut c_void) {
+        CALLED_AT.store(stack_pointer(), Ordering::SeqCst);
+    }
+
+    #[test]
+    fn stack_pointer_is_on_the_own_stack() {
+        let look = || (walk::own_stack(), stack_pointer());
+        for (own, here) in [look(), std::thread::spawn(look).join().unwrap()] {
+            assert!(own.contains(&here), "{here:x} in {own:x?}");
+        }
     }
 
     #[test]

@@ -230,7 +230,11 @@ fn files() -> Vec<Case> {
 fn stress() -> Vec<Case> {
     let stress = |name: &'static str, code: Option<i32>| {
         Case::new(&format!("stress_{name}"), move || {
-            let ended = Program::on("stress").arg(name).arg(1).run(40)?;
+            // Long enough for an experiment on what most of them do.
+            let program = Program::on("stress").arg(name).arg(3);
+            let program = program.var("ANDWEORC_TARGETS", "unit").var("ANDWEORC_DURATION", "2s");
+            let ended = program.run(40)?;
+            check(!ended.stdout.contains("no target is named"), "it has a target")?;
             match code {
                 Some(code) => ended.code(code)?,
                 None => ended.signal(libc::SIGABRT)?,
