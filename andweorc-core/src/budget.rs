@@ -8,7 +8,7 @@
 //! empty that are not.
 //!
 //! So tasks of a kind are held only while the last 32 of its waits that were looked at have asked.
-//! One poll of 16 is looked at then. A look may also be wrong, and take a wait for one that has not
+//! One poll of 17 is looked at then. A look may also be wrong, and take a wait for one that has not
 //! asked.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// Waits in a row that have asked before a kind may be held.
 const ENOUGH: u32 = 32;
 
-/// One of so many polls is looked at after that.
-const EVERY: u32 = 16;
+/// One of so many polls is looked at after that. A prime: polls of two kinds often take turns.
+const EVERY: u32 = 17;
 
 /// What is known of the waits of one kind of task.
 #[derive(Debug, Default)]

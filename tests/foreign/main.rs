@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tests_support::wakes::{Tasks, WHILE, Waits, only_for_outside, only_for_tasks};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
@@ -356,3 +356,48 @@ fn a_wait_outside_is_stretched_and_blocks_no_neighbour() {
 
 /// Experiments of which one must do.
 const TRIES: usize = 10;
+
+#[test]
+fn what_other_tasks_end_says_nothing_of_the_waits_outside() {
+    LazyLock::force(&EXPERIMENTER);
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build();
+    let runtime = runtime.unwrap();
+    let _guard = runtime.enter();
+    const PAUSE: Nanos = Nanos::from_millis(10);
+    for _ in 0..3 {
+        spawn("ended: target", again(Arc::default(), || sleep(PAUSE.to_duration())));
+    }
+    let rounds = Rounds::default();
+    let (asks, mut asked) = mpsc::unbounded_channel::<Arc<Notify>>();
+    spawn("ended: answers", async move {
+        while let Some(one) = asked.recv().await {
+            one.notify_one();
+        }
+    });
+    for at in 0..HELD {
+        let (rounds, asks, answer) = (Arc::clone(&rounds), asks.clone(), Arc::new(Notify::new()));
+        spawn("ended: stretched", async move {
+            sleep(Duration::from_millis(at)).await;
+            // The second wait asks for no budget.
+            let both = || async {
+                sleep(PAUSE.to_duration()).await;
+                asks.send(Arc::clone(&answer)).expect("somebody answers");
+                answer.notified().await;
+            };
+            again(rounds, both).await;
+        });
+    }
+    let mut seen = Vec::new();
+    for _ in 0..TRIES {
+        let (begin, delayed) = hold("ended: target");
+        let mut rounds = std::mem::take(&mut *rounds.lock().unwrap());
+        rounds.retain(|round| round.owed > begin);
+        let beyond = rounds.iter().map(|round| (round.took.0 - round.grown.0) as f64).sum::<f64>();
+        let share = beyond / rounds.len() as f64 / PAUSE.0 as f64;
+        if delayed > 0.25 && share > 0.9 {
+            return;
+        }
+        seen.push((delayed, share, rounds.len()));
+    }
+    panic!("delay, what a wait took beyond it in pauses, rounds: {seen:?}");
+}

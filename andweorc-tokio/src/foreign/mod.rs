@@ -30,7 +30,7 @@
 //!
 //! - A task that was spawned before there was a subscriber with the layer, or before andweorc was on.
 //! - Who wakes a future in `block_on`: it goes on in the time of the program.
-//! - A wait that does not ask for budget, of a kind of which all polls did that are looked at: the first ones, and one of 16 after that.
+//! - A wait that does not ask for budget, of a kind of which all polls did that are looked at: the first ones, and one of 17 after that.
 
 mod budget;
 pub(crate) mod poll;

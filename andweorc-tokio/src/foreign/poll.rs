@@ -91,9 +91,8 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
             std::thread::yield_now();
         }
         Some(Entry::Poll { begun, look }) => {
-            if let Some(look) = look {
-                task.change(|state| state.asked = look.end());
-            }
+            // Of an earlier wait nothing is known any more.
+            task.change(|state| state.asked = look.and_then(|look| look.end()));
             end(task, begun);
         }
     }

@@ -70,7 +70,7 @@ fn wakes() -> Vec<Case> {
     for kind in ["plain", "drove", "runtime", "unwrapped", "pool", "signal", "drop", "teardown"] {
         all.push(Case::timed(&format!("wakes_{kind}"), move || {
             let off = Program::off("wakes").arg(kind).arg(1).run(30)?.number("latest_ms")?;
-            let on = Program::on("wakes").arg(kind).arg(3).run(30)?;
+            let on = Program::on("wakes").arg(kind).arg(2).run(30)?;
             let (beyond, received) = (on.number("beyond_ms")?, on.number("received")?);
             let most = off + LATER;
             let said = format!(
@@ -102,10 +102,10 @@ fn signals() -> Vec<Case> {
     };
     let returns = |name: &str, stderr: Stderr| {
         Case::timed(name, move || {
-            let ended = Program::on("service").arg(3).stderr(stderr).run(20)?;
+            let ended = Program::on("service").arg(2).stderr(stderr).run(20)?;
             ended.code(0)?;
             check(
-                ended.took < Duration::from_millis(5500),
+                ended.took < Duration::from_millis(4500),
                 format!("ended after {:.2} s", ended.took.as_secs_f64()),
             )
         })
@@ -231,8 +231,9 @@ fn stress() -> Vec<Case> {
     let stress = |name: &'static str, code: Option<i32>| {
         Case::new(&format!("stress_{name}"), move || {
             // Long enough for an experiment on what most of them do.
-            let program = Program::on("stress").arg(name).arg(3);
-            let program = program.var("ANDWEORC_TARGETS", "unit").var("ANDWEORC_DURATION", "2s");
+            let program = Program::on("stress").arg(name).arg(2);
+            let program =
+                program.var("ANDWEORC_TARGETS", "unit").var("ANDWEORC_DURATION", "1500ms");
             let ended = program.run(40)?;
             check(!ended.stdout.contains("no target is named"), "it has a target")?;
             match code {

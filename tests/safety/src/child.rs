@@ -72,12 +72,12 @@ impl Program {
     /// The same with andweorc off.
     pub fn off(name: &str) -> Program {
         let here = std::env::current_exe().expect("this program has a path");
-        let mut command = Command::new(here.with_file_name("safety-program"));
+        let mut command = Command::new(here);
         let out =
             std::env::temp_dir().join(format!("andweorc-safety-{}.jsonl", std::process::id()));
         fs::remove_file(&out).unwrap_or_default();
         command
-            .arg(name)
+            .args(["--program", name])
             .env_remove("ANDWEORC_ENABLED")
             .env("ANDWEORC_TARGETS", "work")
             .env("ANDWEORC_SPEEDUPS", "0.5")
@@ -124,7 +124,7 @@ impl Program {
                 self.command.stderr(writer);
             }
         }
-        let child = self.command.spawn().expect("the program is built beside this one");
+        let child = self.command.spawn().expect("this program can be started");
         // Its copy of the pipe's writing end goes with the command.
         drop(self.command);
         Running { child, since: Instant::now(), out: self.out, _unread: unread }

@@ -19,9 +19,31 @@ use andweorc::{Session, Settings};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
+/// Is the program of this name, with the arguments after it.
+pub fn run(name: &str) {
+    match name {
+        "sync_sender" => wakes::sync_sender(),
+        "two_runtimes" => wakes::two_runtimes(),
+        "cpu_runtime" => wakes::cpu_runtime(),
+        "wakes" => senders::main(),
+        "service" => service::main(),
+        "sigwait" => sigwait::main(),
+        "unwrapped" => unwrapped::main(),
+        "teardown" => teardown::main(),
+        "waker_panics" => waker_panics::main(),
+        "own_signal" => own_signal::main(),
+        "files" => files::main(),
+        "forked_helper" => forked_helper::main(),
+        "timeout" => timeout::main(),
+        "syscalls" => syscalls::main(),
+        "stress" => stress::main(),
+        other => panic!("no program {other}"),
+    }
+}
+
 /// The argument after the program's name and `n` others, or `default`.
 pub fn arg<T: std::str::FromStr>(n: usize, default: T) -> T {
-    std::env::args().nth(2 + n).and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::args().nth(3 + n).and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// The session of a program without `#[andweorc::main]`, when andweorc is on.

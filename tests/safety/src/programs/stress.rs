@@ -935,7 +935,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 pub fn main() {
-    let a: Vec<String> = std::env::args().skip(1).collect();
+    let a: Vec<String> = std::env::args().skip(2).collect();
     let case = a[1].clone();
     let secs: u64 = a[2].parse().unwrap();
     RAW.store(a.get(3).is_some_and(|m| m == "raw"), SeqCst);

@@ -31,7 +31,7 @@ pub fn main() {
             std::thread::spawn(move || answer(socket));
         }
     });
-    let end = Instant::now() + Duration::from_secs(arg(0, 4));
+    let end = Instant::now() + Duration::from_secs(arg(0, 3));
     multi_thread(2).block_on(async move {
         andweorc::spawn(async {
             loop {

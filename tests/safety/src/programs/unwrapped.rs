@@ -22,7 +22,7 @@ pub fn main() {
     andweorc::subscriber().init();
     let _session = session();
     let kind: String = arg(0, String::new());
-    let end = Instant::now() + Duration::from_secs(arg(1, 5));
+    let end = Instant::now() + Duration::from_secs(arg(1, 3));
     let runtime = multi_thread(2);
     let (there, missing) = runtime.block_on(async move {
         tokio::spawn(works());

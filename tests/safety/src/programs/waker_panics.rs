@@ -50,7 +50,7 @@ pub fn main() {
             ELSEWHERE.fetch_add(1, SeqCst);
         }
     }));
-    let end = Instant::now() + Duration::from_secs(arg(0, 4));
+    let end = Instant::now() + Duration::from_secs(arg(0, 3));
     while Instant::now() < end {
         let (queue, ready) = mpsc::sync_channel(10);
         let (send, receive) = tokio::sync::oneshot::channel::<()>();

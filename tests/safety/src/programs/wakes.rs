@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const LOST: Duration = Duration::from_secs(8);
 
 fn seconds() -> Duration {
-    Duration::from_secs(arg(0, 4))
+    Duration::from_secs(arg(0, 3))
 }
 
 /// The main thread has a small current-thread runtime that it uses now and then, and sends messages to a task from plain code.
