@@ -28,9 +28,9 @@
 //! tracing_subscriber::registry().with(logs).with(andweorc::layer()).init();
 //! ```
 //!
-//! Where the attribute can't be (actix's main, a [runtime] built by hand) the layer, the subscriber
-//! or [`.andweorc()`](runtime::BuilderExt) on the runtime's builder starts to profile. The report
-//! is printed at the exit of the process at the latest.
+//! For programs that can't have the attribute (actix's main, a [runtime] built by hand) the layer,
+//! the subscriber or [`.andweorc()`](runtime::BuilderExt) on the runtime's builder starts to
+//! profile. The report is printed at the exit of the process at the latest.
 //!
 //! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and read the ranking when the run is
 //! settled, when the time is up, when `main` returns, or on Ctrl-C. Without it, a wrapped poll costs one load and a branch.

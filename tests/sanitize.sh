@@ -57,12 +57,10 @@ programs() {
     echo "without leak check: ${blind[*]}; left out: ${slow[*]}"
     "${facade[@]}" "${blind[@]/#/--skip=}" "${slow[@]}" || failed+=("address: andweorc")
     ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "${facade[@]}" "${blind[@]}" || failed+=("address: andweorc, without leak check")
-    # The cases start the other binary of the package, so both are built first. own_sigurg counts the signals that come until somebody
-    # sees that they are not wanted, which takes longer here.
+    # own_sigurg counts the signals that come until somebody sees that they are not wanted, which takes longer here.
     local safety=(--quiet --target "$host" --manifest-path tests/safety/Cargo.toml) cases
     echo "left out of tests/safety: own_sigurg"
-    cargo +nightly build "${safety[@]}" &&
-        cases=$(cargo +nightly run "${safety[@]}" -- --list) &&
+    cases=$(cargo +nightly run "${safety[@]}" -- --list) &&
         mapfile -t cases < <(grep -vx own_sigurg <<<"$cases") &&
         cargo +nightly run "${safety[@]}" -- "${cases[@]}" || failed+=("address: tests/safety")
 }

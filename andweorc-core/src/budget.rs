@@ -19,7 +19,7 @@ const ENOUGH: u32 = 32;
 /// One of so many polls is looked at after that. A prime: polls of two kinds often take turns.
 const EVERY: u32 = 17;
 
-/// What is known of the waits of one kind of task.
+/// The record of one kind of task: whether its waits ask for budget.
 #[derive(Debug, Default)]
 pub struct Asks {
     /// Waits that were looked at since one had not asked.

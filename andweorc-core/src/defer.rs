@@ -16,14 +16,15 @@
 //!
 //! # Nothing is held for long
 //!
-//! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at once. And nothing is held
-//! longer than [`GRACE`] after it is due, whatever happens to the thread that was to release it:
+//! Nothing that is held is ever dropped: if the thread cannot be started, wakes are passed on at
+//! once. And nothing is held longer than [`GRACE`] after it is due, whatever happens to the thread
+//! that was to release it:
 //!
 //! - The thread of this module leaves what is due to busy workers for [`GRACE`] at most.
-//! - Others that hold something, such as the timers of runtimes, are [guarded](guard): the thread looks at them, and releases
-//!   what is overdue.
-//! - A wake of a foreign executor, which may block or panic, never runs on this thread or on a worker: [`until_elsewhere`]
-//!   has threads of its own for these.
+//! - Others that hold something, such as the timers of runtimes, are [guarded](guard): the thread
+//!   looks at them, and releases what is overdue.
+//! - A wake of a foreign executor, which may block or panic, never runs on this thread or on a
+//!   worker: [`until_elsewhere`] has threads of its own for these.
 
 #[cfg(not(loom))]
 mod elsewhere;
@@ -57,7 +58,8 @@ pub trait Held: Send + Sync {
     fn release(self: Arc<Self>);
 }
 
-/// Longest time for which anything is held after it is due, but for the time in which the releasing thread has no processor.
+/// Longest time for which anything is held after it is due, but for the time in which the releasing
+/// thread has no processor.
 pub const GRACE: Nanos = Nanos::from_millis(3);
 
 struct Queue {
@@ -68,7 +70,8 @@ struct Queue {
 
 struct Entries {
     waiting: Waiting,
-    /// When the first is due of what others hold, as far as the thread knows; [`Virtual::NEVER`] where they hold nothing.
+    /// When the first is due of what others hold, as far as the thread knows; [`Virtual::NEVER`]
+    /// where they hold nothing.
     guarded: Virtual,
 }
 
@@ -217,7 +220,8 @@ impl Queue {
         }
     }
 
-    /// Sleeps until the first is due, and releases it. What others hold longer than they should is released meanwhile.
+    /// Sleeps until the first is due, and releases it. What others hold longer than they should is
+    /// released meanwhile.
     fn release_one(&self, lead: &mut Lead) {
         let mut entries = self.lock();
         loop {

@@ -47,19 +47,19 @@ struct Segment {
 }
 
 impl Object {
-    /// Where its code is in memory.
+    /// The addresses of its code in memory.
     pub(crate) fn code(&self) -> impl Iterator<Item = &Range<u64>> {
         let is_code =
             |it: &&Segment| it.kind == libc::PT_LOAD && it.flags & libc::PF_X == libc::PF_X;
         self.segments.iter().filter(is_code).map(|it| &it.memory)
     }
 
-    /// Where its notes are in memory.
+    /// The addresses of its notes in memory.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &Range<u64>> {
         self.segments.iter().filter(|it| it.kind == libc::PT_NOTE).map(|it| &it.memory)
     }
 
-    /// Where at most `most` bytes from the beginning of its file are in memory.
+    /// The addresses in memory of at most `most` bytes from the beginning of its file.
     pub(crate) fn head(&self, most: u64) -> Option<Range<u64>> {
         let is_first = |it: &&Segment| it.kind == libc::PT_LOAD && it.offset == 0;
         let first = self.segments.iter().find(is_first)?;

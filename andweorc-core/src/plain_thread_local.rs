@@ -2,9 +2,11 @@
 
 /// Declares thread-locals whose type needs no destructor, which the compiler checks.
 ///
-/// std destroys the thread-locals of a thread one after the other as the thread ends, and destructors of the program's own may
-/// still poll, wake and trace meanwhile. `LocalKey::with` panics on one that is destroyed already, and a panic in a destructor of a
-/// thread-local aborts the program. One that needs no destructor is never destroyed. All others are used by `LocalKey::try_with` alone.
+/// std destroys the thread-locals of a thread one after the other as the thread ends, and
+/// destructors of the program's own may still poll, wake and trace meanwhile. `LocalKey::with`
+/// panics on one that is destroyed already, and a panic in a destructor of a thread-local aborts
+/// the program. One that needs no destructor is never destroyed. All others are used by
+/// `LocalKey::try_with` alone.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! plain_thread_local {

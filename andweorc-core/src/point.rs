@@ -163,8 +163,8 @@ impl Point {
     /// Begins an interval of this latency point on the calling thread.
     pub fn begin(&self) {
         let now = thread::virtual_now();
-        // In a thread's last destructors, and in an allocator that is called from here, there is no place to keep it: its end
-        // will be unmatched.
+        // In a thread's last destructors, and in an allocator that is called from here, there is no
+        // place to keep it: its end will be unmatched.
         with_begun(|begun| begun.push((self.id, now))).unwrap_or_default();
     }
 

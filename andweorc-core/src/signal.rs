@@ -41,10 +41,10 @@ static MARK: u8 = 0;
 /// The program took the signal over while andweorc used it.
 static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
 
-/// Who uses the signal.
+/// The parts of andweorc that use the signal.
 struct Users {
     count: usize,
-    /// What was there before the first one came.
+    /// The action that was there before the first one came.
     before: Option<SigAction>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn is_pending() -> bool {
     }
 }
 
-/// What a timer of andweorc sends with the signal.
+/// The value that a timer of andweorc sends with the signal.
 pub(crate) fn mark() -> libc::sigval {
     libc::sigval { sival_ptr: (&raw const MARK).cast_mut().cast() }
 }
@@ -162,7 +162,7 @@ fn address() -> libc::sighandler_t {
     on_signal as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as libc::sighandler_t
 }
 
-/// Who sent a signal.
+/// The sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sender {
     /// A perf event or a timer: the thread has run for a period.

@@ -159,7 +159,7 @@ fn in_code_without_frame_pointers_the_walk_stays_on_the_stack() {
     assert!(found.samples > 0, "{found:?}");
 }
 
-/// Where the calling thread's stack ends.
+/// The end of the calling thread's stack.
 fn stack_end() -> u64 {
     let here = 0_u8;
     let here = &raw const here as u64;
@@ -203,7 +203,7 @@ pub extern "C" fn run(rounds: u64) -> u64 {
     let mut refused = Vec::new();
     for library in libraries() {
         let folder = library.parent().unwrap_or(Path::new(""));
-        // Where cargo has macros when it was told for which machine to build.
+        // Cargo has macros there when it was told for which machine to build.
         let host = folder.join("../../../debug/deps");
         let flags = [
             format!("--extern=andweorc_core={}", library.display()),

@@ -24,7 +24,7 @@ const USUAL: usize = 8192;
 /// The one of the test is larger, so that what is beyond the usual one is seen.
 const SIZE: usize = 65536;
 
-/// What the stack is filled with.
+/// The byte that the stack is filled with.
 const UNTOUCHED: u8 = 0xa5;
 
 static DONE: AtomicBool = AtomicBool::new(false);

@@ -10,9 +10,10 @@
 //!
 //! # No wake depends on a thread that need not come
 //!
-//! Only a thread that looks into the driver of a runtime holds a wake there. All others leave it to the thread of
-//! [`defer`](andweorc_core::defer), which also [guards](andweorc_core::defer::guard) the timer of each runtime. So a wake is released
-//! when it is due, and by [`GRACE`](andweorc_core::defer::GRACE) later at the latest:
+//! Only a thread that looks into the driver of a runtime holds a wake there. All others leave it to
+//! the thread of [`defer`](andweorc_core::defer), which also [guards](andweorc_core::defer::guard)
+//! the timer of each runtime. So a wake is released when it is due, and by
+//! [`GRACE`](andweorc_core::defer::GRACE) later at the latest:
 //!
 //! | who wakes | who holds it | who releases it | and if that one never runs again | test |
 //! |---|---|---|---|---|
@@ -93,7 +94,8 @@ struct Ours {
     builder: Shared,
     runtime: RuntimeId,
     alarm: Option<Arc<Alarm>>,
-    /// The task that a worker of a multi-thread runtime is itself, in which it looks into the driver.
+    /// The task that a worker of a multi-thread runtime is itself, in which it looks into the
+    /// driver.
     worker: Option<task::Id>,
     /// It has nothing to do that is not held.
     #[cfg(tokio_unstable)]
@@ -158,7 +160,8 @@ pub(crate) fn parks(shared: &Shared) -> bool {
     watches.unwrap_or(true)
 }
 
-/// Runs `f` with what the calling thread knows of its runtime. A thread that is being torn down knows of none.
+/// Runs `f` with what the calling thread knows of its runtime. A thread that is being torn down
+/// knows of none.
 fn change_ours<R>(f: impl FnOnce(&mut Option<Ours>) -> R) -> Option<R> {
     OURS.try_with(|ours| Some(f(&mut *ours.try_borrow_mut().ok()?))).ok().flatten()
 }
@@ -187,7 +190,8 @@ pub(crate) fn unparks() {
     let _ = watched;
 }
 
-/// The alarm of this runtime of the builder, for which the calling thread works. `None` where it can have none.
+/// The alarm of this runtime of the builder, for which the calling thread works. `None` where it
+/// can have none.
 fn of_runtime(shared: &Shared, runtime: RuntimeId) -> Option<Arc<Alarm>> {
     let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
     let known = shared.get(&runtime).and_then(Weak::upgrade);
@@ -203,7 +207,8 @@ fn of_runtime(shared: &Shared, runtime: RuntimeId) -> Option<Arc<Alarm>> {
     Some(alarm)
 }
 
-/// Releases `held` when V has got to `due`: where the calling thread looks into the driver of a runtime, when somebody looks there again.
+/// Releases `held` when V has got to `due`: where the calling thread looks into the driver of a
+/// runtime, when somebody looks there again.
 pub(crate) fn until(due: Virtual, held: Arc<dyn Held>) {
     // A thread that is being torn down works for no runtime.
     let driver = |ours: &RefCell<Option<Ours>>| ours.try_borrow().ok()?.as_ref()?.driver().cloned();

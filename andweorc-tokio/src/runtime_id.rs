@@ -40,8 +40,8 @@ impl RuntimeId {
 /// The number of a runtime that tokio does not tell. tokio's own begin at 1.
 const UNKNOWN: u64 = 0;
 
-/// What [`Handle`] does not have in every supported version of tokio. A method of the type itself
-/// goes before one of a trait.
+/// The methods that [`Handle`] does not have in every supported version of tokio. A method of the
+/// type itself goes before one of a trait.
 #[allow(dead_code, reason = "only where tokio is old")]
 trait Older {
     fn id(&self) -> NoId {

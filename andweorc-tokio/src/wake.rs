@@ -378,16 +378,18 @@ impl WakeCell {
         self.hold(ready, false, until);
     }
 
-    /// Whether a poll may be deferred. The wake that ends that may panic where the executor is not tokio, and nobody could catch it where a panic
-    /// aborts.
+    /// Whether a poll may be deferred. The wake that ends that may panic where the executor is not
+    /// tokio, and nobody could catch it where a panic aborts.
     pub(crate) fn may_be_deferred(&self) -> bool {
         cfg!(panic = "unwind") || self.is_tokios()
     }
 
-    /// Whether a wake may be made later, and by another thread: only wakers of tokio neither block nor panic.
+    /// Whether a wake may be made later, and by another thread: only wakers of tokio neither block
+    /// nor panic.
     fn is_tokios(&self) -> bool {
         if ptr::eq(self.outer.vtable(), &VTABLE) {
-            // SAFETY: a waker of that table has a `WakeCell` for its data, in an `Arc` of which it owns a count, and it lives.
+            // SAFETY: a waker of that table has a `WakeCell` for its data, in an `Arc` of which it
+            // owns a count, and it lives.
             return unsafe { &*self.outer.data().cast::<WakeCell>() }.is_tokios();
         }
         wakers::is_tokios(&self.outer)
@@ -407,7 +409,8 @@ impl WakeCell {
     /// Forgets a wake that is held: the future is gone, and nobody is to be woken for it.
     #[inline]
     pub(crate) fn let_go(&self) {
-        // Relaxed: only the caller has polled, and so held. A wake that comes now wakes nobody who would see anything.
+        // Relaxed: only the caller has polled, and so held. A wake that comes now wakes nobody who
+        // would see anything.
         if seldom(self.due.load(Ordering::Relaxed) != NOTHING) {
             self.due.store(NOTHING, Ordering::Relaxed);
         }
@@ -440,7 +443,8 @@ impl WakeCell {
             return self.wake_from_inside(unnamed, now);
         }
         let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
-        // A wake of another executor goes through, on this thread: the poll that it causes is deferred.
+        // A wake of another executor goes through, on this thread: the poll that it causes is
+        // deferred.
         if seldom(is_early(due, now)) && self.is_tokios() {
             self.hold(due, false, alarm::until);
         } else {

@@ -19,8 +19,8 @@ pub(crate) fn is_tokios(waker: &Waker) -> bool {
     KNOWN.iter().any(|&known| ptr::eq(known, vtable) || known == vtable)
 }
 
-/// What tokio's wakers do: of a task, of a current-thread runtime, and of a thread that waits for a
-/// runtime.
+/// The tables of tokio's wakers: of a task, of a current-thread runtime, and of a thread that waits
+/// for a runtime.
 fn learn() -> Vec<&'static RawWakerVTable> {
     // On a thread of its own, since this one may be in a runtime, where no other one can be driven.
     let learner = own_thread::spawn("andweorc-learn", || {
@@ -30,11 +30,11 @@ fn learn() -> Vec<&'static RawWakerVTable> {
         let known = [runtime.block_on(seen()), runtime.handle().block_on(seen())];
         task.into_iter().chain(known).collect()
     });
-    // Where no thread can be had, none is known: nothing is held then.
+    // Without a thread to be had none is known: nothing is held then.
     learner.ok().and_then(|learner| learner.join().ok()).unwrap_or_default()
 }
 
-/// What the waker does that this future is polled with.
+/// The table of the waker that this future is polled with.
 fn seen() -> impl Future<Output = &'static RawWakerVTable> {
     poll_fn(|context| Poll::Ready(context.waker().vtable()))
 }

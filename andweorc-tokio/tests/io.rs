@@ -151,7 +151,7 @@ fn what_grew_before_the_question_was_written_does_not_count() {
     delay();
     write(&mut stream, &mut context);
     stream.get_mut().comes();
-    // It is not held: what is read now would be too early otherwise.
+    // The answer is not held: what is read now would be too early otherwise.
     assert!(read(&mut stream, &mut context));
     told.recv().expect("it is woken");
 }

@@ -41,8 +41,8 @@ thread_local! {
     static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f` with the calling thread's entries. `None` when they are gone already, since the thread ends, or in use, since an allocator
-/// enters spans: what is entered then is not timed.
+/// Runs `f` with the calling thread's entries. `None` when they are gone already, since the thread
+/// ends, or in use, since an allocator enters spans: what is entered then is not timed.
 fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     let with = ENTRIES.try_with(|entries| Some(f(&mut *entries.try_borrow_mut().ok()?)));
     with.ok().flatten()

@@ -1,8 +1,8 @@
 //! A thread that ends the program by the signal that it got, if nothing has done so in time:
 //! neither the report, which may be held up by whatever it is written to, nor the program itself.
 //!
-//! It does nothing that can block: the handler of the signal rings a bell, and it sleeps until
-//! then.
+//! This thread does nothing that can block: the handler of the signal rings a bell, and it sleeps
+//! until then.
 
 use crate::start::signals::{Disposition, disposition, end_program, received};
 use andweorc_core::own_thread;

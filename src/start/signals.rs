@@ -68,7 +68,7 @@ pub(crate) fn newly_received() -> Option<Signal> {
     if IS_NEW.swap(false, Ordering::SeqCst) { received() } else { None }
 }
 
-/// Who handles `signal` now.
+/// The handler of `signal` now.
 pub(crate) fn disposition(signal: Signal) -> Disposition {
     match current(signal) {
         Some(libc::SIG_DFL) => Disposition::Default,

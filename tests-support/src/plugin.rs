@@ -139,7 +139,7 @@ impl Loaded {
         unsafe { std::mem::transmute(address) }
     }
 
-    /// Where `stock::update` of [`Plugin::STOCK`] is.
+    /// The place of `stock::update` of [`Plugin::STOCK`].
     pub fn inside(&self) -> u64 {
         // SAFETY: it is of this type there.
         let inside = unsafe { self.function("inside") };

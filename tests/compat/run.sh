@@ -6,17 +6,18 @@
 #   tests/compat/run.sh actix tonic           # these
 #   tests/compat/run.sh --list                # their names
 #   tests/compat/run.sh --build [NAME...]     # builds only, and runs nothing: to see what still compiles, or beforehand
+#   tests/compat/run.sh --truth [NAME...]     # what half of each part really changes, in three turns, in the place of a profile
 #
 # Takes the newest version of each library; cargo fetches them. Needs python3, and a C compiler for some. Fails when a row is not as it
 # should be.
 #
-#   SECONDS_PROFILED  how long each profile takes (default 9)
+#   SECONDS_PROFILED  how long each profile takes (default 15)
 #   KEEP              a directory for the profiles (default: they are deleted)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-seconds=${SECONDS_PROFILED:-9}
+seconds=${SECONDS_PROFILED:-15}
 out=$root/target/compat
 oldest=$(sed -n 's/^tokio = { version = "\([0-9.]*\)".*/\1/p' "$root/Cargo.toml").0
 msrv=$(sed -n 's/^rust-version = "\([0-9.]*\)"/\1/p' "$root/Cargo.toml")
@@ -182,6 +183,16 @@ build() { # NAME
     ) 2>"$out/$1.log"
 }
 
+# What half of each part really changes, in %, of three turns.
+really() { # BINARY
+    for _ in 1 2 3; do
+        for halved in NONE=0 SLOW=300 OTHER=50; do
+            echo "${halved%=*} $(env SECS=5 "$halved" "$1" 2>/dev/null)"
+        done
+    done | awk '{ sum[$1] += $2 }
+        END { printf "slow %+.1f, other %+.1f", 100 * (sum["SLOW"] / sum["NONE"] - 1), 100 * (sum["OTHER"] / sum["NONE"] - 1) }'
+}
+
 # Builds, runs, and profiles a combination.
 combine() { # NAME
     local binary=$CARGO_TARGET_DIR/release/compat-$1 profile=$out/$1.jsonl rate answer note
@@ -200,6 +211,10 @@ combine() { # NAME
         fail "$1" yes no - "$note; see $out/$1.log"
         return
     fi
+    if [ "$truth" = 1 ]; then
+        row "$1" yes "$rate" "$(really "$binary")" "$note"
+        return
+    fi
     rm -f "$profile"
     if ! ANDWEORC_ENABLED=1 ANDWEORC_OUT=$profile ANDWEORC_DURATION=${seconds}s ANDWEORC_TARGETS=slow,other \
         ANDWEORC_SPEEDUPS=0.5 ANDWEORC_POINTS=order SECS=$((seconds + 1)) "$binary" >/dev/null 2>>"$out/$1.log"; then
@@ -215,7 +230,7 @@ combine() { # NAME
     rm -f "$profile"
 }
 
-build_only=0
+build_only=0 truth=0
 case ${1:-} in
     --list)
         printf '%s\n' "${all[@]}"
@@ -223,6 +238,10 @@ case ${1:-} in
         ;;
     --build)
         build_only=1
+        shift
+        ;;
+    --truth)
+        truth=1
         shift
         ;;
     -*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" && exit 2 ;;

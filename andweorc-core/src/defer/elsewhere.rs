@@ -97,11 +97,11 @@ fn run() {
         if threads.followers > 0 {
             LEAD.notify_one();
         } else {
-            // Where none can be had, what is due next waits for this wake.
+            // Without a thread to be had, the next wake that is due waits for this one.
             threads.start();
         }
         drop(threads);
-        // What it leaves behind is the executor's own, which has seen it panic.
+        // The state that a panic leaves behind is the executor's own, which has seen the panic.
         drop(catch_unwind(AssertUnwindSafe(|| held.release())));
         threads = lock();
     }

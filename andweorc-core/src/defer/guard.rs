@@ -1,4 +1,4 @@
-//! What others hold and must not keep: the thread of the queue looks at it when it is overdue.
+//! The guard of wakes that others hold: the thread of the queue releases those that are overdue.
 //!
 //! A runtime's timer goes off in the runtime's driver, and nobody may ever look there again: its
 //! only thread may do something else, or its workers may all be in long polls. So whoever holds
@@ -76,7 +76,7 @@ fn comes_for(due: Virtual) -> bool {
 /// Releases what is overdue at `now`, and says when the next look is to be. The thread of the queue
 /// calls this.
 pub(super) fn look(now: Real) {
-    // What is held from here on calls for a look of its own, unless the scan sees it. See `due_at`.
+    // A wake held from here on asks for a look of its own, unless the scan sees it. See `due_at`.
     NEXT.store(Virtual::NEVER.0, SeqCst);
     let all: Vec<_> = {
         let guarded = GUARDED.lock().unwrap_or_else(PoisonError::into_inner);

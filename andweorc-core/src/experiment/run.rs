@@ -322,7 +322,7 @@ impl Runner {
         let targets = targets();
         if points.iter().all(|point| point.count() == 0) {
             let seen = names(points.iter().map(|point| point.name()));
-            // Where the cause is known it is noted at the end of the run.
+            // A cause that is known is noted at the end of the run.
             let advice = if causes().is_empty() {
                 ": mark a unit of work with `andweorc::progress!(\"name\")`, or give requests a tracing span, with \
                  `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own"

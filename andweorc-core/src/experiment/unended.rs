@@ -7,7 +7,7 @@ use crate::profile::{PointKind, TargetKind};
 use crate::target::{Target, targets};
 use std::cmp::Reverse;
 
-/// Where other points are hit, a span that was entered less often than this may be about to end.
+/// A span that was entered less often than this may be about to end, if other points are hit.
 const OFTEN: u64 = 10;
 
 /// How many spans that are never closed are told of, each by itself.

@@ -397,7 +397,7 @@ fn main() {
                 .map(|flags| build_from(INLINED, &flags));
         let [with_lines, with_symbols, stripped] =
             [&with_lines, &with_symbols, &stripped].map(|it| it.path());
-        // Where the helper is in each of them. The code is the same in all builds, wherever it
+        // The helper's place in each of them. The code is the same in all builds, wherever it
         // lies.
         let (mut here, mut there) = (Vec::new(), Vec::new());
         let mut found = open(with_lines);

@@ -113,10 +113,10 @@ pub(crate) fn own_stack() -> Range<usize> {
 struct Live {
     tid: i32,
     slot: &'static Slot,
-    /// It blocks the signal, and is not sampled.
+    /// The thread blocks the signal, and is not sampled.
     is_deaf: bool,
     source: Option<Source>,
-    /// What of its samples is in the tally.
+    /// The part of its samples that is in the tally.
     counted: u64,
     /// By how much more the kernel took than the handler did, beyond what is in the tally.
     missing: i64,

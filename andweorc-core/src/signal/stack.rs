@@ -10,13 +10,13 @@ use crate::sampler::Registers;
 use std::ffi::c_void;
 use std::ops::Range;
 
-/// What the handler takes at most, in a build without optimisation.
+/// The stack that the handler takes at most, in a build without optimisation, bytes.
 const NEEDED: usize = 8192;
 
-/// What lies below a thread's stack pointer is its own for so far, and more.
+/// So many bytes below a thread's stack pointer are its own, and more.
 const RED_ZONE: usize = 256;
 
-/// Where to go on.
+/// The place to go on at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Here,
@@ -28,9 +28,9 @@ enum Place {
 /// The stacks that there are.
 #[derive(Debug)]
 struct Stacks {
-    /// Where the handler is.
+    /// The address of the handler.
     here: usize,
-    /// Where the thread was interrupted.
+    /// The place at which the thread was interrupted.
     at: usize,
     /// The thread's own stack; empty if that is not known.
     own: Range<usize>,
@@ -92,8 +92,8 @@ unsafe fn alternate(context: *mut c_void) -> Range<usize> {
     }
 }
 
-/// The caller's stack pointer. The address of a local would not do: AddressSanitizer, for one, keeps
-/// locals elsewhere.
+/// The caller's stack pointer. The address of a local would not do: AddressSanitizer, for one,
+/// keeps locals elsewhere.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn stack_pointer() -> usize {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(place(0x1e000, 0x1f000, OWN, 0..0), Place::Here, "there is no alternate one");
         // The thread has used up its own stack nearly.
         assert_eq!(place(on_alternate, OWN.start + NEEDED, OWN, ALTERNATE), Place::Nowhere);
-        // It is in a coroutine.
+        // The thread is in a coroutine.
         assert_eq!(place(on_alternate, 0x80000, OWN, ALTERNATE), Place::Nowhere);
         assert_eq!(place(0x7ff00, 0x80000, OWN, 0..0), Place::Nowhere);
         let large = 0x50000..0x60000;

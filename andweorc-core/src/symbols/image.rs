@@ -29,7 +29,8 @@ type Identity = (u64, u64, u64, i64, i64);
 enum Watch {
     /// By a descriptor, which is there whatever the program does to its file systems.
     Open(File),
-    /// By the path. Many objects may come and go, and a descriptor for each is more than a program can spare.
+    /// By the path. Many objects may come and go, and a descriptor for each is more than a program
+    /// can spare.
     Path(PathBuf),
 }
 

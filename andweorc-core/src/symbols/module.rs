@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub(super) struct Module {
     pub(super) path: PathBuf,
     pub(super) image: &'static Image,
-    /// Where it has code.
+    /// The addresses of its code.
     pub(super) text: Vec<Range<u64>>,
     /// The file with the debug information, this one or another.
     with_lines: OnceCell<Option<&'static Image>>,
@@ -119,7 +119,8 @@ impl Module {
     }
 }
 
-/// A bare name with the modules of the file that it is in. Names of other languages have no modules.
+/// A bare name with the modules of the file that it is in. Names of other languages have no
+/// modules.
 fn in_file(name: &str, frame: &RawFrame, root: &Option<(String, String)>) -> String {
     if !frame.is_rust {
         return name.to_owned();

@@ -14,7 +14,7 @@ use std::path::Path;
 /// How many bytes at the beginning of a file tell that it is the loaded one.
 const HEAD: u64 = 4096;
 
-/// Where systems keep their own libraries: nobody expects to see lines of these.
+/// The directories of the system's own libraries: nobody expects to see lines of these.
 const SYSTEM: [&str; 6] = ["/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store"];
 
 /// The shared objects.

@@ -1,4 +1,4 @@
-//! Who holds a wake, and who releases it.
+//! Tests of who holds a wake, and who releases it.
 
 use super::*;
 use crate::runtime::BuilderExt;
@@ -42,10 +42,11 @@ impl<F: FnOnce() + Send + 'static> Wake for Call<F> {
     }
 }
 
-/// Calls `f` in the driver of the runtime whose context this is polled in, and returns what that comes to.
+/// Calls `f` in the driver of the runtime whose context this is polled in, and returns what that
+/// comes to.
 async fn in_driver<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    // Who asked waits, unless its test has failed.
+    // The thread that asked waits, unless its test has failed.
     let call = move || tell.send(f()).unwrap_or_default();
     let waker = Waker::from(Arc::new(Call(Mutex::new(Some(call)))));
     let mut sleep = Box::pin(tokio::time::sleep(Duration::from_millis(1)));
@@ -60,7 +61,8 @@ fn hold_for(ms: i64, tell: mpsc::Sender<(ThreadId, Real)>) -> (ThreadId, Real) {
     (std::thread::current().id(), now)
 }
 
-/// Lets the worker hold something for `ms` that it finds in the driver. Returns its thread, since when it holds it, and what tells of the release.
+/// Lets the worker hold something for `ms` that it finds in the driver. Returns its thread, since
+/// when it holds it, and what tells of the release.
 fn hold(runtime: &Runtime, ms: i64) -> (ThreadId, Real, mpsc::Receiver<(ThreadId, Real)>) {
     let (tell, told) = mpsc::channel();
     let holding = runtime.spawn(in_driver(move || hold_for(ms, tell)));
@@ -93,7 +95,7 @@ fn the_first_that_is_due_comes_first() {
     let (_, _, early) = hold(&runtime, 1);
     early.recv().unwrap();
     assert!(late.try_recv().is_err(), "it is not due");
-    // It is released as its runtime ends.
+    // The wake is released as its runtime ends.
     drop(runtime);
     late.recv().unwrap();
 }
@@ -186,7 +188,8 @@ fn the_timer_is_set_earlier_by_what_a_sleeper_needs_unless_it_is_due_soon_and_v_
     }
     let lead = holds.lead.mean();
     let now = clock::now();
-    // How much earlier the timer goes off than what is due `early` from now on, were V as fast as real time.
+    // How much earlier the timer goes off than what is due `early` from now on, were V as fast as
+    // real time.
     let mut earlier = |early: Nanos| {
         let due = Virtual(LEDGER.virtual_now(now).0 + early.0);
         alarm.set(&mut holds, due, now);

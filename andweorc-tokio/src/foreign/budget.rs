@@ -41,7 +41,7 @@ fn left() -> u32 {
 /// it gives back if it is not ready: at the end of the poll there is one step more.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// What was left as the last wait began.
+    /// The budget that was left as the last wait began.
     left: Option<u32>,
 }
 
@@ -68,8 +68,8 @@ mod tests {
     use std::sync::Arc;
     use tokio::sync::{Notify, mpsc};
 
-    /// What a look at a poll says in which `waits` is polled, with a waker of which each clone is
-    /// looked at.
+    /// The answer of a look at a poll in which `waits` is polled, with a waker of which each clone
+    /// is looked at.
     async fn look_at(waits: impl Future) -> Option<bool> {
         let mut waits = pin!(waits);
         poll_fn(|_| {

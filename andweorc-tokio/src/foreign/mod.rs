@@ -10,27 +10,35 @@
 //!
 //! # How they are held
 //!
-//! A wrapper that is polled too early returns `Pending`. Nobody can do that for a task that is not wrapped, but the task itself can be made to:
-//! in a poll that comes too early it finds its budget for cooperative scheduling used up. What tokio lets a task wait for asks for
-//! that budget first, so the task finds nothing ready, and is woken again as soon as others had their turn. No worker is blocked for it; one that has
-//! nothing else to do looks again and again until the time has come.
+//! A wrapper that is polled too early returns `Pending`. Nobody can do that for a task that is not
+//! wrapped, but the task itself can be made to: in a poll that comes too early it finds its budget
+//! for cooperative scheduling used up. What tokio lets a task wait for asks for that budget first,
+//! so the task finds nothing ready, and is woken again as soon as others had their turn. No worker
+//! is blocked for it; one that has nothing else to do looks again and again until the time has
+//! come.
 //!
-//! A task that waits for something else may go on in such a poll, and find a channel empty that is not (`now_or_never`). So a task is held only
+//! A task that waits for something else may go on in such a poll, and find a channel empty that is
+//! not (`now_or_never`). So a task is held only
 //!
-//! - if nothing but the driver of its runtime, with an event or a timer, has woken it since it parked, and
-//! - if the waits of its kind that the driver ends were [seen](andweorc_core::budget) to ask for budget: as a wait begins, a waker is cloned, and one step of the budget is
-//!   taken then and given back later.
+//! - if nothing but the driver of its runtime, with an event or a timer, has woken it since it
+//!   parked, and
+//! - if the waits of its kind that the driver ends were [seen](andweorc_core::budget) to ask for
+//!   budget: as a wait begins, a waker is cloned, and one step of the budget is taken then and
+//!   given back later.
 //!
-//! Others go on as they come. What came for them too early is forgiven, and what is outside is not stretched for them.
+//! Others go on as they come. What came for them too early is forgiven, and what is outside is not
+//! stretched for them.
 //!
-//! One thing is left: a task that waits for a socket or a timer and at the same time for something that does not ask, in a `select!` or `join!`, and gets the
-//! latter in the moment between its being there and its wake, while it is held for the former.
+//! One thing is left: a task that waits for a socket or a timer and at the same time for something
+//! that does not ask, in a `select!` or `join!`, and gets the latter in the moment between its
+//! being there and its wake, while it is held for the former.
 //!
 //! # What is not seen
 //!
 //! - A task that was spawned before there was a subscriber with the layer, or before andweorc was on.
 //! - Who wakes a future in `block_on`: it goes on in the time of the program.
-//! - A wait that does not ask for budget, of a kind of which all polls did that are looked at: the first ones, and one of 17 after that.
+//! - A wait that does not ask for budget, of a kind of which all polls did that are looked at: the
+//!   first ones, and one of 17 after that.
 
 mod budget;
 pub(crate) mod poll;
@@ -104,7 +112,7 @@ struct ForeignTask {
     cell: Arc<WakeCell>,
     /// But for whoever wakes it, only who polls it looks at this.
     state: Mutex<State>,
-    /// It was woken by something else than the driver of a runtime since it parked.
+    /// Something else than the driver of a runtime has woken the task since it parked.
     stirred: AtomicBool,
 }
 
@@ -115,7 +123,7 @@ struct State {
     at: Virtual,
     /// When it parked; [`Real::NEVER`] before its first poll has ended.
     parked: Real,
-    /// It has parked more than once.
+    /// The task has parked more than once.
     waited: bool,
     /// Whether the wait that began last has asked for budget, if that was looked at.
     asked: Option<bool>,
@@ -136,7 +144,8 @@ impl ForeignTask {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether something else than the driver of a runtime has woken it since it parked: it may have got that, and go on.
+    /// Whether something else than the driver of a runtime has woken it since it parked: it may
+    /// have got that, and go on.
     fn was_stirred(&self) -> bool {
         // Acquire, pairs with the Release of the wake.
         self.stirred.load(Ordering::Acquire)
@@ -211,7 +220,8 @@ impl Task for ForeignTask {
             if is_from_driver() {
                 self.driver_ends_wait();
             } else {
-                // Before the waker pays what it owes: what it has done can be seen already. Release, pairs with the Acquire in `was_stirred`.
+                // Before the waker pays what it owes: what it has done can be seen already.
+                // Release, pairs with the Acquire in `was_stirred`.
                 self.stirred.store(true, Ordering::Release);
             }
             let found = watch::is_idle() && !put_off::is_woken();
@@ -225,7 +235,8 @@ impl Task for ForeignTask {
 
 /// Whether the calling thread has found the wake that it makes in the driver of its runtime.
 fn is_from_driver() -> bool {
-    // A worker of a multi-thread runtime is a task itself, and the only one that is not reported. One of a current-thread runtime is known by its hooks.
+    // A worker of a multi-thread runtime is a task itself, and the only one that is not reported.
+    // One of a current-thread runtime is known by its hooks.
     let works = tokio::task::try_id().is_some() || thread::is_busy_worker();
     let looks = thread::parked_since().is_some()
         || (works && poll::is_between_polls() && !put_off::is_woken());

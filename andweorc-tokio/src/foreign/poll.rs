@@ -117,7 +117,8 @@ fn begin(task: &ForeignTask) -> Entry {
     let from = match task.how {
         // Nobody says who woke it.
         How::Root => LEDGER.virtual_now(now),
-        // One that can't be held must not hold up its worker either: what came for it too early is forgiven.
+        // One that can't be held must not hold up its worker either: what came for it too early is
+        // forgiven.
         How::Worker if woken => ready.min(LEDGER.virtual_now(now)),
         How::Worker | How::Blocking if woken => ready,
         How::Worker | How::Blocking => state.at,

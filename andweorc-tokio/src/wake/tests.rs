@@ -183,7 +183,8 @@ fn a_foreign_wake_is_made_where_it_is_called() {
     LEDGER.end(clock::now());
 }
 
-/// A part of `task` that leaves its waker in what is returned, and ends when it is polled once more.
+/// A part of `task` that leaves its waker in what is returned, and ends when it is polled once
+/// more.
 fn leaves_its_waker(task: &Watched) -> (Pin<Box<impl Future<Output = ()>>>, Waker) {
     let left = Arc::new(Mutex::new(None));
     let leave = Arc::clone(&left);
@@ -209,7 +210,7 @@ fn a_future_that_is_gone_is_not_woken() {
     its_waker.wake();
     waker.wake();
     drop(gone);
-    // What is due then or before has been released when this is.
+    // All that is due then or before has been released when this is.
     of_kept.woken.recv().unwrap();
     assert!(of_gone.woken.try_recv().is_err());
     LEDGER.end(clock::now());

@@ -61,7 +61,8 @@ fn wakes() -> Vec<Case> {
             check(worst <= most, format!("worst {worst:.1} ms, at most {most} ms"))
         })
     };
-    // A message waits 7 ms for the next, a sleep lasts 5 ms, a result comes each 40 ms: in half speed they are late by as much.
+    // A message waits 7 ms for the next, a sleep lasts 5 ms, a result comes each 40 ms: in half
+    // speed they are late by as much.
     let mut all = vec![
         worst("sync_sender", 7.0 + LATER + 3.0),
         worst("two_runtimes", 10.0 + LATER + 3.0),
@@ -147,7 +148,8 @@ fn fifo(program: Program) -> Program {
     program.var("ANDWEORC_OUT", &path.to_string_lossy())
 }
 
-/// The program takes over a signal that andweorc uses, and gives it back: it sees next to none, and lives.
+/// The program takes over a signal that andweorc uses, and gives it back: it sees next to none, and
+/// lives.
 fn own_signal(name: &str, which: &'static str) -> Case {
     Case::new(name, move || {
         let program = Program::on("own_signal").arg(which);

@@ -112,7 +112,8 @@ impl Program {
             }
             Stderr::Closed | Stderr::Full => {
                 let mut ends = [0; 2];
-                // SAFETY: `ends` is room for two descriptors, which the call opens and nobody else owns.
+                // SAFETY: `ends` is room for two descriptors, which the call opens and nobody else
+                // owns.
                 let [reader, writer] = unsafe {
                     assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
                     ends.map(|end| OwnedFd::from_raw_fd(end))

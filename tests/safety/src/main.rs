@@ -1,4 +1,5 @@
-//! Runs the cases, and says which ones held. As `safety --program NAME [ARGUMENTS]` it is one of their programs.
+//! Runs the cases, and says which ones held. As `safety --program NAME [ARGUMENTS]` it is one of
+//! their programs.
 
 mod cases;
 mod child;

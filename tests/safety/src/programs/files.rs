@@ -1,4 +1,5 @@
-//! 400 threads of the blocking pool at once: how many files the process has open beyond those of one thread is printed.
+//! 400 threads of the blocking pool at once: how many files the process has open beyond those of
+//! one thread is printed.
 
 use super::{multi_thread, report, session};
 use std::time::Duration;

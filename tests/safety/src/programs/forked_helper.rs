@@ -1,4 +1,5 @@
-//! A program whose helper, a child of fork without exec, outlives it. It says whether it could start a session.
+//! A program whose helper, a child of fork without exec, outlives it. It says whether it could
+//! start a session.
 
 pub fn main() {
     match andweorc::Session::start(andweorc::Settings::from_env().expect("settings")) {

@@ -1,5 +1,5 @@
-//! The program takes SIGPROF or SIGURG itself after the session has begun, and gives it back later. How many of these signals it saw that it
-//! did not send is printed.
+//! The program takes SIGPROF or SIGURG itself after the session has begun, and gives it back later.
+//! How many of these signals it saw that it did not send is printed.
 
 use super::{arg, multi_thread, report, session, works};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};

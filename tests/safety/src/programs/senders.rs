@@ -1,7 +1,8 @@
 //! Wakes from every kind of thread: how much later than it was sent a message is received.
 //!
-//! A message may be late by what the experiment means: in half speed the wait for it, since the one before, is stretched by at most as much again.
-//! What is later than that is printed as `beyond_ms`.
+//! A message may be late by what the experiment means: in half speed the wait for it, since the one
+//! before, is stretched by at most as much again. What is later than that is printed as
+//! `beyond_ms`.
 
 use super::{arg, current_thread, multi_thread, report, session, works};
 use std::cell::RefCell;

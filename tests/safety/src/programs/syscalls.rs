@@ -1,4 +1,5 @@
-//! The interposed `syscall` beside the C library's: how many of the answers, with errno, differ is printed.
+//! The interposed `syscall` beside the C library's: how many of the answers, with errno, differ is
+//! printed.
 
 use std::ffi::{c_int, c_long};
 use std::sync::{Condvar, Mutex};

@@ -1,4 +1,5 @@
-//! Answers that are in time, under timeouts: the world outside takes 60 % of the time. How many timed out is printed.
+//! Answers that are in time, under timeouts: the world outside takes 60 % of the time. How many
+//! timed out is printed.
 
 use super::{arg, multi_thread, report, session, spin};
 use std::io::{Read, Write};

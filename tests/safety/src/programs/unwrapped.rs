@@ -1,5 +1,5 @@
-//! A task that nobody wrapped waits for something, then takes what surely lies in a tokio channel. How often it is told that
-//! nothing is there is printed.
+//! A task that nobody wrapped waits for something, then takes what surely lies in a tokio channel.
+//! How often it is told that nothing is there is printed.
 
 use super::{arg, multi_thread, report, session, works};
 use futures_util::FutureExt;
@@ -38,7 +38,8 @@ pub fn main() {
     report(format!("there={there} missing={missing}"))
 }
 
-/// What flume, async-channel, event-listener and futures' channels are made of. A plain thread puts a message into the channel, then wakes.
+/// What flume, async-channel, event-listener and futures' channels are made of. A plain thread puts
+/// a message into the channel, then wakes.
 async fn atomic_waker(end: Instant) -> (u64, u64) {
     let (waker, sent) = (Arc::new(AtomicWaker::new()), Arc::new(AtomicU64::new(0)));
     let (send, mut receive) = unbounded_channel();

@@ -1,5 +1,6 @@
-//! An executor of the async book's kind, whose waker panics once the executor is gone, beside a tokio runtime without hooks. How many wakes panicked on other
-//! threads than those that woke is printed, and how late a wake of the rest of the program comes.
+//! An executor of the async book's kind, whose waker panics once the executor is gone, beside a
+//! tokio runtime without hooks. How many wakes panicked on other threads than those that woke is
+//! printed, and how late a wake of the rest of the program comes.
 
 use super::{arg, report, session, works};
 use andweorc::Profile;

@@ -1,5 +1,6 @@
-//! Wakes that nobody may lose or keep: from a plain thread that once drove a runtime, from a runtime that shares its builder with another,
-//! from a runtime for CPU work in the middle of a poll.
+//! Wakes that nobody may lose or keep: from a plain thread that once drove a runtime, from a
+//! runtime that shares its builder with another, from a runtime for CPU work in the middle of a
+//! poll.
 
 use super::{arg, current_thread, multi_thread, report, session, work, works};
 use andweorc::runtime::BuilderExt;
@@ -13,7 +14,8 @@ fn seconds() -> Duration {
     Duration::from_secs(arg(0, 3))
 }
 
-/// The main thread has a small current-thread runtime that it uses now and then, and sends messages to a task from plain code.
+/// The main thread has a small current-thread runtime that it uses now and then, and sends messages
+/// to a task from plain code.
 pub fn sync_sender() {
     andweorc::subscriber().init();
     let _session = session();
@@ -40,7 +42,8 @@ pub fn sync_sender() {
     report(format!("worst_ms={}", worst.as_secs_f64() * 1e3))
 }
 
-/// One builder, two current-thread runtimes. The first is used for a moment, and kept; the second does the work.
+/// One builder, two current-thread runtimes. The first is used for a moment, and kept; the second
+/// does the work.
 pub fn two_runtimes() {
     andweorc::subscriber().init();
     let _session = session();
@@ -69,7 +72,8 @@ pub fn two_runtimes() {
     report(format!("worst_ms={}", worst.as_secs_f64() * 1e3))
 }
 
-/// A runtime for CPU work (one worker, tasks that nobody wrapped, long polls) and one for I/O. The worker sends results while its poll goes on.
+/// A runtime for CPU work (one worker, tasks that nobody wrapped, long polls) and one for I/O. The
+/// worker sends results while its poll goes on.
 pub fn cpu_runtime() {
     andweorc::subscriber().init();
     let _session = session();
@@ -96,7 +100,8 @@ pub fn cpu_runtime() {
     let works = async move {
         while Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(3)).await;
-            // One poll that has a result each 40 ms. Its work is a sleep, so that the case is light.
+            // One poll that has a result each 40 ms. Its work is a sleep, so that the case is
+            // light.
             for _ in 0..20 {
                 std::thread::sleep(Duration::from_millis(40));
                 send.send(Instant::now()).expect("the task receives");
