@@ -1,4 +1,6 @@
-//! Whether tasks of a kind wait for nothing but what asks for the runtime's budget first.
+//! Whether tasks of a kind wait for nothing but what asks for the runtime's budget first. Many
+//! begin with a wait of another kind, until all are there, say: the first wait of each task has a
+//! record of its own.
 //!
 //! tokio lets a task do so many things in one poll. All that it lets a task wait for asks for that
 //! budget before anything else, but for a few (`Notify`, `readable`); what waits for other things

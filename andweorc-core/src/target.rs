@@ -143,8 +143,9 @@ pub struct TaskTargets {
     pub typical: Typical,
     /// Whether it yields.
     pub yields: Yields,
-    /// Whether what it waits for asks for budget, where nobody wrapped its tasks.
-    pub asks: Asks,
+    /// Whether what it waits for asks for budget, where nobody wrapped its tasks: the first wait
+    /// of each task, and all later ones.
+    pub asks: [Asks; 2],
 }
 
 impl TaskTargets {
@@ -155,7 +156,7 @@ impl TaskTargets {
             wait,
             typical: Typical::default(),
             yields: Yields::default(),
-            asks: Asks::default(),
+            asks: Default::default(),
         }
     }
 }

@@ -90,7 +90,7 @@ impl Tasks for Foreign {
             state: Mutex::new(State {
                 at: born,
                 parked: Real::NEVER,
-                waited: false,
+                has_waited: false,
                 asked: None,
                 handed_back: None,
                 found: false,
@@ -123,8 +123,8 @@ struct State {
     at: Virtual,
     /// When it parked; [`Real::NEVER`] before its first poll has ended.
     parked: Real,
-    /// The task has parked more than once.
-    waited: bool,
+    /// The task had waited before the wait that it is in.
+    has_waited: bool,
     /// Whether the wait that began last has asked for budget, if that was looked at.
     asked: Option<bool>,
     /// Who was to poll it too early and gave it back: the runtime has that thread look again.
@@ -133,6 +133,19 @@ struct State {
     found: bool,
     /// It is held.
     held: bool,
+}
+
+impl State {
+    /// Which record of its kind is that of the wait that it is in: 0 for the first wait of a task, 1 for all others. Many tasks begin with a
+    /// wait of another kind, until all are there, say.
+    fn wait(&self) -> usize {
+        usize::from(self.has_waited)
+    }
+
+    /// The same of the wait that it begins next.
+    fn next_wait(&self) -> usize {
+        usize::from(self.parked != Real::NEVER)
+    }
 }
 
 impl ForeignTask {
@@ -155,7 +168,7 @@ impl ForeignTask {
     fn driver_ends_wait(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(asked) = state.asked.take().filter(|_| !self.was_stirred()) {
-            self.cell.targets().asks.looked_at(asked);
+            self.cell.targets().asks[state.wait()].looked_at(asked);
         }
     }
 

@@ -105,7 +105,7 @@ fn begin(task: &ForeignTask) -> Entry {
     let asks = &task.cell.targets().asks;
     if task.how == How::Worker {
         let finds = |ready| !state.found || watch::finds(ready);
-        let may_hold = asks.always() && state.waited && !task.was_stirred();
+        let may_hold = asks[state.wait()].always() && !task.was_stirred();
         if may_hold && task.cell.holds(state.at, now, finds) {
             task.hands_back();
             return Entry::Held { _budget: budget::use_up() };
@@ -134,9 +134,8 @@ fn begin(task: &ForeignTask) -> Entry {
     let level = PollScope::level(from, now);
     let polled = Polled::of(&*task.cell, state.parked == Real::NEVER);
     let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
-    // A task may begin with a wait of another kind, until all are there, say.
-    let waited = state.parked != Real::NEVER;
-    let look = (task.how == How::Worker && woken && waited && asks.looks()).then(Look::default);
+    let looks = || asks[state.next_wait()].looks();
+    let look = (task.how == How::Worker && woken && looks()).then(Look::default);
     Entry::Poll { begun: Begun::new(&task.cell, scope, woken), look }
 }
 
@@ -150,7 +149,7 @@ fn end(task: &ForeignTask, begun: Begun) {
     if woken {
         let parked = before.waits_since(&scope, at, now);
         task.change(|state| {
-            state.waited = state.parked != Real::NEVER;
+            state.has_waited = state.parked != Real::NEVER;
             (state.at, state.parked) = (at, parked);
         });
         put_off::marks(&task.cell.targets().yields);
