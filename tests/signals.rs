@@ -20,7 +20,6 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::thread;
-use tests_support::take_interrupts;
 
 /// A budget that is not over when a signal comes.
 const LONGER: &str = "60s";
@@ -78,7 +77,6 @@ fn is_in(set: u64, signal: Signal) -> bool {
 
 #[test]
 fn a_signal_ends_the_program_whatever_stderr_is() {
-    take_interrupts();
     for name in ["endless, stderr has no reader", "endless, stderr is full"] {
         for signal in [Signal::SIGTERM, Signal::SIGINT] {
             let program = profiled(name);
@@ -189,7 +187,6 @@ fn threads_of_andweorc_take_no_signals() {
 
 #[test]
 fn after_the_end_of_the_profile_no_handler_is_left() {
-    take_interrupts();
     let program = sampled("works on after the end").var("ANDWEORC_DURATION", "3s");
     let mut process = program.start();
     process.await_stderr("has ended");

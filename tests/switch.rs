@@ -11,7 +11,6 @@ mod parent;
 use nix::sys::signal::Signal;
 use parent::{Program, reason};
 use std::os::unix::process::ExitStatusExt;
-use tests_support::take_interrupts;
 
 /// A budget that is not over when a signal comes.
 const LONGER: &str = "30s";
@@ -131,7 +130,6 @@ fn a_program_without_points_is_told_how_to_mark_one() {
 
 #[test]
 fn a_signal_ends_the_program_after_the_report() {
-    take_interrupts();
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let program = Program::new("endless").enabled().var("ANDWEORC_DURATION", LONGER);
         let mut process = program.start();

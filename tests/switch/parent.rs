@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, io};
 use tempfile::TempDir;
+use tests_support::take_interrupts;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -68,6 +69,7 @@ impl Program {
     }
 
     pub(crate) fn start(&self) -> Process {
+        take_interrupts();
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "child", "--ignored", "--nocapture", "--quiet"]);
         for (name, _) in env::vars_os() {

@@ -499,6 +499,12 @@ mod tests {
     use super::*;
     use crate::signal::Handler;
 
+    /// Slots are for good, and a registry that goes forgets them: the leak check finds them here.
+    fn keep(slot: &'static Slot) {
+        static KEPT: Mutex<Vec<&Slot>> = Mutex::new(Vec::new());
+        KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+    }
+
     #[test]
     fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_anew() {
         thread::enable();
@@ -509,6 +515,7 @@ mod tests {
         let is_sampled = |meanwhile: Option<Asked>| {
             let mut registry = Registry { asked: Some(timers), ..Registry::new() };
             let (slot, asked) = registry.slot();
+            keep(slot);
             let mut live = Live::new(tid, slot, false);
             let begun = live.begin(asked.unwrap());
             registry.asked = meanwhile;
@@ -521,6 +528,7 @@ mod tests {
             Asked { event: Event::TaskClock, kind: Kind::Perf(Event::TaskClock), ..timers };
         let (refused, mut registry) = (crate::sampler::probe().is_err(), Registry::new());
         let (slot, asked) = registry.slot();
+        keep(slot);
         registry.asked = Some(events);
         registry.add(Live::new(tid, slot, false), asked, Ok(Begun::NotAsked));
         let live = registry.remove(slot).unwrap();

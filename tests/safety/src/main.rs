@@ -23,6 +23,9 @@ fn main() -> ExitCode {
     }
     let is_wanted =
         |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.starts_with(w.as_str()));
+    // What a shell starts in the background ignores it, and hands that on to all that it starts.
+    // SAFETY: no handler is installed, and the default action is none.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let (mut count, mut held) = (0, 0);
     for case in all.iter().filter(|case| is_wanted(&case.name)) {
         let began = Instant::now();
