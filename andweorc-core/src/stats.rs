@@ -21,6 +21,17 @@ pub(crate) fn p_value(t: f64, df: f64) -> f64 {
     student(df).map_or(1.0, |student| 2.0 * student.sf(t.abs()))
 }
 
+/// Two-sided p-value of an estimate with this standard error: of no effect.
+pub(crate) fn p_of(estimate: f64, error: f64, df: f64) -> f64 {
+    if error > 0.0 {
+        p_value(estimate / error, df)
+    } else if estimate != 0.0 {
+        0.0
+    } else {
+        1.0
+    }
+}
+
 fn student(df: f64) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, df).ok()
 }
@@ -52,13 +63,6 @@ pub(crate) fn standard_error<T: Copy>(data: &[T], statistic: impl Fn(&[T]) -> f6
     let centre = mean(&statistics);
     let squares: f64 = statistics.iter().map(|s| (s - centre).powi(2)).sum();
     Some((squares / RESAMPLES as f64 * n as f64 / (n - 1) as f64).sqrt())
-}
-
-/// Mean of values with their weights; NaN of nothing.
-pub(crate) fn weighted_mean(values: &[(f64, f64)]) -> f64 {
-    let add = |(sum, all), &(value, weight)| (sum + weight * value, all + weight);
-    let (sum, all) = values.iter().fold((0.0, 0.0), add);
-    sum / all
 }
 
 /// Slope of the regression of y on x through the origin. Zero when all x are zero.
@@ -202,7 +206,6 @@ mod tests {
     fn a_weight_of_two_is_as_twice_the_datum() {
         let (a, b) = ((1.0, 1.0), (2.0, 3.0));
         near(weighted_slope(&[(a, 1.0), (b, 2.0)]), slope_through_origin(&[a, b, b]), 1e-12);
-        near(weighted_mean(&[(1.0, 1.0), (4.0, 2.0)]), 3.0, 1e-12);
         let twice = [(a, 1.0), (b, 1.0), (b, 1.0)];
         near(r2_through_origin(&[(a, 1.0), (b, 2.0)], 1.4), r2_through_origin(&twice, 1.4), 1e-12);
     }

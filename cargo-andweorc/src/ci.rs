@@ -84,7 +84,7 @@ impl Outcome {
             || any(|outcome| outcome.state == State::Inconclusive && !is_within_limit(outcome))
         {
             Outcome::Inconclusive
-        } else if comparison.load[0] == Some(Load::Open)
+        } else if matches!(comparison.load[0], Some(Load::Open | Load::Mixed))
             && comparison.outcomes.iter().all(|outcome| outcome.metric == Metric::Throughput)
         {
             Outcome::Blind

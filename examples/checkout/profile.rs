@@ -111,15 +111,7 @@ pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
     for target in &outcome.analysis().targets {
         let effect = target.effects_on("checkout", Metric::Throughput).next_back();
         let (Some(effect), Some(share)) = (effect, target.share) else { continue };
-        let Some(impact) = target.ranking_impact() else { continue };
-        // By the slope over all speedups, or by this one, whichever is known better.
-        let by_slope = (impact.slope, impact.ci_low, impact.ci_high, effect.speedup);
-        let by_effect = (effect.effect_pct, effect.ci_low, effect.ci_high, 1.0);
-        let known = [by_slope, by_effect].into_iter().filter_map(|(change, low, high, times)| {
-            Some([change, low?, high?].map(|slope| slope * times))
-        });
-        let Some([change, low, high]) =
-            known.min_by(|a, b| (a[2] - a[1]).total_cmp(&(b[2] - b[1])))
+        let (change, Some(low), Some(high)) = (effect.effect_pct, effect.ci_low, effect.ci_high)
         else {
             continue;
         };

@@ -10,11 +10,11 @@ use serde::Serialize;
 pub struct RankedBy {
     /// Name of the point.
     pub point: String,
-    /// The throughput, or under an open load the mean latency.
+    /// The throughput, or the mean latency under a load that does not wait, or not all of it.
     pub metric: Metric,
 }
 
-/// As [a report ranks](crate::estimate::Ranking): by the throughput of `point`, unless a side kept up with an open load, which bounds its throughput.
+/// As [a report ranks](crate::estimate::Ranking): by the throughput of `point`, unless not all of a side's load waits, which bounds its throughput.
 /// Then by the mean latency of `latency`, if both sides have it: also of a side that did not keep up, since impacts on different metrics can't be
 /// compared.
 pub(crate) fn ranking<'a>(
@@ -27,7 +27,7 @@ pub(crate) fn ranking<'a>(
     let measured = |point: &&PointRecord| {
         [a, b].iter().all(|side| impact::measured(side, point, Metric::Mean))
     };
-    let open = load.contains(&Some(Load::Open));
-    let latency = latency.filter(|_| open).filter(measured);
+    let does_not_wait = load.iter().any(|load| matches!(load, Some(Load::Open | Load::Mixed)));
+    let latency = latency.filter(|_| does_not_wait).filter(measured);
     latency.map_or((point, Metric::Throughput), |latency| (latency, Metric::Mean))
 }

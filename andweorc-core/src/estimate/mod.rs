@@ -9,12 +9,13 @@
 //!   time, so that both sides of a comparison come from samples of one size and share the bias of a small one.
 //! - An **impact** is the slope of the effect over the speedup: the regression through the origin of all experiments on a
 //!   target, which weights each speedup by its experiments. In % for a speedup of 1: a slope of 40 means +10 % at 25 %.
-//! - **Intervals** are 95 %, from a bootstrap over experiments (`stats::standard_error`). Two experiments that share a baseline are
-//!   correlated by at most a quarter of their variance; the plan's random order makes two of one target neighbours seldom. Of very many
-//!   experiments some are taken together first (`tally`), so that a run may go on for days.
-//! - **Many targets**: which of them have an impact at all is decided by Benjamini & Hochberg (1995) at 5 %.
-//! - **Ranking** is by the lower end of the impact's interval on the throughput of the first point; under an open load, which throughput can't
-//!   follow, by that on the mean latency (`rank`).
+//! - **Intervals** are 95 %. That of an effect is Student's, with the variance of one experiment that all targets and the baselines
+//!   tell together (`scatter`), so that two experiments are enough for one; that of an impact is from a bootstrap over its experiments
+//!   (`stats::standard_error`). Of very many experiments some are taken together first (`tally`), so that a run may go on for days.
+//! - **Verdicts** follow from the interval of the effect at the largest speedup that was tested, which reports print beside them
+//!   ([`Verdict`]). Of many targets, which of them have an effect at all is decided by Benjamini & Hochberg (1995) at 5 %.
+//! - **Ranking** is by the lower end of that interval, on the throughput of the first point if its load is known to be closed; under
+//!   any other load throughput does not tell, and the mean latency is ranked by where there is one (`rank`).
 //!
 //! All of it takes time in proportion to the rows, not to targets times rows, and that of a running program no more after days than after an hour:
 //! it is done anew after each experiment.
@@ -23,13 +24,14 @@ pub(crate) mod load;
 pub(crate) mod observe;
 pub(crate) mod ongoing;
 mod rank;
+mod scatter;
 pub(crate) mod seen;
 mod series;
 pub(crate) mod summary;
 pub(crate) mod tally;
 mod waits;
 
-pub use load::Load;
+pub use load::{Load, Probes};
 pub use observe::{Comparison, comparisons};
 pub use rank::Ranking;
 pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
@@ -38,6 +40,7 @@ pub use waits::WaitSummary;
 use crate::profile::{Run, TargetKind};
 use crate::stats;
 use observe::Rows;
+use scatter::{Cell, Scatter, Variance};
 use series::Observation;
 use summary::{impact_of, verdict_of};
 use tally::MOST;
@@ -51,8 +54,10 @@ pub struct Analysis {
     pub targets: Vec<TargetSummary>,
     /// What tasks and spans waited for, the longest in all first.
     pub waits: Vec<WaitSummary>,
-    /// How the program is loaded, where it was probed.
+    /// How the program is loaded, where that is known.
     pub load: Option<Load>,
+    /// What the probes of the load say, where there were any.
+    pub probes: Option<Probes>,
     /// What the targets are ranked and judged by, which follows from the load.
     pub ranked_by: Ranking,
     /// Experiments held on targets, without baselines and probes.
@@ -84,14 +89,14 @@ pub fn analyse(runs: &[Run]) -> Analysis {
 fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> Analysis {
     let metrics: Vec<(usize, Metric)> =
         (0..points.len()).flat_map(|point| Metric::ALL.map(|metric| (point, metric))).collect();
-    Analysis { waits: waits::waits(runs), ..analyse_metrics(runs, points, rows, |_| metrics) }
+    Analysis { waits: waits::waits(runs), ..analyse_metrics(runs, points, rows, true, |_| metrics) }
 }
 
-/// Analyses only what the ranking needs: one metric of one point, and no waits. Cheap enough to repeat after each experiment.
+/// Analyses only what the ranking needs: one metric of one point, no impacts and no waits. Cheap enough to repeat after each experiment.
 pub fn analyse_ranking(runs: &[Run]) -> Analysis {
     let points = ranking_points(runs);
     let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, &points, MOST)).collect();
-    analyse_metrics(runs, points, &rows, |by| vec![(by.point_index, by.metric)])
+    analyse_metrics(runs, points, &rows, false, |by| vec![(by.point_index, by.metric)])
 }
 
 /// The points up to those that targets may be ranked by: the first of all, and the first with latencies.
@@ -101,15 +106,18 @@ fn ranking_points(runs: &[Run]) -> Vec<PointSummary> {
     points
 }
 
-/// Analyses the metrics that `chosen` names, by index of the point, once it is known what targets are ranked by.
+/// Analyses the metrics that `chosen` names, by index of the point, once it is known what targets are ranked by; with `impacts` these
+/// too, which take much longer.
 fn analyse_metrics(
     runs: &[Run],
     points: Vec<PointSummary>,
     rows: &[Rows<'_>],
+    impacts: bool,
     chosen: impl FnOnce(Ranking) -> Vec<(usize, Metric)>,
 ) -> Analysis {
     let mut targets = seen::tested_targets(runs, rows);
-    let load = load::load(rows, &points, &targets);
+    let probes = load::probes(rows, &points, &targets);
+    let load = probes.and_then(|probes| probes.load());
     targets.retain(|target| target.kind != TargetKind::Probe);
     let ranked_by = rank::ranking(load, &points, rows);
     let chosen = if points.is_empty() { Vec::new() } else { chosen(ranked_by) };
@@ -117,26 +125,34 @@ fn analyse_metrics(
         if !rows.iter().any(|run| run.has(index, metric)) {
             continue;
         }
-        for target in &mut targets {
-            let data = observations(rows, target, index, metric);
+        let (data, scatter) = scatter_of(rows, &targets, index, metric);
+        for (target, data) in targets.iter_mut().zip(data) {
             if data.is_empty() {
                 continue;
             }
-            if target.impacts.is_empty() {
+            if target.effects.is_empty() {
                 target.seconds = data.iter().map(|one| one.seconds).sum();
             }
-            target.effects.extend(effects(&data, index, &points[index], metric));
-            target.impacts.extend(impact_of(&data, index, &points[index], metric));
+            let variance = scatter.of_target(&data);
+            target.effects.extend(effects(&data, variance, index, &points[index], metric));
+            if impacts {
+                target.impacts.extend(impact_of(&data, index, &points[index], metric));
+            }
         }
     }
     targets.retain(|target| !target.effects.is_empty());
-    judge(&mut targets, ranked_by.metric);
+    judge(
+        &mut targets,
+        ranked_by.metric,
+        ranked_by.metric.less_is_better() || load == Some(Load::Closed),
+    );
     let held = runs.iter().zip(rows);
     Analysis {
         points,
         targets,
         waits: Vec::new(),
         load,
+        probes,
         ranked_by,
         baselines: rows.iter().map(|rows| rows.tally().baselines()).sum(),
         experiments: held.map(|(run, rows)| seen::experiments_on_targets(run, rows.tally())).sum(),
@@ -144,16 +160,31 @@ fn analyse_metrics(
     }
 }
 
-/// Gives all targets their verdicts, and puts them into the order of the ranking.
-fn judge(targets: &mut [TargetSummary], metric: Metric) {
+/// Gives all targets their verdicts, and puts them into the order of the ranking. What can't be judged stays inconclusive.
+fn judge(targets: &mut [TargetSummary], metric: Metric, can: bool) {
     targets.iter_mut().for_each(|target| target.ranked_by = metric);
     let p_values: Vec<f64> =
-        targets.iter().map(|target| target.ranking_impact().map_or(1.0, |i| i.p_value)).collect();
+        targets.iter().map(|target| target.ranking_effect().map_or(1.0, |it| it.p_value)).collect();
     let found = stats::discoveries(&p_values, FALSE_DISCOVERIES);
-    for (target, found) in targets.iter_mut().zip(found) {
+    for (target, found) in targets.iter_mut().zip(found).filter(|_| can) {
         target.verdict = verdict_of(target, found);
     }
     targets.sort_by(|a, b| b.rank_key().total_cmp(&a.rank_key()));
+}
+
+/// The observations of each target by a metric of a point, and how much experiments scatter by it.
+fn scatter_of(
+    rows: &[Rows<'_>],
+    targets: &[TargetSummary],
+    point: usize,
+    metric: Metric,
+) -> (Vec<Vec<Observation>>, Scatter) {
+    let data: Vec<Vec<Observation>> =
+        targets.iter().map(|target| observations(rows, target, point, metric)).collect();
+    let baselines = rows.iter().filter_map(|run| run.of_baselines(point, metric));
+    let groups: Vec<Variance> =
+        data.iter().map(|data| scatter::within(data)).chain(baselines).collect();
+    (data, Scatter::of(groups))
 }
 
 /// All observations of a target by this metric of the point with this index, of all runs.
@@ -166,31 +197,28 @@ fn observations(
     rows.iter().flat_map(|run| run.observations(target, point, metric)).collect()
 }
 
-/// The effect at each speedup, in rising order.
+/// The effect at each speedup, in rising order. `variance` is that of one experiment, if it is known.
 fn effects<'a>(
     data: &'a [Observation],
+    variance: Option<Variance>,
     point_index: usize,
     point: &'a PointSummary,
     metric: Metric,
 ) -> impl Iterator<Item = Effect> + 'a {
-    let mut speedups: Vec<f64> = data.iter().map(|one| one.speedup).collect();
-    speedups.sort_by(f64::total_cmp);
-    speedups.dedup();
-    speedups.into_iter().map(move |speedup| {
-        let same = || data.iter().filter(|one| one.speedup == speedup);
-        let logs: Vec<(f64, f64)> = same().map(|one| (one.log_ratio, one.n as f64)).collect();
-        let log = stats::weighted_mean(&logs);
-        let half = stats::standard_error(&logs, stats::weighted_mean)
-            .map(|error| error * stats::t_quantile(logs.len() as f64 - 1.0));
+    scatter::speedups(data).into_iter().map(move |speedup| {
+        let cell = Cell::of(data, speedup);
+        let half = variance.map(|variance| cell.half(variance));
         Effect {
             point: point.name.clone(),
             point_index,
             metric,
             speedup,
-            effect_pct: percent(log),
-            ci_low: half.map(|half| percent(log - half)),
-            ci_high: half.map(|half| percent(log + half)),
-            n: same().map(|one| one.n).sum(),
+            effect_pct: percent(cell.log),
+            ci_low: half.map(|half| percent(cell.log - half)),
+            ci_high: half.map(|half| percent(cell.log + half)),
+            n: cell.n,
+            p_value: variance
+                .map_or(1.0, |variance| stats::p_of(cell.log, cell.error(variance), variance.df)),
         }
     })
 }
@@ -200,5 +228,7 @@ pub(crate) fn percent(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0
 }
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 pub(crate) mod tests;

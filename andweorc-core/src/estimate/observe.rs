@@ -1,5 +1,6 @@
 //! Experiments and what they are compared with: their neighbouring baselines.
 
+use crate::estimate::scatter::Variance;
 use crate::estimate::series::{Observation, Series};
 use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
 use crate::estimate::tally::Tally;
@@ -97,6 +98,11 @@ impl<'a> Rows<'a> {
     /// Whether any experiment has this metric of the point.
     pub(crate) fn has(&self, point: usize, metric: Metric) -> bool {
         self.series(point, metric).is_some_and(|series| !series.is_empty())
+    }
+
+    /// How much baselines scatter by this metric of this point.
+    pub(crate) fn of_baselines(&self, point: usize, metric: Metric) -> Option<Variance> {
+        self.series(point, metric).map(Series::of_baselines)
     }
 
     /// All observations of a target by this metric of this point.

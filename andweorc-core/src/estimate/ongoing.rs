@@ -105,7 +105,7 @@ impl Ongoing {
         let runs = slice::from_ref(&self.run);
         let points = ranking_points(runs);
         let rows = [Rows::tallied(&self.run, &self.tally, &points)];
-        analyse_metrics(runs, points, &rows, |by| vec![(by.point_index, by.metric)])
+        analyse_metrics(runs, points, &rows, false, |by| vec![(by.point_index, by.metric)])
     }
 
     /// What is known of all targets, as [`analyse`](crate::estimate::analyse), by the most important points.
@@ -257,7 +257,7 @@ mod tests {
         let held = held(rounds, &path);
         let rows = fs::read_to_string(&path).unwrap();
         let rows = rows.lines().filter(|line| line.contains(r#""record":"experiment""#)).count();
-        assert_eq!(rows as u64, 8 * rounds, "the profile has all of them");
+        assert_eq!(rows as u64, 12 * rounds, "the profile has all of them");
         let most = held.iter().max().unwrap();
         // The rounds in the notes have more digits.
         assert!(*most < held[0] + 1_000, "{held:?}");

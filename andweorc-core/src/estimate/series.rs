@@ -1,6 +1,7 @@
 //! One metric of one point in the experiments of a run, against their neighbouring baselines.
 
 use crate::estimate::percent;
+use crate::estimate::scatter::Variance;
 use std::collections::HashMap;
 
 /// An experiment that waits for the next baseline is compared with the one before it alone once so many wait after it.
@@ -19,6 +20,8 @@ pub(crate) struct Observation {
     pub(crate) effect_pct: f64,
     /// Real seconds that they took, with their share of the baselines.
     pub(crate) seconds: f64,
+    /// How many of them share a baseline with one of the same target and speedup before.
+    pub(crate) shared: usize,
 }
 
 impl Observation {
@@ -35,6 +38,7 @@ impl Observation {
         self.effect_pct = mean(self.effect_pct, other.effect_pct);
         self.seconds += other.seconds;
         self.n += other.n;
+        self.shared += other.shared;
     }
 }
 
@@ -53,6 +57,8 @@ struct Waiting {
     trial: Trial,
     measured: f64,
     before: Option<f64>,
+    /// The baseline before is that after another one of the same target and speedup.
+    shares: bool,
 }
 
 impl Waiting {
@@ -66,6 +72,7 @@ impl Waiting {
             log_ratio,
             effect_pct: percent(log_ratio),
             seconds: 2.0 * self.trial.real_ns as f64 / 1e9,
+            shared: usize::from(self.shares),
         })
     }
 }
@@ -79,6 +86,35 @@ pub(crate) struct Series {
     /// By target, in the order of the experiments.
     by_target: HashMap<u32, Vec<Observation>>,
     measured: bool,
+    /// Trials of which the last baseline is the one after.
+    ended: Vec<Trial>,
+    baselines: Baselines,
+}
+
+/// How much baselines differ from their neighbours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Baselines {
+    /// The last two in a row.
+    last: [Option<f64>; 2],
+    /// How many were compared with the ones before and after.
+    compared: usize,
+    /// The sum of the squares of the logarithms of these ratios.
+    squares: f64,
+}
+
+/// Of three baselines in a row the middle one is compared with the others, so two comparisons that
+/// follow each other share two of them: of independent ones it takes so many fewer. (The
+/// correlations of neighbours and of their neighbours are -2/3 and 1/6; 1 + 2 (4/9 + 1/36) = 1.94.)
+const SHARED: f64 = 1.94;
+
+impl Baselines {
+    fn add(&mut self, value: Option<f64>) {
+        if let ([Some(first), Some(middle)], Some(last)) = (self.last, value) {
+            self.compared += 1;
+            self.squares += (2.0 * middle / (first + last)).ln().powi(2);
+        }
+        self.last = [self.last[1], value];
+    }
 }
 
 impl Series {
@@ -95,17 +131,33 @@ impl Series {
     /// A baseline that can be used has this value.
     pub(crate) fn baseline(&mut self, value: Option<f64>, most: usize) {
         self.measured |= value.is_some();
+        self.ended.clear();
         for waiting in std::mem::take(&mut self.waiting) {
+            self.ended.push(waiting.trial);
             self.settle(waiting, value, most);
         }
         self.before = value;
+        self.baselines.add(value);
+    }
+
+    /// How much an experiment that changes nothing scatters: a baseline, compared with its
+    /// neighbours as an experiment is.
+    pub(crate) fn of_baselines(&self) -> Variance {
+        let Baselines { compared, squares, .. } = self.baselines;
+        let compared = compared as f64;
+        Variance {
+            of_one: if compared > 0.0 { squares / compared } else { 0.0 },
+            df: compared / SHARED,
+        }
     }
 
     /// An experiment that can be used has this value.
     pub(crate) fn trial(&mut self, trial: Trial, value: Option<f64>, most: usize) {
         let Some(measured) = value else { return };
         self.measured = true;
-        self.waiting.push(Waiting { trial, measured, before: self.before });
+        let same = |it: &Trial| it.target == trial.target && it.speedup == trial.speedup;
+        let shares = self.ended.iter().any(same);
+        self.waiting.push(Waiting { trial, measured, before: self.before, shares });
         if self.waiting.len() > WAITING {
             let longest = self.waiting.remove(0);
             self.settle(longest, None, most);

@@ -171,13 +171,26 @@ pub struct Effect {
     pub speedup: f64,
     /// The change in %.
     pub effect_pct: f64,
-    /// Lower end of its 95 % interval, %; `None` with one experiment.
+    /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is known.
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, %.
     pub ci_high: Option<f64>,
     /// Number of experiments.
     pub n: usize,
+    /// Two-sided p-value of no effect.
+    #[serde(skip)]
+    pub p_value: f64,
 }
+
+impl Effect {
+    /// Whether its interval is so wide, more than 50 points to each side, that it says nothing.
+    pub fn says_nothing(&self) -> bool {
+        self.ci_low.zip(self.ci_high).is_some_and(|(low, high)| high - low > 2.0 * VAGUE)
+    }
+}
+
+/// Half the width of an interval that says nothing, in points.
+const VAGUE: f64 = 50.0;
 
 /// The slope of the effect over the speedup.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -202,17 +215,18 @@ pub struct Impact {
     pub n: usize,
 }
 
-/// What a target comes to.
+/// What a target comes to, by the 95 % interval of its effect at the largest speedup that was tested, turned so that more is
+/// better. One experiment at that speedup makes no verdict, nor does a throughput under a load that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Faster, it raises the throughput, or lowers the latency, whichever targets are ranked by.
+    /// The interval is above zero and the effect above one point. Of many targets it also stands out from what chance would show.
     Matters,
-    /// Faster, it lowers the throughput, or raises the latency.
+    /// The same below zero: faster, it lowers the throughput, or raises the latency.
     Hurts,
-    /// It changes that metric by less than one point at the largest speedup that was tested.
+    /// The interval is within one point of zero.
     Nothing,
-    /// Not known yet.
+    /// None of these yet.
     Inconclusive {
         /// About how many more seconds of experiments on it would tell; `None` when even that is unknown.
         more_seconds: Option<f64>,
@@ -245,10 +259,19 @@ impl TargetSummary {
         self.impacts.iter().find(|impact| impact.metric == self.ranked_by)
     }
 
-    /// The interval of that impact, turned so that more is better.
+    /// The effect that it is ranked and judged by: that on the [metric](TargetSummary::ranked_by) of the first point that has it, at the
+    /// largest speedup that was tested.
+    pub fn ranking_effect(&self) -> Option<&Effect> {
+        let on = || self.effects.iter().filter(|effect| effect.metric == self.ranked_by);
+        let first = on().map(|effect| effect.point_index).min()?;
+        on().filter(|effect| effect.point_index == first)
+            .max_by(|a, b| a.speedup.total_cmp(&b.speedup))
+    }
+
+    /// The interval of that effect, turned so that more is better.
     fn gain(&self) -> Option<(f64, f64)> {
-        let impact = self.ranking_impact()?;
-        let (low, high) = (impact.ci_low?, impact.ci_high?);
+        let effect = self.ranking_effect()?;
+        let (low, high) = (effect.ci_low?, effect.ci_high?);
         Some(if self.ranked_by.less_is_better() { (-high, -low) } else { (low, high) })
     }
 
@@ -268,16 +291,9 @@ impl TargetSummary {
         self.effects.iter().filter(named).filter(move |e| Some(e.point_index) == first)
     }
 
-    /// The largest speedup that was tested.
-    fn largest_speedup(&self) -> f64 {
-        self.effects.iter().map(|effect| effect.speedup).fold(0.0, f64::max)
-    }
-
-    /// Half the width of the interval of the ranking effect at the largest speedup, in points; infinite without one.
+    /// Half the width of the interval of the ranking effect, in points; infinite without one.
     pub fn half_width(&self) -> f64 {
-        self.gain()
-            .map(|(low, high)| (high - low) / 2.0)
-            .map_or(f64::INFINITY, |half| half * self.largest_speedup())
+        self.gain().map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0)
     }
 }
 
@@ -305,32 +321,32 @@ pub(crate) fn impact_of(
         ci_low: half.map(|half| slope - half),
         ci_high: half.map(|half| slope + half),
         r2: stats::r2_through_origin(&data, slope),
-        p_value: match error {
-            Some(error) if error > 0.0 => stats::p_value(slope / error, df),
-            Some(_) if slope != 0.0 => 0.0,
-            _ => 1.0,
-        },
+        p_value: error.map_or(1.0, |error| stats::p_of(slope, error, df)),
         n: observations.iter().map(|one| one.n).sum(),
     })
 }
 
-/// The verdict on a target, given whether its impact is a discovery.
+/// The verdict on a target, given whether its effect is a discovery.
 pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
-    let largest = target.largest_speedup();
-    let Some((low, high)) = target.gain() else {
+    let (Some(effect), Some((low, high))) = (target.ranking_effect(), target.gain()) else {
         return Verdict::Inconclusive { more_seconds: None };
     };
-    if low * largest >= -NOTHING && high * largest <= NOTHING {
+    let sign = if target.ranked_by.less_is_better() { -1.0 } else { 1.0 };
+    let gain = sign * effect.effect_pct;
+    let judged = effect.n > 1;
+    if judged && low >= -NOTHING && high <= NOTHING {
         Verdict::Nothing
-    } else if discovered && low > 0.0 {
+    } else if judged && discovered && low > 0.0 && gain > NOTHING {
         Verdict::Matters
-    } else if discovered && high < 0.0 {
+    } else if judged && discovered && high < 0.0 && gain < -NOTHING {
         Verdict::Hurts
     } else {
-        // Half the width shrinks with the root of the time. It must become less than the effect, or than what counts as nothing.
-        let effect = (low + high) / 2.0 * largest;
-        let wanted = effect.abs().max(NOTHING);
-        let times = (target.half_width() / wanted).powi(2).max(1.5);
+        // Half the width shrinks with the root of the time. It must become less than the effect, or than what is left of nothing.
+        let wanted = if gain.abs() > NOTHING { gain.abs() } else { NOTHING - gain.abs() };
+        let times = (target.half_width() / wanted.max(CLOSE)).powi(2).max(1.5);
         Verdict::Inconclusive { more_seconds: Some((times - 1.0) * target.seconds) }
     }
 }
+
+/// An effect of one point is neither nothing nor known to be more, however narrow its interval: the forecast takes it for so far from that.
+const CLOSE: f64 = 0.25;

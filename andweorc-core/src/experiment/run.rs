@@ -48,8 +48,11 @@ const ENOUGH_HITS: f64 = 100.0;
 /// Where less is done than at first, experiments are lengthened up to this: the load of a service that is profiled for days may go away for hours.
 const SPARSE: Duration = Duration::from_secs(60);
 
-/// How many probes of the load a run begins with, if they take no more than a fifth of its time.
+/// How many probes of the load a run begins with.
 const PROBES: u32 = 2;
+
+/// After so many experiments on targets the load is probed again, while it is not known and when it is: it may change.
+const PROBED_AGAIN: [u32; 2] = [6, 24];
 
 /// By how much a probe delays the program.
 const PROBE: Speedup = Speedup::from_ppm(150_000);
@@ -133,14 +136,12 @@ impl Runner {
         }
         let probe = crate::target::target(TargetKind::Probe, "everything", None, None);
         self.write_target(probe);
-        // A short run has no time for them: its targets come first.
-        let probes = if 2 * PROBES * lengths.mean() <= self.left() / 5 { PROBES } else { 0 };
-        for _ in 0..probes {
-            let probe = Cell::new(probe, PROBE);
-            if !self.hold(Some(probe), lengths) || !self.hold(None, lengths) {
+        for _ in 0..PROBES {
+            if !self.probe(probe, lengths) {
                 return "stopped";
             }
         }
+        let mut since_probe = 0;
         loop {
             let Some(cell) = plan.next(|target| known(analysis.as_ref(), target)) else {
                 return if plan.len() == 0 { "nothing left to test" } else { "settled" };
@@ -163,8 +164,21 @@ impl Runner {
             if !self.hold(None, lengths) {
                 return "stopped";
             }
-            analysis = Some(self.run.ranking());
+            let known = self.run.ranking();
+            since_probe += 1;
+            if since_probe >= PROBED_AGAIN[usize::from(known.load.is_some())] {
+                since_probe = 0;
+                if self.left() >= 2 * lengths.mean() && !self.probe(probe, lengths) {
+                    return "stopped";
+                }
+            }
+            analysis = Some(known);
         }
+    }
+
+    /// Holds a probe of the load, and the baseline after it. False when they were stopped.
+    fn probe(&mut self, probe: &'static Target, lengths: Lengths) -> bool {
+        self.hold(Some(Cell::new(probe, PROBE)), lengths) && self.hold(None, lengths)
     }
 
     /// Watches the program until a point is hit and a target is seen. `None` when the time is up before.
@@ -425,8 +439,8 @@ impl Runner {
 
     /// How long experiments should be: so that every one gets its passes in the time, and the first point enough hits.
     fn lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
-        let pairs = plan.len() as u32 * crate::experiment::plan::PASSES;
-        let each = self.left() / (2 * pairs.max(1));
+        let pairs = PROBES + plan.len() as u32 * crate::experiment::plan::PASSES;
+        let each = self.left() / (2 * pairs);
         let unmeasured = Lengths { settle: SETTLE, measure: Duration::ZERO, recover: RECOVER };
         let measure = each.saturating_sub(unmeasured.mean()).clamp(SHORTEST, LONGEST);
         let seconds = clock::now() - self.experimenter.start();
@@ -600,9 +614,15 @@ fn known(analysis: Option<&Analysis>, target: &Target) -> Known {
     let record = target.to_record();
     let summary = analysis.and_then(|analysis| analysis.targets.iter().find(|it| it.is(&record)));
     match summary {
-        None => Known::Within(f64::INFINITY),
-        Some(it) if it.verdict == Verdict::Nothing || it.half_width() <= NARROW => Known::Settled,
-        Some(it) => Known::Within(it.half_width()),
+        None => Known::Undecided(f64::INFINITY),
+        Some(it) => match it.verdict {
+            Verdict::Inconclusive { more_seconds } => {
+                Known::Undecided(more_seconds.unwrap_or(f64::INFINITY))
+            }
+            Verdict::Nothing => Known::Settled,
+            _ if it.half_width() <= NARROW => Known::Settled,
+            _ => Known::Within(it.half_width()),
+        },
     }
 }
 

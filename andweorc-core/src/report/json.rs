@@ -1,6 +1,6 @@
 //! The report for machines.
 
-use crate::estimate::{Analysis, Load, PointSummary, Ranking, TargetSummary, WaitSummary};
+use crate::estimate::{Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary};
 use crate::plain;
 use crate::profile::VERSION;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 ///
 /// **Bump it whenever a key goes, or changes its meaning, unit or type**; a new key needs no bump. `docs/report-json.md` says
 /// what each key means.
-pub const REPORT_VERSION: u32 = 2;
+pub const REPORT_VERSION: u32 = 3;
 
 /// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts":
 /// [..]}]}`, targets in the order of the ranking. `schema` is that of the profile. Names are whole,
@@ -24,6 +24,7 @@ pub fn json(analysis: &Analysis) -> String {
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
         load: Option<Load>,
+        probes: Option<Probes>,
         ranked_by: Ranking,
         experiments: usize,
         spoiled: usize,
@@ -35,6 +36,7 @@ pub fn json(analysis: &Analysis) -> String {
         targets: &analysis.targets,
         waits: &analysis.waits,
         load: analysis.load,
+        probes: analysis.probes,
         ranked_by: analysis.ranked_by,
         experiments: analysis.experiments,
         spoiled: analysis.spoiled,

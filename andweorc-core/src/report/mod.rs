@@ -5,4 +5,6 @@ mod text;
 mod waits;
 
 pub use json::{REPORT_VERSION, json};
-pub use text::{counted, load_warning, metric_name, notes, real_ns, tenths, text, why_nothing};
+pub use text::{
+    change, counted, load_warning, metric_name, notes, real_ns, tenths, text, why_nothing,
+};

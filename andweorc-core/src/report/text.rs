@@ -1,6 +1,6 @@
 //! The report for people.
 
-use crate::estimate::{Analysis, Effect, Load, Metric, TargetSummary, Verdict};
+use crate::estimate::{Analysis, Effect, Load, Metric, Probes, TargetSummary, Verdict};
 use crate::plain;
 use crate::profile::Run;
 use crate::report::waits;
@@ -85,14 +85,67 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     out
 }
 
-/// What to say of a load that does not wait for the program: what the throughput does then means nothing.
-pub fn load_warning(analysis: &Analysis) -> Option<&'static str> {
-    (analysis.load == Some(Load::Open)).then_some(if analysis.ranked_by.metric.less_is_better() {
-        "The load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, so targets are ranked\n\
-         by what they do to the mean latency."
+/// What to say of a load that is not known to wait for the program: what the throughput does then does not tell.
+pub fn load_warning(analysis: &Analysis) -> Option<String> {
+    let of_delay = |probes: &Probes| {
+        let share = |share: f64| (share * 100.0).round() + 0.0;
+        let interval = match (probes.ci_low, probes.ci_high) {
+            (Some(low), Some(high)) => format!(" [{}, {}]", share(low), share(high)),
+            _ => String::new(),
+        };
+        format!("{} %{interval}", share(probes.share))
+    };
+    let by_latency = analysis.ranked_by.metric.less_is_better();
+    let what = match (analysis.load, analysis.probes) {
+        (Some(Load::Closed), _) => return None,
+        (Some(Load::Open), _) => {
+            let what = "The load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise";
+            return Some(if by_latency {
+                format!("{what}, so targets are ranked\nby what they do to the mean latency.")
+            } else {
+                format!(
+                    "{what}, and what is said of it\nbelow means nothing; give it a latency point (a span per request), or put a load on it that waits for answers."
+                )
+            });
+        }
+        (Some(Load::Mixed), Some(probes)) => format!(
+            "Part of the load waits for the program and part does not, or the program only just keeps up: delayed as a whole, it made up for\n{} of \
+             the delay.",
+            of_delay(&probes)
+        ),
+        (_, None) if analysis.targets.is_empty() => return None,
+        (_, None) => {
+            "Whether the load waits for the program is not known: it was not probed.".to_owned()
+        }
+        (_, Some(probes)) if probes.n < 2 => {
+            "Whether the load waits for the program is not known: only one probe could be used."
+                .to_owned()
+        }
+        (_, Some(probes)) if !probes.agree => format!(
+            "Whether the load waits for the program is not known: its {} probes differ by more than chance, as under a load that changes.",
+            probes.n
+        ),
+        (_, Some(probes)) if !probes.are_possible() => format!(
+            "Delayed as a whole in {} probes, the program made up for {} of the delay, which no load does (0 where it waits, 100\n\
+             at its own pace): part of the program is delayed twice, or not at all, as it may be where it has sockets to itself in tasks that nobody wrapped.",
+            probes.n,
+            of_delay(&probes)
+        ),
+        (_, Some(probes)) => format!(
+            "Whether the load waits for the program is not known: delayed as a whole in {} probes, it made up for\n{} of the delay; a load that \
+             waits makes it 0, one at its own pace 100.",
+            probes.n,
+            of_delay(&probes)
+        ),
+    };
+    Some(if by_latency {
+        format!(
+            "{what} So targets are ranked\nby what they do to the mean latency, which means the same under any load."
+        )
     } else {
-        "The load comes at its own pace: delayed as a whole, the program still did all of it. Its throughput can't rise, and what is said of it\n\
-         below means nothing; give it a latency point (a span per request), or put a load on it that waits for answers."
+        format!(
+            "{what} So nothing\nis said of what would raise its throughput; run longer, or give it a latency point (a span per request)."
+        )
     })
 }
 
@@ -180,7 +233,7 @@ fn foot(out: &mut String, runs: &[Run]) {
             line!(out, "   - {}", plain::sentence(&note));
         }
     }
-    out.push_str("\n[low, high] are 95 % intervals; a change counts as nothing within +-1 point. Percentages of CPU overlap where spans nest.\n");
+    out.push_str("\n[low, high] are 95 % intervals, and verdicts are by those at the largest speedup: nothing is within +-1 point, faster is above 0 and by more\nthan 1 point in the middle, of at least two experiments. Percentages of CPU overlap where spans nest.\n");
 }
 
 fn section<'a>(
@@ -254,9 +307,10 @@ fn best_effect(target: &TargetSummary, point: &str, metric: Metric) -> String {
     })
 }
 
-/// `+15.1 % [14.0, 16.2]`
-fn change(effect: &Effect) -> String {
+/// An effect in words: `+15.1 % [14.0, 16.2]`, or `not known` where the interval says nothing.
+pub fn change(effect: &Effect) -> String {
     match (effect.ci_low, effect.ci_high) {
+        _ if effect.says_nothing() => "not known".to_owned(),
         (Some(low), Some(high)) => {
             format!("{:+.1} % [{:.1}, {:.1}]", tenths(effect.effect_pct), tenths(low), tenths(high))
         }
@@ -289,7 +343,7 @@ mod tests {
     fn says_what_matters_and_what_changes_nothing_although_it_burns_cpu() {
         let report = report(measured(4));
         let lines = [
-            "andweorc: shop on here (2 cores), 16 experiments and 17 baselines in 1 s",
+            "andweorc: shop on here (2 cores), 16 experiments and 19 baselines in 1 s",
             "  1. span hot (src/shop.rs:10), 20 % of CPU",
             "     if hot were 25 % faster: request throughput +10.0 % [9.",
             "p99 -9.1 % [-9.1, -9.1]",
@@ -358,10 +412,14 @@ mod tests {
     fn says_what_is_not_known_yet() {
         let mut run = run();
         push(&mut run, None, 0.0, 1_000, 1);
-        push(&mut run, Some(1), 0.5, 1_500, 1);
+        push(&mut run, Some(1), 0.5, 1_000, 2);
         let report = report(run);
+        assert!(
+            report.contains("waits for the program is not known: it was not probed"),
+            "{report}"
+        );
         assert!(report.contains("Not known yet:\n   - span hot"), "{report}");
-        assert!(report.contains("+50.0 % [one experiment]"), "{report}");
+        assert!(report.contains("+100.0 % [one experiment]"), "{report}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use andweorc_core::estimate::{Analysis, Verdict};
 use andweorc_core::plain;
-use andweorc_core::report::tenths;
+use andweorc_core::report::change;
 
 /// A target at its largest speedup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) struct Row {
     pub(crate) target: String,
     /// `50 %`
     pub(crate) speedup: String,
-    /// `+25.1 % [24.0, 26.2]`, the interval narrowing as experiments come in; `[one experiment]` in its place at first.
+    /// `+25.1 % [24.0, 26.2]`, the interval narrowing as experiments come in.
     pub(crate) change: String,
     /// What it comes to so far.
     pub(crate) verdict: &'static str,
@@ -22,14 +22,10 @@ pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
     let Some(point) = analysis.ranking_point() else { return Vec::new() };
     let row = |target: &andweorc_core::estimate::TargetSummary| {
         let effect = target.effects_on(&point.name, analysis.ranked_by.metric).next_back()?;
-        let interval = match (effect.ci_low, effect.ci_high) {
-            (Some(low), Some(high)) => format!(" [{:.1}, {:.1}]", tenths(low), tenths(high)),
-            _ => " [one experiment]".to_owned(),
-        };
         Some(Row {
             target: plain::name(&target.name).into_owned(),
             speedup: format!("{:.0} %", effect.speedup * 100.0),
-            change: format!("{:+.1} %{interval}", tenths(effect.effect_pct)),
+            change: change(effect),
             verdict: match target.verdict {
                 Verdict::Matters => "matters",
                 Verdict::Hurts => "slows down",

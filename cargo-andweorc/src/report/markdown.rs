@@ -106,8 +106,10 @@ fn title(target: &TargetSummary) -> String {
 /// `+15.1 % [14.0, 16.2]`, or nothing where there was no experiment.
 fn change(target: &TargetSummary, point: &str, metric: Metric, speedup: f64) -> String {
     let effect = target.effects_on(point, metric).find(|effect| effect.speedup == speedup);
-    effect.map_or(String::new(), |&Effect { effect_pct, ci_low, ci_high, .. }| {
+    effect.map_or(String::new(), |effect| {
+        let &Effect { effect_pct, ci_low, ci_high, .. } = effect;
         match (ci_low, ci_high) {
+            _ if effect.says_nothing() => "not known".to_owned(),
             (Some(low), Some(high)) => format!(
                 "**{:+.1} %** [{:.1}, {:.1}]",
                 tenths(effect_pct),

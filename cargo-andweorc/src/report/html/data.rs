@@ -29,7 +29,7 @@ pub(super) struct Page<'a> {
     waits: Vec<WaitSummary>,
     notes: Vec<String>,
     /// What to know before the throughput is read.
-    warning: Option<&'static str>,
+    warning: Option<String>,
     /// Why there is nothing to show, when there is nothing.
     nothing: Option<&'static str>,
 }

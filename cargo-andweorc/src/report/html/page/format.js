@@ -34,6 +34,7 @@ function change(x, digits = 1) {
 
 /** `[23.5, 26.2]` */
 function interval(low, high) {
+  if (low !== null && high !== null && high - low > 100) return "(not known)";
   return low === null || high === null ? "(one experiment)" : "[" + fixed(low, 1) + ", " + fixed(high, 1) + "]";
 }
 
