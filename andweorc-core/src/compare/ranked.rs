@@ -27,7 +27,9 @@ pub(crate) fn ranking<'a>(
     let measured = |point: &&PointRecord| {
         [a, b].iter().all(|side| impact::measured(side, point, Metric::Mean))
     };
-    let does_not_wait = load.iter().any(|load| matches!(load, Some(Load::Open | Load::Mixed)));
-    let latency = latency.filter(|_| does_not_wait).filter(measured);
+    let (open, mixed) = (load.contains(&Some(Load::Open)), load.contains(&Some(Load::Mixed)));
+    // A part of the work has its own latency, of which it is all: only that of the first point is that of the whole.
+    let is_whole = |latency: &&PointRecord| latency.identity() == point.identity();
+    let latency = latency.filter(|it| open || (mixed && is_whole(it))).filter(measured);
     latency.map_or((point, Metric::Throughput), |latency| (latency, Metric::Mean))
 }
