@@ -17,9 +17,11 @@
 //!
 //! # What it does not see
 //!
-//! `JoinHandle::join`, locks of the pthread library and of C code, `thread::sleep`: their system calls are inside the C library. Wrap joins in
-//! `andweorc::blocked`. It is there on Linux on x86-64 and aarch64, not under miri, and not in a shared library that a foreign program loads. It
-//! works under AddressSanitizer; with any other sanitizer, which may define `syscall` itself, leave the feature off.
+//! `JoinHandle::join`, locks of the pthread library and of C code, `thread::sleep`: their system
+//! calls are inside the C library. Wrap joins in `andweorc::blocked`. It is there on Linux on
+//! x86-64 and aarch64, not under miri, and not in a shared library that a foreign program loads. It
+//! works under AddressSanitizer; with any other sanitizer, which may define `syscall` itself, leave
+//! the feature off.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 mod syscall;

@@ -1,12 +1,15 @@
 //! Whether the load waits for the program.
 //!
-//! Clients that wait for an answer before they ask again (closed load) slow down with the program: delayed as a whole, it does as much in
-//! virtual time as ever. Clients that ask at their own pace (open load) do not: in the stretched time there is more of them, and as long as the
-//! program can keep up it does more in virtual time by just what it was delayed. Its throughput then says nothing, and its latency everything. So
-//! a run begins with probes ([`TargetKind::Probe`]), and holds more of them now and then: experiments in which the program is delayed as a whole.
+//! Clients that wait for an answer before they ask again (closed load) slow down with the program:
+//! delayed as a whole, it does as much in virtual time as ever. Clients that ask at their own pace
+//! (open load) do not: in the stretched time there is more of them, and as long as the program can
+//! keep up it does more in virtual time by just what it was delayed. Its throughput then says
+//! nothing, and its latency everything. So a run begins with probes ([`TargetKind::Probe`]), and
+//! holds more of them now and then: experiments in which the program is delayed as a whole.
 //!
-//! What a probe says is the **share of its delay that the program made up for**: none under a closed load, all under an open one. The load is
-//! known where at least two probes agree, and the interval of their mean is in one of these places and reaches what is possible, from 0 to 1.
+//! A probe tells the **share of its delay that the program made up for**: none under a closed load,
+//! all under an open one. The load is known where at least two probes agree, and the interval of
+//! their mean is in one of these places and reaches what is possible, from 0 to 1.
 
 use crate::estimate::observe::Rows;
 use crate::estimate::scatter::{Cell, Scatter, Variance};
@@ -26,7 +29,8 @@ pub enum Load {
     Closed,
     /// It comes at its own pace, and the program keeps up with it: throughput can't move, latency can.
     Open,
-    /// Some of it waits for the program and some does not, or the program keeps up with a load at its own pace only just.
+    /// Some of it waits for the program and some does not, or the program keeps up with a load at
+    /// its own pace only just.
     Mixed,
 }
 
@@ -36,14 +40,15 @@ const EXACT: f64 = 0.1;
 /// Probes that differ by chance do so less than this often.
 const DIFFER: f64 = 0.01;
 
-/// What the probes of the load say.
+/// The outcome of the probes of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Probes {
     /// How many could be used.
     pub n: usize,
     /// The share of its delay that the program made up for, 0 to 1: their mean.
     pub share: f64,
-    /// Lower end of its 95 % interval; `None` where nothing was repeated, so that no scatter is known.
+    /// Lower end of its 95 % interval; `None` where nothing was repeated, so that no scatter is
+    /// known.
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub ci_high: Option<f64>,
@@ -91,7 +96,7 @@ pub(crate) fn probes(
     let (data, scatter) = scatter_of(rows, targets, 0, Metric::Throughput);
     let data = &data[probe];
     let speedup = data.first()?.speedup;
-    // What the logarithm would be if the program had made up for all.
+    // The logarithm that there would be if the program had made up for all.
     let whole = -(-speedup).ln_1p();
     let cell = Cell::of(data, speedup);
     let variance = scatter.of_target(data);

@@ -9,13 +9,17 @@
 //!   time, so that both sides of a comparison come from samples of one size and share the bias of a small one.
 //! - An **impact** is the slope of the effect over the speedup: the regression through the origin of all experiments on a
 //!   target, which weights each speedup by its experiments. In % for a speedup of 1: a slope of 40 means +10 % at 25 %.
-//! - **Intervals** are 95 %. That of an effect is Student's, with the variance of one experiment that all targets and the baselines
-//!   tell together (`scatter`), so that two experiments are enough for one; that of an impact is from a bootstrap over its experiments
-//!   (`stats::standard_error`). Of very many experiments some are taken together first (`tally`), so that a run may go on for days.
-//! - **Verdicts** follow from the interval of the effect at the largest speedup that was tested, which reports print beside them
-//!   ([`Verdict`]). Of many targets, which of them have an effect at all is decided by Benjamini & Hochberg (1995) at 5 %.
-//! - **Ranking** is by the lower end of that interval, on the throughput of the first point if its load is known to be closed; under
-//!   any other load throughput does not tell, and the mean latency is ranked by where there is one (`rank`).
+//! - **Intervals** are 95 %. That of an effect is Student's, with the variance of one experiment
+//!   that all targets and the baselines tell together (`scatter`), so that two experiments are
+//!   enough for one; that of an impact is from a bootstrap over its experiments
+//!   (`stats::standard_error`). Of very many experiments some are taken together first (`tally`),
+//!   so that a run may go on for days.
+//! - **Verdicts** follow from the interval of the effect at the largest speedup that was tested,
+//!   which reports print beside them ([`Verdict`]). Of many targets, which of them have an effect
+//!   at all is decided by Benjamini & Hochberg (1995) at 5 %.
+//! - **Ranking** is by the lower end of that interval, on the throughput of the first point if its
+//!   load is known to be closed; under any other load throughput does not tell, and the mean
+//!   latency is ranked by where there is one (`rank`).
 //!
 //! All of it takes time in proportion to the rows, not to targets times rows, and that of a running program no more after days than after an hour:
 //! it is done anew after each experiment.
@@ -56,7 +60,7 @@ pub struct Analysis {
     pub waits: Vec<WaitSummary>,
     /// How the program is loaded, where that is known.
     pub load: Option<Load>,
-    /// What the probes of the load say, where there were any.
+    /// The outcome of the probes of the load, where there were any.
     pub probes: Option<Probes>,
     /// What the targets are ranked and judged by, which follows from the load.
     pub ranked_by: Ranking,
@@ -92,7 +96,8 @@ fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> An
     Analysis { waits: waits::waits(runs), ..analyse_metrics(runs, points, rows, true, |_| metrics) }
 }
 
-/// Analyses only what the ranking needs: one metric of one point, no impacts and no waits. Cheap enough to repeat after each experiment.
+/// Analyses only what the ranking needs: one metric of one point, no impacts and no waits. Cheap
+/// enough to repeat after each experiment.
 pub fn analyse_ranking(runs: &[Run]) -> Analysis {
     let points = ranking_points(runs);
     let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, &points, MOST)).collect();
@@ -106,8 +111,8 @@ fn ranking_points(runs: &[Run]) -> Vec<PointSummary> {
     points
 }
 
-/// Analyses the metrics that `chosen` names, by index of the point, once it is known what targets are ranked by; with `impacts` these
-/// too, which take much longer.
+/// Analyses the metrics that `chosen` names, by index of the point, once it is known what targets
+/// are ranked by; with `impacts` these too, which take much longer.
 fn analyse_metrics(
     runs: &[Run],
     points: Vec<PointSummary>,
@@ -160,7 +165,8 @@ fn analyse_metrics(
     }
 }
 
-/// Gives all targets their verdicts, and puts them into the order of the ranking. What can't be judged stays inconclusive.
+/// Gives all targets their verdicts, and puts them into the order of the ranking. What can't be
+/// judged stays inconclusive.
 fn judge(targets: &mut [TargetSummary], metric: Metric, can: bool) {
     targets.iter_mut().for_each(|target| target.ranked_by = metric);
     let p_values: Vec<f64> =
@@ -197,7 +203,8 @@ fn observations(
     rows.iter().flat_map(|run| run.observations(target, point, metric)).collect()
 }
 
-/// The effect at each speedup, in rising order. `variance` is that of one experiment, if it is known.
+/// The effect at each speedup, in rising order. `variance` is that of one experiment, if it is
+/// known.
 fn effects<'a>(
     data: &'a [Observation],
     variance: Option<Variance>,

@@ -1,8 +1,10 @@
 //! What targets are ranked and judged by.
 //!
-//! The throughput of the first point, if its load waits for it. A program that keeps up with a load that comes at its own pace does all of
-//! it however fast it is, so that its throughput can't rise; and where some clients wait and others do not, or the load is not known, nobody
-//! can say what the throughput of an experiment means. The latency means the same under any load, and is ranked by where a latency point is.
+//! The throughput of the first point, if its load waits for it. A program that keeps up with a load
+//! that comes at its own pace does all of it however fast it is, so that its throughput can't rise;
+//! and where some clients wait and others do not, or the load is not known, nobody can say what the
+//! throughput of an experiment means. The latency means the same under any load, and is ranked by
+//! where a latency point is.
 //!
 //! It is the **mean** latency. Of all latency metrics its interval is the narrowest, so that a run of the same length settles more targets: every
 //! unit of work counts in it, in the p99 of an experiment a hundredth of them. It adds up (what a target takes off each unit is taken off
@@ -41,7 +43,8 @@ pub(crate) fn ranking(load: Option<Load>, points: &[PointSummary], rows: &[Rows<
     let latency = match load {
         Some(Load::Closed) => None,
         Some(Load::Open) => latency_point(points),
-        // A part of the work has its own latency, of which it is all: only that of the first point is that of the whole.
+        // A part of the work has its own latency, of which it is all: only that of the first point
+        // is that of the whole.
         Some(Load::Mixed) | None => latency_point(points).filter(|index| *index == 0),
     }
     .filter(measured);

@@ -1,4 +1,5 @@
-//! How much one experiment scatters, as all experiments of a metric tell, not the few of one target.
+//! How much one experiment scatters, as all experiments of a metric tell, not the few of one
+//! target.
 //!
 //! A target has two or three experiments when its first interval is wanted. How much they scatter
 //! is hardly known from them, but it is known from all targets together, and from the baselines,
@@ -125,8 +126,8 @@ impl Cell {
     }
 }
 
-/// What the variances of targets are drawn from: inverse chi-squared, with so many degrees of
-/// freedom about this variance.
+/// The prior from which the variances of targets are drawn: inverse chi-squared, with so many
+/// degrees of freedom about this variance.
 fn prior(groups: &[Variance], all_df: f64) -> Variance {
     let sum: f64 = groups.iter().map(|group| group.df * group.of_one).sum();
     let mean = sum / all_df;

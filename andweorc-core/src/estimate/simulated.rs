@@ -1,4 +1,5 @@
-//! Whether intervals hold what they should, and verdicts are right as often: simulated runs whose truth is known.
+//! Whether intervals hold what they should, and verdicts are right as often: simulated runs whose
+//! truth is known.
 
 use super::*;
 use crate::estimate::tests::{PROBE, push, run_with_probe};
@@ -10,7 +11,7 @@ use fastrand::Rng;
 struct Machine {
     /// Standard deviation of a stretch's logarithm.
     noise: f64,
-    /// The same of what is left of it for good after each stretch.
+    /// Standard deviation of the step by which the logarithm drifts for good in each stretch.
     drift: f64,
     /// How often a stretch is hit by something else, and loses a tenth.
     hit: f64,

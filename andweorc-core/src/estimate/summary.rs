@@ -171,7 +171,8 @@ pub struct Effect {
     pub speedup: f64,
     /// The change in %.
     pub effect_pct: f64,
-    /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is known.
+    /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is
+    /// known.
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, %.
     pub ci_high: Option<f64>,
@@ -215,18 +216,21 @@ pub struct Impact {
     pub n: usize,
 }
 
-/// What a target comes to, by the 95 % interval of its effect at the largest speedup that was tested, turned so that more is
-/// better. One experiment at that speedup makes no verdict, nor does a throughput under a load that is not known.
+/// The verdict on a target, by the 95 % interval of its effect at the largest speedup that was
+/// tested, turned so that more is better. One experiment at that speedup makes no verdict, nor does
+/// a throughput under a load that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The interval is above zero and the effect above one point. Of many targets it also stands out from what chance would show.
+    /// The interval is above zero and the effect above one point. Of many targets it also stands
+    /// out from what chance would show.
     Matters,
-    /// The same below zero: faster, it lowers the throughput, or raises the latency.
+    /// The interval is below zero and the effect below minus one point: faster, it lowers the
+    /// throughput, or raises the latency.
     Hurts,
     /// The interval is within one point of zero.
     Nothing,
-    /// None of these yet.
+    /// Neither of the three above is known yet.
     Inconclusive {
         /// About how many more seconds of experiments on it would tell; `None` when even that is unknown.
         more_seconds: Option<f64>,
@@ -259,8 +263,8 @@ impl TargetSummary {
         self.impacts.iter().find(|impact| impact.metric == self.ranked_by)
     }
 
-    /// The effect that it is ranked and judged by: that on the [metric](TargetSummary::ranked_by) of the first point that has it, at the
-    /// largest speedup that was tested.
+    /// The effect that it is ranked and judged by: that on the [metric](TargetSummary::ranked_by)
+    /// of the first point that has it, at the largest speedup that was tested.
     pub fn ranking_effect(&self) -> Option<&Effect> {
         let on = || self.effects.iter().filter(|effect| effect.metric == self.ranked_by);
         let first = on().map(|effect| effect.point_index).min()?;
@@ -341,12 +345,14 @@ pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
     } else if judged && discovered && high < 0.0 && gain < -NOTHING {
         Verdict::Hurts
     } else {
-        // Half the width shrinks with the root of the time. It must become less than the effect, or than what is left of nothing.
+        // Half the width shrinks with the root of the time. It must become less than the effect, or
+        // than what is left of nothing.
         let wanted = if gain.abs() > NOTHING { gain.abs() } else { NOTHING - gain.abs() };
         let times = (target.half_width() / wanted.max(CLOSE)).powi(2).max(1.5);
         Verdict::Inconclusive { more_seconds: Some((times - 1.0) * target.seconds) }
     }
 }
 
-/// An effect of one point is neither nothing nor known to be more, however narrow its interval: the forecast takes it for so far from that.
+/// An effect of one point is neither nothing nor known to be more, however narrow its interval: the
+/// forecast takes it for so far from that.
 const CLOSE: f64 = 0.25;

@@ -64,7 +64,8 @@ pub(crate) fn push(run: &mut Run, target: Option<u32>, speedup: f64, count: u64,
     }));
 }
 
-/// `n` rounds of both targets at both speedups, with a little noise: `hot` brings +10 % and +20 %, `cold` nothing. The load is closed.
+/// `n` rounds of both targets at both speedups, with a little noise: `hot` brings +10 % and +20 %,
+/// `cold` nothing. The load is closed.
 pub(crate) fn measured(n: u64) -> Run {
     let mut run = closed();
     let mut random = fastrand::Rng::with_seed(3);
@@ -103,7 +104,7 @@ pub(crate) fn run_with_probe() -> Run {
     run
 }
 
-/// The same, and its two probes say that the load is closed.
+/// A run like [`run_with_probe`], whose two probes say that the load is closed.
 pub(crate) fn closed() -> Run {
     let mut run = run_with_probe();
     for _ in 0..2 {

@@ -1,8 +1,9 @@
 //! Which experiment to hold next: where it narrows the ranking most.
 //!
-//! At first every (target, speedup) gets its turn [`PASSES`] times, in a new order each time, so that drift of the machine
-//! does not fall on one of them. Then come the targets without a verdict, the one first that will have it soonest: so most of them have one
-//! when the time is up. Last come those whose effect is known least, until all are settled.
+//! At first every (target, speedup) gets its turn [`PASSES`] times, in a new order each time, so
+//! that drift of the machine does not fall on one of them. Then come the targets without a verdict,
+//! the one first that will have it soonest: so most of them have one when the time is up. Last come
+//! those whose effect is known least, until all are settled.
 //!
 //! A verdict is by the largest speedup, which gets two turns of three.
 
@@ -30,11 +31,12 @@ impl Cell {
 /// What is known of a target's effect by now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Known {
-    /// It has a verdict, and its interval is narrow.
+    /// The target has a verdict, and its interval is narrow.
     Settled,
-    /// It has no verdict; so many more seconds would tell. Infinite when even that is unknown.
+    /// The target has no verdict; so many more seconds would tell. Infinite when even that is
+    /// unknown.
     Undecided(f64),
-    /// It has a verdict. Half the width of its interval, in points.
+    /// The target has a verdict. Half the width of its interval, in points.
     Within(f64),
 }
 

@@ -51,7 +51,8 @@ const SPARSE: Duration = Duration::from_secs(60);
 /// How many probes of the load a run begins with.
 const PROBES: u32 = 2;
 
-/// After so many experiments on targets the load is probed again, while it is not known and when it is: it may change.
+/// After so many experiments on targets the load is probed again, while it is not known and when it
+/// is: it may change.
 const PROBED_AGAIN: [u32; 2] = [6, 24];
 
 /// By how much a probe delays the program.

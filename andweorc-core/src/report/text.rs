@@ -75,6 +75,10 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
                 Verdict::Inconclusive { more_seconds: Some(more) } => {
                     format!("about {} more would tell", seconds(more.max(1.0)))
                 }
+                // One experiment makes no verdict; of more, the load is what is not known.
+                _ if target.ranking_effect().is_some_and(|effect| effect.n > 1) => {
+                    "not judged under this load".to_owned()
+                }
                 _ => "too few experiments; run longer".to_owned(),
             };
             line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point, metric));
@@ -85,7 +89,8 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
     out
 }
 
-/// What to say of a load that is not known to wait for the program: what the throughput does then does not tell.
+/// The warning for a load that is not known to wait for the program: its throughput does not tell
+/// then. `None` where it waits.
 pub fn load_warning(analysis: &Analysis) -> Option<String> {
     let of_delay = |probes: &Probes| {
         let share = |share: f64| (share * 100.0).round() + 0.0;

@@ -105,7 +105,7 @@ fn stack_pointer() -> usize {
     at
 }
 
-/// As on x86-64.
+/// The caller's stack pointer, as on x86-64.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 fn stack_pointer() -> usize {
@@ -148,11 +148,11 @@ unsafe fn call_on(top: usize, work: extern "C" fn(*mut c_void), context: *mut c_
     }
 }
 
-/// As on x86-64.
+/// The caller's stack pointer, as on x86-64.
 ///
 /// # Safety
 ///
-/// As on x86-64.
+/// The caller's stack pointer, as on x86-64.
 #[cfg(target_arch = "aarch64")]
 unsafe fn call_on(top: usize, work: extern "C" fn(*mut c_void), context: *mut c_void) {
     // SAFETY: the stack pointer is put back from a register that whoever is called leaves as it is.

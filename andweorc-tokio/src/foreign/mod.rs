@@ -136,13 +136,13 @@ struct State {
 }
 
 impl State {
-    /// Which record of its kind is that of the wait that it is in: 0 for the first wait of a task, 1 for all others. Many tasks begin with a
-    /// wait of another kind, until all are there, say.
+    /// Which record of its kind is that of the wait that it is in: 0 for the first wait of a task,
+    /// 1 for all others. Many tasks begin with a wait of another kind, until all are there, say.
     fn wait(&self) -> usize {
         usize::from(self.has_waited)
     }
 
-    /// The same of the wait that it begins next.
+    /// Which record is that of the wait that it begins next.
     fn next_wait(&self) -> usize {
         usize::from(self.parked != Real::NEVER)
     }

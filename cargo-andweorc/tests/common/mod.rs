@@ -4,7 +4,8 @@ mod process;
 
 pub(crate) use process::{command, stderr, stdout};
 
-/// A profile in which `stock` at 50 % brings +20 %, and `audit`, which burns more, nothing. Its load is closed.
+/// A profile in which `stock` at 50 % brings +20 %, and `audit`, which burns more, nothing. Its
+/// load is closed.
 pub(crate) fn profile() -> String {
     let mut lines = vec![
         r#"{"record":"header","schema":1,"program":"shop","build_id":null,"host":"here","cores":2,"andweorc":"0.1.0","tokio":null,"duration_ns":30000000000,"speedups":[0.5],"targets":[],"points":[],"start_unix_ms":0}"#.to_owned(),

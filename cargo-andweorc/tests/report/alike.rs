@@ -21,7 +21,7 @@ fn closed_load() -> (TempDir, PathBuf) {
 /// The probes find so many units in 1 s of virtual time, and a baseline 10,000.
 fn written(probed: u32) -> (TempDir, PathBuf) {
     let mut lines: Vec<String> = profile().lines().map(str::to_owned).collect();
-    // It has probes of its own.
+    // Its own probes would count beside those added below.
     lines.retain(|line| !line.contains(r#""target":9,"#) && !line.contains(r#""id":9,"#));
     for line in &mut lines {
         *line = line.replace(

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     }
     let is_wanted =
         |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.starts_with(w.as_str()));
-    // What a shell starts in the background ignores it, and hands that on to all that it starts.
+    // A job that a shell starts in the background ignores SIGINT, and so do all that it starts.
     // SAFETY: no handler is installed, and the default action is none.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let (mut count, mut held) = (0, 0);
