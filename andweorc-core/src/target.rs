@@ -34,8 +34,8 @@ const _: () = assert!(mem::offset_of!(Target, name) <= 64, "a visit reads one ca
 enum Times {
     /// Busy ns, own ns, visits.
     Visits(Counters<3>),
-    /// Of a wait.
-    Waits(Waits),
+    /// Of a wait, which has more counters than fit beside the rest.
+    Waits(Box<Waits>),
 }
 
 impl Target {
@@ -93,6 +93,23 @@ impl Target {
         match &self.times {
             Times::Visits(_) => None,
             Times::Waits(waits) => Some(waits.by_cause()),
+        }
+    }
+
+    /// Counts a wait for the world outside, of so many ns, that a span inside of this one had: it is
+    /// not this one's own. For targets of kind wait.
+    pub fn record_wait_inside(&self, outside_ns: u64) {
+        if let Times::Waits(waits) = &self.times {
+            waits.add_inside(outside_ns);
+        }
+    }
+
+    /// Of the time of a wait for the world outside, ns, what no span inside of it waited. 0 for other
+    /// targets.
+    pub fn own_outside_ns(&self) -> u64 {
+        match &self.times {
+            Times::Visits(_) => 0,
+            Times::Waits(waits) => waits.own_outside(),
         }
     }
 
@@ -190,7 +207,7 @@ pub fn target(
         file: file.map(Into::into),
         line,
         times: match kind {
-            TargetKind::Wait => Times::Waits(Waits::default()),
+            TargetKind::Wait => Times::Waits(Box::default()),
             _ => Times::Visits(Counters::default()),
         },
     }));

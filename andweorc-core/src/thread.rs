@@ -52,7 +52,7 @@ use crate::sampler::{share, slots};
 use crate::signal;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
-use crate::wait::Ended;
+use crate::wait::{Cause, Ended};
 use queued::Queued;
 use ran::Ran;
 use sleeps::Sleeps;
@@ -442,10 +442,17 @@ pub fn wait_ends(wait: &Target) {
     }
 }
 
-/// Counts a wait of `wait` from `since` to `until`, by how the wait of the task that the calling thread polls ended with this poll, where that is known.
-/// Not inlined: few visits of a span end a wait.
+/// Counts a wait of `wait`, which is inside of `around`, from `since` to `until`, by how the wait of
+/// the task that the calling thread polls ended with this poll, where that is known. Not inlined: few
+/// visits of a span end a wait.
 #[inline(never)]
-pub fn record_wait(wait: &Target, since: Real, until: Real) {
+pub fn record_wait(wait: &Target, around: Option<&Target>, since: Real, until: Real) {
     let ended = THREAD.with(|thread| thread.ended.get());
     wait.record_wait(since, ended, until);
+    if let (Some(around), Some(ended)) = (around, ended)
+        && ended.by() == Cause::Outside
+        && ended.parked() >= since
+    {
+        around.record_wait_inside(u64::try_from((ended.woken() - since).0).unwrap_or(0));
+    }
 }

@@ -58,9 +58,15 @@ impl fmt::Debug for Ended {
     }
 }
 
-/// The waits of a target of kind wait: time in all, number, and of the time that for the world outside, for another task, and in the queue.
+/// The waits of a target of kind wait.
 #[derive(Debug, Default)]
-pub(crate) struct Waits(Counters<5>);
+pub(crate) struct Waits {
+    /// Time in all, number, and of the time that for the world outside, for another task, and in the
+    /// queue.
+    times: Counters<5>,
+    /// Of that for the world outside, what spans inside of it waited.
+    inside: Counters<1>,
+}
 
 impl Waits {
     /// Adds a wait from `since` to `until`, which ended like this, where that is known. Not inlined: most visits of a span end no wait, and have
@@ -75,19 +81,30 @@ impl Waits {
                 Cause::Task => [0, waited, queued],
             }
         });
-        self.0.add([to_ns(until - since), 1, outside, task, queue]);
+        self.times.add([to_ns(until - since), 1, outside, task, queue]);
+    }
+
+    /// Adds a wait for the world outside, of so many ns, that a span inside of this one had.
+    pub(crate) fn add_inside(&self, outside_ns: u64) {
+        self.inside.add([outside_ns]);
     }
 
     /// Time so far in ns, and number.
     pub(crate) fn total(&self) -> (u64, u64) {
-        let [ns, count, ..] = self.0.get();
+        let [ns, count, ..] = self.times.get();
         (ns, count)
     }
 
     /// Time so far in ns, as far as its cause is known: for the world outside, for another task, and ready but not yet polled.
     pub(crate) fn by_cause(&self) -> [u64; 3] {
-        let [_, _, by_cause @ ..] = self.0.get();
+        let [_, _, by_cause @ ..] = self.times.get();
         by_cause
+    }
+
+    /// Time so far in ns that it waited for the world outside, and no span inside of it did.
+    pub(crate) fn own_outside(&self) -> u64 {
+        let ([outside, ..], [inside]) = (self.by_cause(), self.inside.get());
+        outside.saturating_sub(inside)
     }
 }
 
@@ -107,5 +124,7 @@ mod tests {
         waits.add(Real(9), Some(ended(Cause::Task)), Real(41));
         waits.add(Real(9), None, Real(10));
         assert_eq!((waits.total(), waits.by_cause()), ((75, 3), [35, 31, 8]));
+        waits.add_inside(25);
+        assert_eq!((waits.own_outside(), waits.by_cause()), (10, [35, 31, 8]));
     }
 }

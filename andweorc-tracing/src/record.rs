@@ -34,6 +34,7 @@ struct Entry {
     /// Whose span it is: each subscriber has ids of its own.
     of: *const Sites,
     target: &'static Target,
+    wait: &'static Target,
     entered: Entered,
 }
 
@@ -168,13 +169,14 @@ impl<M: Default> Recorder<M> {
         };
         let now = clock::now();
         thread::wait_ends(site.wait);
-        if let Some(left) = left {
-            thread::record_wait(site.wait, left, now);
-        }
         with_entries(|entries| {
+            if let Some(left) = left {
+                let around = entries.last().map(|entry| entry.wait);
+                thread::record_wait(site.wait, around, left, now);
+            }
             let entered = thread::enter(site.target, now);
             let (id, of) = (id.into_u64(), self.own());
-            entries.push(Entry { id, of, target: site.target, entered });
+            entries.push(Entry { id, of, target: site.target, wait: site.wait, entered });
         });
     }
 

@@ -3,6 +3,7 @@
 use crate::plain;
 use crate::point::{Importance, Point, points};
 use crate::profile::{TargetKind, TargetTime, WaitTime};
+use crate::symbols::is_own_file;
 use crate::target::{Target, targets};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,6 +13,16 @@ const MOST_TARGETS: usize = 8;
 
 /// A target below this share of the program's CPU time is not worth testing.
 pub(crate) const LEAST_SHARE: f64 = 0.02;
+
+/// Of them, so many waits at most.
+const MOST_WAITS: usize = 3;
+
+/// A wait is worth testing from this share of the time on, summed over all who wait: below it, it is
+/// short, or few wait.
+const LONG: f64 = 0.05;
+
+/// A task that takes this share of the program's CPU time is the program itself.
+const ALL: f64 = 0.9;
 
 /// A target that spends less than this share of its time outside of other targets is a container: its parts are tested instead.
 const LEAST_OWN: f64 = 0.5;
@@ -55,6 +66,7 @@ struct Time {
     own: u64,
     count: u64,
     waited: Option<[u64; 3]>,
+    own_outside: u64,
 }
 
 impl Time {
@@ -64,6 +76,7 @@ impl Time {
             own: target.own_ns(),
             count: target.count(),
             waited: target.waited_ns(),
+            own_outside: target.own_outside_ns(),
         }
     }
 
@@ -77,6 +90,7 @@ impl Time {
             own: self.own - before.own,
             count: self.count - before.count,
             waited,
+            own_outside: self.own_outside.saturating_sub(before.own_outside),
         }
     }
 }
@@ -113,27 +127,22 @@ impl Times {
         self.since(before).into_iter().map(record).collect()
     }
 
-    /// The targets to test, given what they used since `before` of `cpu_ns` in all: those named by `wanted`; by default the
-    /// busiest that are no containers, and no waits. Second, the wanted names that no target has.
+    /// The targets to test, given what they used since `before` of `real_ns` that passed and of
+    /// `cpu_ns` in all: those named by `wanted`; by default [what may matter](Times::by_default).
+    /// Second, the wanted names that no target has.
     ///
     /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but waits, `wait:stock`, and functions without what
     /// they call, `function-self:stock`. `lines`, `functions` and `functions-self` are the hottest of them.
     pub(crate) fn choose_targets(
         &self,
         before: &Times,
-        cpu_ns: u64,
+        [real_ns, cpu_ns]: [u64; 2],
         wanted: &[String],
     ) -> (Vec<&'static Target>, Vec<String>) {
         let mut used = self.since(before);
         used.sort_by_key(|(_, time)| std::cmp::Reverse(time.busy));
         if wanted.is_empty() {
-            used.retain(|(target, time)| {
-                // Of what is sampled, the lines: each is in a function too.
-                !matches!(target.kind(), TargetKind::Wait | TargetKind::Function)
-                    && time.busy as f64 >= LEAST_SHARE * cpu_ns as f64
-                    && time.own as f64 >= LEAST_OWN * time.busy as f64
-            });
-            used.truncate(MOST_TARGETS);
+            used = by_default(used, [real_ns, cpu_ns]);
         }
         let mut sampled = HashMap::new();
         used.retain(|(target, time)| {
@@ -149,6 +158,78 @@ impl Times {
         };
         by_name(used.into_iter().map(|(target, _)| target).collect(), wanted, is_named)
     }
+}
+
+/// Of these targets, the busiest first, the ones that may matter: the busiest that are no containers,
+/// and the longest waits for the world outside. Of what is sampled, the functions.
+///
+/// Left out, where there are others, are the task of `main`, a task that takes nearly all CPU time, and
+/// what belongs to libraries. A wait has to be one of a span that ends often, a unit of somebody's work: that of a task
+/// may be its own pace, or for the next request.
+fn by_default(
+    used: Vec<(&'static Target, Time)>,
+    [real_ns, cpu_ns]: [u64; 2],
+) -> Vec<(&'static Target, Time)> {
+    let mut waits: Vec<_> = used
+        .iter()
+        .filter(|(target, time)| {
+            target.kind() == TargetKind::Wait
+                && is_own(target)
+                && time.own_outside as f64 >= LONG * real_ns as f64
+                && ends_often(target)
+        })
+        .copied()
+        .collect();
+    waits.sort_by_key(|(_, time)| Reverse(time.own_outside));
+    waits.truncate(MOST_WAITS);
+    let share = |time: &Time| time.busy as f64 / cpu_ns.max(1) as f64;
+    let mut work = used;
+    work.retain(|(target, time)| {
+        !matches!(target.kind(), TargetKind::Wait | TargetKind::Line | TargetKind::FunctionSelf)
+            && share(time) >= LEAST_SHARE
+            && time.own as f64 >= LEAST_OWN * time.busy as f64
+    });
+    let is_all = |(target, time): &(&Target, Time)| {
+        is_main(target) || target.kind() == TargetKind::Task && share(time) >= ALL
+    };
+    keep_if_any(&mut work, |it| !is_all(it));
+    keep_if_any(&mut work, |(target, _)| is_own(target));
+    work.truncate(MOST_TARGETS - waits.len());
+    work.extend(waits);
+    work
+}
+
+/// Keeps those of which this is true, if there are any.
+fn keep_if_any<T>(all: &mut Vec<T>, keep: impl Fn(&T) -> bool) {
+    if all.iter().any(&keep) {
+        all.retain(keep);
+    }
+}
+
+/// Whether a target is the task of the main function.
+fn is_main(target: &Target) -> bool {
+    target.kind() == TargetKind::Task && target.name() == "main" && target.file().is_none()
+}
+
+/// Whether a target is in the workspace's own code, and not in that of a dependency.
+fn is_own(target: &Target) -> bool {
+    target.file().is_none_or(|file| is_own_file(file) && !is_of_package(file))
+}
+
+/// Whether a file is called by the package of cargo's registry that it is in:
+/// `hyper-1.8.1/src/rt.rs`.
+fn is_of_package(file: &str) -> bool {
+    let package = file.split('/').next().unwrap_or_default();
+    let version = package.rsplit_once('-').map_or("", |(_, version)| version);
+    version.split('.').count() >= 3 && version.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Whether a wait is one of spans that end often.
+fn ends_often(wait: &Target) -> bool {
+    let of_wait = |point: &&Point| {
+        (point.name(), point.file(), point.line()) == (wait.name(), wait.file(), wait.line())
+    };
+    points().into_iter().find(of_wait).is_some_and(|point| point.count() >= SELDOM)
 }
 
 /// Whether a target is seen by samples alone.
@@ -307,7 +388,7 @@ mod tests {
         new("choose: trifle").record(Nanos(10), Nanos(10));
         let after = Times::read();
         let chosen = |wanted: &[String]| {
-            let (targets, unknown) = after.choose_targets(&before, 1000, wanted);
+            let (targets, unknown) = after.choose_targets(&before, [1000, 1000], wanted);
             let mut names: Vec<_> = targets.iter().map(|t| t.name()).collect();
             names.retain(|name| name.starts_with("choose: "));
             (names, unknown)
@@ -371,7 +452,7 @@ mod tests {
         let after = Times::read();
         let chosen = |wanted: &str| {
             let wanted: Vec<String> = vec![wanted.to_owned()];
-            let (targets, _) = after.choose_targets(&before, 1000, &wanted);
+            let (targets, _) = after.choose_targets(&before, [1000, 1000], &wanted);
             let mut names: Vec<_> = targets.iter().map(|t| t.name()).collect();
             names.retain(|name| name.starts_with("choose: "));
             names

@@ -201,19 +201,24 @@ impl Runner {
             self.take_samples();
             self.note_copies();
             let times = Times::read();
+            let real_ns = to_ns(clock::now() - began);
             let cpu_ns = to_ns(clock::process_cpu() - cpu);
             let (points, no_points) = choose_points(&self.settings.points);
             let (targets, no_targets) =
-                times.choose_targets(&before, cpu_ns, &self.settings.targets);
+                times.choose_targets(&before, [real_ns, cpu_ns], &self.settings.targets);
             if !told && crate::point::points().iter().any(|point| point.count() > 0) {
                 told = true;
                 self.note_unknown(&no_points, &no_targets);
             }
+            // Without spans nobody says what the parts of the work are: functions do.
+            let by_default = self.settings.targets.is_empty();
+            let has_spans = targets.iter().any(|it| it.kind() == TargetKind::Span);
+            if may_sample && by_default && !points.is_empty() && !has_spans {
+                may_sample = false;
+                self.sample();
+                continue;
+            }
             if points.is_empty() || targets.is_empty() {
-                if !points.is_empty() && self.settings.targets.is_empty() && may_sample {
-                    may_sample = false;
-                    self.sample();
-                }
                 continue;
             }
             if let Some(sampling) = &self.sampling {
@@ -228,7 +233,7 @@ impl Runner {
                 self.write_target(target);
             }
             self.write(Record::Samples(SamplesRecord {
-                real_ns: to_ns(clock::now() - began),
+                real_ns,
                 cpu_ns,
                 source: self
                     .sampling
