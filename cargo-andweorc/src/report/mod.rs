@@ -24,7 +24,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
         Format::Markdown => markdown::markdown(&profile.runs),
         Format::Csv => csv::csv(&profile.runs),
         Format::Coz => coz::coz(&profile.runs),
-        Format::Html => html::html(&profile.runs, &paths),
+        Format::Html => html::html(&profile.runs, &paths, &options.page.editor),
     };
     match &options.output {
         None => console::print(&text)?,
