@@ -86,7 +86,10 @@ mod tests {
         assert_eq!(link("txmt://open?url=file://{file}&line={line}").matches("12").count(), 1);
         assert_eq!(link("x:{file}"), "x:/w/src/a%20b.rs");
         assert_eq!(address("none", "/w/src/a.rs"), None);
-        assert_eq!(address("vscode", "/w/\"{line}.rs").unwrap(), "vscode://file/w/%22%7Bline%7D.rs:12");
+        assert_eq!(
+            address("vscode", "/w/\"{line}.rs").unwrap(),
+            "vscode://file/w/%22%7Bline%7D.rs:12"
+        );
     }
 
     #[test]

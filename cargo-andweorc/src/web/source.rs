@@ -44,7 +44,10 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// Those of the projects that this folder and these files are in.
-    pub(crate) fn near<'a>(profiles: impl IntoIterator<Item = &'a PathBuf>, editor: &Editor) -> Sources {
+    pub(crate) fn near<'a>(
+        profiles: impl IntoIterator<Item = &'a PathBuf>,
+        editor: &Editor,
+    ) -> Sources {
         let here = env::current_dir().into_iter();
         let folders = profiles
             .into_iter()

@@ -1,5 +1,6 @@
 //! What the page shows, as its script reads it.
 
+use super::dead_end::{DeadEnd, dead_end};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
 use andweorc_core::estimate::{
@@ -10,7 +11,6 @@ use andweorc_core::plain;
 use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use andweorc_core::report::{load_warning, notes, real_ns};
 use serde::Serialize;
-use super::dead_end::{DeadEnd, dead_end};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ptr;

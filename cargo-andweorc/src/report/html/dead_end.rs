@@ -42,8 +42,11 @@ pub(super) fn dead_end(runs: &[Run], analysis: &Analysis) -> Option<DeadEnd> {
 
 /// What to do when there was no experiment on any target.
 fn untested(runs: &[Run]) -> Vec<String> {
-    let mut seen: Vec<&TargetRecord> =
-        runs.iter().flat_map(|run| &run.targets).filter(|it| it.kind != TargetKind::Probe).collect();
+    let mut seen: Vec<&TargetRecord> = runs
+        .iter()
+        .flat_map(|run| &run.targets)
+        .filter(|it| it.kind != TargetKind::Probe)
+        .collect();
     seen.sort_by_key(|target| target.kind == TargetKind::Wait);
     let longer = "Give the program more time: `--duration 2m`. It ended, or was stopped, before the first experiment.";
     let Some(first) = seen.first() else {
@@ -60,7 +63,11 @@ fn untested(runs: &[Run]) -> Vec<String> {
             "Or name what to test: `--targets {}`. Seen were {}{}.",
             plain::name(&first.name),
             names.join(", "),
-            if seen.len() > NAMED { format!(" and {} more", seen.len() - NAMED) } else { String::new() }
+            if seen.len() > NAMED {
+                format!(" and {} more", seen.len() - NAMED)
+            } else {
+                String::new()
+            }
         ),
     ]
 }
