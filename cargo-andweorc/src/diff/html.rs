@@ -99,7 +99,7 @@ fn lead(comparison: &Comparison, verdict: Option<&str>) -> String {
 fn outcomes(out: &mut String, comparison: &Comparison) {
     let axis =
         Axis::of(comparison.outcomes.iter().map(|one| (one.change_pct, one.ci_low, one.ci_high)));
-    *out += "<section><h2>Outcome</h2><div class=\"scroll\"><table class=\"changes\"><thead><tr><th scope=\"col\">state</th>\
+    *out += "<section><h2>Outcome</h2><div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Changes\"><table class=\"changes\"><thead><tr><th scope=\"col\">state</th>\
              <th scope=\"col\">outcome</th><th scope=\"col\">A</th><th scope=\"col\">B</th><th scope=\"col\">change, 95 % interval</th><th></th></tr></thead><tbody>";
     for one in &comparison.outcomes {
         let change = words::change(one.change_pct, one.ci_low, one.ci_high, "%");
@@ -136,7 +136,7 @@ fn targets(out: &mut String, comparison: &Comparison, sources: &Sources) {
     let axis = Axis::of(
         comparison.targets.iter().filter_map(|one| Some((one.change?, one.ci_low, one.ci_high))),
     );
-    *out += "<div class=\"scroll\"><table class=\"changes\"><thead><tr><th scope=\"col\">state</th><th scope=\"col\">target</th>\
+    *out += "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Changes\"><table class=\"changes\"><thead><tr><th scope=\"col\">state</th><th scope=\"col\">target</th>\
              <th scope=\"col\">impact A</th><th scope=\"col\">impact B</th><th scope=\"col\">change, 95 % interval</th><th></th></tr></thead><tbody>";
     for one in &comparison.targets {
         let [a, b] = words::impacts(one);

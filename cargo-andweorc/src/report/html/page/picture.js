@@ -12,15 +12,13 @@ function saveButton(what, name, draw) {
 function standalone(drawing) {
   const host = el("div", { class: "offscreen", "aria-hidden": "true" }, drawing);
   document.body.append(host);
-  for (const node of drawing.querySelectorAll("*")) {
+  for (const node of drawing.querySelectorAll("text, line, circle, rect, polygon, polyline, path")) {
     const style = getComputedStyle(node);
-    if (node.matches("text, tspan, line, circle, rect, polygon, polyline, path")) {
-      for (const name of DRAWN) node.setAttribute(name, style.getPropertyValue(name));
-    }
-    node.removeAttribute("class");
+    for (const name of DRAWN) node.setAttribute(name, style.getPropertyValue(name));
   }
   host.remove();
-  drawing.removeAttribute("class");
+  // Not sooner: what is inside takes its colour from the class around it.
+  drawing.querySelectorAll("[class]").forEach((node) => node.removeAttribute("class"));
   return new XMLSerializer().serializeToString(drawing);
 }
 

@@ -10,7 +10,7 @@ function why(target) {
   const what = measure() + " of " + data.points[state.point].name;
   if (!effect) return "The point was not hit in the experiments on it.";
   if (!view().judged) return "The throughput is not judged under this load: " + (data.warning ?? "it is not known to wait for the program.");
-  const at = "At " + percent(effect.speedup) + " faster, the largest speedup tested, the 95 % interval of the " + what + ", " + interval(effect.low, effect.high) + ",";
+  const at = "At " + percent(effect.speedup) + " faster, the largest speedup tested, the 95 % interval " + interval(effect.low, effect.high);
   const more = more_seconds ? " About " + roughly(Math.max(more_seconds, 1)) + " more of experiments on it would tell." : "";
   const [up, down] = better() > 0 ? ["raises", "lowers"] : ["lowers", "raises"];
   if (verdict === "matters") return "Faster, it " + up + " the " + what + ". " + at + " leaves out zero, and the effect is more than one point.";
