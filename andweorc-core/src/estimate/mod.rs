@@ -98,7 +98,7 @@ impl Analysis {
 pub struct Judged {
     /// Its index among the targets of the analysis.
     pub target: usize,
-    /// What it comes to.
+    /// The verdict on it.
     pub verdict: Verdict,
 }
 

@@ -6,7 +6,7 @@ use crate::web::{self, Sources, escaped};
 use andweorc_core::compare::{Comparison, Limits, State, TargetChange};
 use andweorc_core::plain;
 
-/// What the states mean, as in docs/diff.md.
+/// The meaning of the states, in short; docs/diff.md has it in full.
 const STATES: [(&str, &str); 7] = [
     (
         "regressed",
@@ -96,6 +96,7 @@ fn lead(comparison: &Comparison, verdict: Option<&str>) -> String {
     lead
 }
 
+/// The table of the outcome.
 fn outcomes(out: &mut String, comparison: &Comparison) {
     let axis =
         Axis::of(comparison.outcomes.iter().map(|one| (one.change_pct, one.ci_low, one.ci_high)));
@@ -106,12 +107,14 @@ fn outcomes(out: &mut String, comparison: &Comparison) {
         let note = one.note.as_ref().map_or(String::new(), |note| {
             format!("<p class=\"hint\">{}</p>", escaped(&plain::sentence(note)))
         });
-        let Row { tone, chip } = Row::of(Some(&one.state), words::state(&one.state));
+        let (tone, state) = (tone(Some(&one.state)), words::state(&one.state));
         let [a, b] = [one.a, one.b].map(|value| escaped(&words::value(one.metric, value)));
         put(
             out,
             &[
-                &format!("<tr class=\"{tone}\"><td>{chip}</td><th scope=\"row\">"),
+                &format!(
+                    "<tr class=\"{tone}\"><td><span class=\"chip state\">{state}</span></td><th scope=\"row\">"
+                ),
                 &escaped(&words::outcome(one)),
                 &note,
                 &format!("</th><td>{a}</td><td>{b}</td><td>"),
@@ -125,6 +128,7 @@ fn outcomes(out: &mut String, comparison: &Comparison) {
     *out += "</tbody></table></div></section>\n";
 }
 
+/// The table of the targets.
 fn targets(out: &mut String, comparison: &Comparison, sources: &Sources) {
     *out += "<section><h2>Targets</h2>";
     if comparison.targets.is_empty() {
@@ -147,11 +151,13 @@ fn targets(out: &mut String, comparison: &Comparison, sources: &Sources) {
         let forest = one
             .change
             .map_or(String::new(), |change| axis.forest(change, one.ci_low, one.ci_high, limit));
-        let Row { tone, chip } = Row::of(one.state.as_ref(), words::state_or_presence(one));
+        let (tone, state) = (tone(one.state.as_ref()), words::state_or_presence(one));
         put(
             out,
             &[
-                &format!("<tr class=\"{tone}\"><td>{chip}</td><th scope=\"row\">"),
+                &format!(
+                    "<tr class=\"{tone}\"><td><span class=\"chip state\">{state}</span></td><th scope=\"row\">"
+                ),
                 &named(one, sources),
                 &format!("</th><td>{}</td><td>{}</td><td>", escaped(&a), escaped(&b)),
                 &escaped(&change),
@@ -172,19 +178,7 @@ fn named(target: &TargetChange, sources: &Sources) -> String {
     }
 }
 
-/// The colour of a row and its state.
-struct Row {
-    tone: &'static str,
-    chip: String,
-}
-
-impl Row {
-    fn of(state: Option<&State>, word: &str) -> Row {
-        let tone = tone(state);
-        Row { tone, chip: format!("<span class=\"chip state\">{word}</span>") }
-    }
-}
-
+/// The colour of a state.
 fn tone(state: Option<&State>) -> &'static str {
     match state {
         Some(State::Regressed) => "bad",
@@ -231,6 +225,7 @@ impl Axis {
     }
 }
 
+/// Appends all parts.
 fn put(out: &mut String, parts: &[&str]) {
     parts.iter().for_each(|part| out.push_str(part));
 }

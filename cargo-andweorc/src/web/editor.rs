@@ -4,7 +4,7 @@ use clap::Args;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What every command has that writes a page.
+/// The options of every command that writes a page.
 #[derive(Debug, Args)]
 pub(crate) struct PageOptions {
     /// In a page: the editor that places in the source are links to: vscode, vscodium, cursor, zed, idea, none, or the template of an

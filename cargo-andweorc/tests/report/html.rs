@@ -107,7 +107,7 @@ fn the_page_works_from_a_keyboard() {
             browser.eval(focus)
         })
         .collect();
-    // The link that skips the controls, the controls, the picture, the columns, and the first target of the ranking.
+    // First the link that skips the controls, then the controls, the picture and the columns.
     let expected = [
         "",
         "point",
@@ -276,7 +276,7 @@ fn every_choice_has_an_address_and_back_returns_to_the_one_before() {
     ];
     assert_eq!(addresses, expected);
     assert_eq!(browser.eval(titles), serde_json::json!(["throughput", "", ""]));
-    // What was sent as a link shows the same.
+    // A link that was sent shows the same.
     browser.open(&page, expected[0], Look::Desktop);
     assert_eq!(browser.eval(titles), there);
     assert_eq!(there[0], "p99 latency");

@@ -54,7 +54,7 @@ struct View {
     judged: bool,
     /// Its value in the baselines: per s, or ms.
     now: Option<f64>,
-    /// Those that have an effect on it, the surest gain first.
+    /// The targets that have an effect on it, the surest gain first.
     ranking: Vec<Standing>,
 }
 

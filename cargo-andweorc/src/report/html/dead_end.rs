@@ -1,4 +1,4 @@
-//! What a page says when it has nothing to show.
+//! A page that has nothing to show says why, and what to do.
 
 use andweorc_core::estimate::Analysis;
 use andweorc_core::plain;
@@ -11,14 +11,14 @@ use serde::Serialize;
 pub(super) struct DeadEnd {
     /// Why there is none.
     what: String,
-    /// What to do, the likeliest first. Code stands between backticks.
+    /// Steps to take, the likeliest first. Code stands between backticks.
     todo: Vec<String>,
 }
 
 /// So many targets are named as those that could be tested.
 const NAMED: usize = 5;
 
-/// Why there is no ranking and what to do; `None` where there is one.
+/// The reason why there is no ranking, and what to do; `None` where there is one.
 pub(super) fn dead_end(runs: &[Run], analysis: &Analysis) -> Option<DeadEnd> {
     if !analysis.targets.is_empty() {
         return None;
@@ -40,7 +40,7 @@ pub(super) fn dead_end(runs: &[Run], analysis: &Analysis) -> Option<DeadEnd> {
     Some(DeadEnd { what, todo })
 }
 
-/// What to do when there was no experiment on any target.
+/// Steps for a profile without an experiment on any target.
 fn untested(runs: &[Run]) -> Vec<String> {
     let mut seen: Vec<&TargetRecord> = runs
         .iter()

@@ -51,7 +51,7 @@ function card(target, domain) {
 /** A place in the source, as a link where an editor can be asked for it. */
 function place(text, editor) {
   if (text === null) return null;
-  // It may be broken after a slash.
+  // A line may be broken after a slash.
   const parts = text.split("/").map((part, i) => (i > 0 ? ["/", el("wbr", {}), part] : part));
   return editor === null ? el("span", { class: "place" }, parts) : el("a", { class: "place", href: editor, title: "Open in the editor" }, parts);
 }

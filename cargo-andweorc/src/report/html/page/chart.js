@@ -12,7 +12,8 @@ function curve(target, domain, more = {}) {
   const known = effects.filter((e) => e.low !== null);
   const at = (points) => points.map(([s, v]) => x(s).toFixed(1) + "," + y(v).toFixed(1)).join(" ");
   const band = [[0, 0], ...known.map((e) => [e.speedup, e.high]), ...known.toReversed().map((e) => [e.speedup, e.low])];
-  // All in one path, as points of no length with round ends: beside the whisker, and apart from each other.
+  // One path holds all single experiments, as lines of no length with round ends. They stand beside
+  // the whisker, and apart from each other.
   const dots = singles(target).map(([s, v], i) => `M${(x(s) - 7 - ((i * 0.618) % 1) * 8).toFixed(1)} ${y(v).toFixed(1)}h0`);
 
   return svg(

@@ -19,7 +19,7 @@ function experiments(shown, open) {
   const head = ["#", "at", "target", "faster by", "length", "delay", measure(), "effect", ""];
   const table = el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Experiments" }, el("table", { class: "experiments" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), body));
   const details = el("details", { id: "experiments" }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length + ", baselines" + (data.experiments.some((one) => one.what === "probe") ? " and probes" : "") + " included"), probes, table, more);
-  // What is closed has no rows.
+  // The rows are made when it is opened for the first time.
   details.addEventListener("toggle", () => made === 0 && add());
   details.open = open;
   return details;
