@@ -2,7 +2,8 @@
 
 use crate::console;
 use crate::diff::{self, Verdict};
-use crate::sides::{Side, SidesOptions};
+use crate::sides::{self, Side, SidesOptions};
+use crate::web::{PageOptions, Sources};
 use andweorc_core::compare::{Comparison, Limits, OutcomeChange, State};
 use andweorc_core::estimate::{Load, Metric};
 use clap::Args;
@@ -20,7 +21,7 @@ const MARKER: &str = "<!-- andweorc ci -->";
 Examples:
   cargo andweorc ci before.jsonl after.jsonl
   cargo andweorc ci --baseline main target/andweorc/shop.jsonl --max-regression 3%
-  cargo andweorc ci runs/before runs/after --markdown comment.md --json result.json
+  cargo andweorc ci runs/before runs/after --markdown comment.md --json result.json --html diff.html
 
 A regression must be sure (its 95 % interval leaves out zero) and large enough.
 Exit codes: 0 no regression, 2 the command can't do what was asked, 3 regression, 4 inconclusive.")]
@@ -39,6 +40,12 @@ pub(crate) struct CiOptions {
     /// Write the result as JSON to this file; `-` prints it in the place of the text
     #[arg(long, value_name = "PATH")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the result as a page for a browser to this file; `-` prints it in the place of the text
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
+    /// The page.
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 /// Whether a metric is guarded, and by which limit.
@@ -141,14 +148,17 @@ pub(crate) fn ci(options: &CiOptions) -> Result<ExitCode, Box<dyn Error>> {
     }
     let outcome = Outcome::of(&comparison);
     let mut printed = false;
-    for (path, content) in [
-        (&options.markdown, comment as fn(&[Side; 2], &Comparison, Outcome) -> String),
-        (&options.json, |sides, comparison, outcome| {
-            diff::json(sides, comparison, Some(outcome.verdict()))
+    let forms: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
+        (&options.markdown, &|| comment(&sides, &comparison, outcome)),
+        (&options.json, &|| diff::json(&sides, &comparison, Some(outcome.verdict()))),
+        (&options.html, &|| {
+            let sources = Sources::near(&sides::files_of(&sides), &options.page.editor);
+            diff::html(&sides, &comparison, Some(outcome.sentence()), &sources)
         }),
-    ] {
+    ];
+    for (path, content) in forms {
         let Some(path) = path else { continue };
-        let content = content(&sides, &comparison, outcome);
+        let content = content();
         if path == Path::new("-") {
             console::print(&content)?;
             printed = true;

@@ -7,6 +7,7 @@ use crate::drive::DriveOptions;
 use crate::generate::{CompletionsOptions, ManOptions};
 use crate::list::ListOptions;
 use crate::merge::MergeOptions;
+use crate::web::PageOptions;
 use andweorc_core::symbols::{Scope, ScopeError};
 use andweorc_core::time::Speedup;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -85,6 +86,9 @@ pub(crate) struct ReportOptions {
     /// Write the report to this file
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// The page.
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
     /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
@@ -103,6 +107,9 @@ pub(crate) struct ViewOptions {
     /// The port [default: a free one]
     #[arg(long)]
     pub(crate) port: Option<u16>,
+    /// The page.
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
     /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,

@@ -42,6 +42,7 @@ mod run;
 mod select;
 mod sides;
 mod view;
+mod web;
 mod worktree;
 
 use clap::Parser;

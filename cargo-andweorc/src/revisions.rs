@@ -83,7 +83,11 @@ pub(crate) fn run(
         quoted(&a.profiles),
         quoted(&b.profiles)
     ));
-    let sides = versions.map(|version| Side { name: version.name, runs: version.runs });
+    let sides = versions.map(|Version { name, profiles, runs, .. }| Side {
+        name,
+        files: project::profiles_in(&profiles),
+        runs,
+    });
     console::print(&diff::text(&sides, &diff::comparison(&sides, &Limits::default())?))?;
     Ok(ExitCode::SUCCESS)
 }

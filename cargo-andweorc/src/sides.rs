@@ -22,6 +22,8 @@ pub(crate) struct SidesOptions {
 pub(crate) struct Side {
     /// What it was called.
     pub(crate) name: String,
+    /// Its profiles.
+    pub(crate) files: Vec<PathBuf>,
     /// Its runs, of all its profiles.
     pub(crate) runs: Vec<Run>,
 }
@@ -31,18 +33,24 @@ impl SidesOptions {
     pub(crate) fn read(&self) -> Result<[Side; 2], Box<dyn Error>> {
         match (&self.baseline, &self.profiles[..]) {
             (Some(name), [] | [_]) => {
-                let runs = Profile::read(&baseline(name)?)?.runs;
+                let file = baseline(name)?;
+                let runs = Profile::read(&file)?.runs;
                 let b = match self.profiles.first() {
                     Some(b) => side(b)?,
                     None => newest()?,
                 };
-                Ok([Side { name: name.clone(), runs }, b])
+                Ok([Side { name: name.clone(), files: vec![file], runs }, b])
             }
             (None, [a, b]) => Ok([side(a)?, side(b)?]),
             (Some(_), _) => Err("with `--baseline` name one profile, the new one".into()),
             (None, _) => Err("name two profiles, or one and `--baseline NAME`".into()),
         }
     }
+}
+
+/// The profiles of both.
+pub(crate) fn files_of(sides: &[Side; 2]) -> Vec<PathBuf> {
+    sides.iter().flat_map(|side| side.files.iter().cloned()).collect()
 }
 
 /// The profiles that a name means: a file, all in a folder, or a baseline.
@@ -67,16 +75,15 @@ pub(crate) fn files(name: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 fn side(name: &str) -> Result<Side, Box<dyn Error>> {
-    let mut runs = Vec::new();
-    for file in files(name)? {
-        runs.extend(Profile::read(&file)?.runs);
-    }
-    Ok(Side { name: name.to_owned(), runs })
+    let files = files(name)?;
+    let runs = profiles::read(&files)?.runs;
+    Ok(Side { name: name.to_owned(), files, runs })
 }
 
 fn newest() -> Result<Side, Box<dyn Error>> {
     let files = profiles::or_newest(&[])?;
-    Ok(Side { name: files[0].display().to_string(), runs: profiles::read(&files)?.runs })
+    let (name, runs) = (files[0].display().to_string(), profiles::read(&files)?.runs);
+    Ok(Side { name, files, runs })
 }
 
 /// The file of a baseline that is there.

@@ -46,7 +46,7 @@ use crate::stats;
 use observe::Rows;
 use scatter::{Cell, Scatter, Variance};
 use series::Observation;
-use summary::{impact_of, verdict_of};
+use summary::{impact_of, rank_key, verdict_of};
 use tally::MOST;
 
 /// What is known from some runs.
@@ -77,6 +77,29 @@ impl Analysis {
     pub fn ranking_point(&self) -> Option<&PointSummary> {
         self.points.get(self.ranked_by.point_index)
     }
+
+    /// Whether verdicts by this metric mean something under the load: a latency does under any, a
+    /// throughput only under one that is known to wait.
+    pub fn can_judge(&self, metric: Metric) -> bool {
+        can_judge(self.load, metric)
+    }
+
+    /// The targets that have an effect on this metric of this point, judged and ranked by it as
+    /// [`Analysis::targets`] are by what they are [ranked by](Analysis::ranked_by).
+    pub fn judged_by(&self, by: Ranking) -> Vec<Judged> {
+        let mut judged = judged(&self.targets, |target| target.effect_on(by), self.load);
+        judged.retain(|one| self.targets[one.target].effect_on(by).is_some());
+        judged
+    }
+}
+
+/// A target and its verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// Its index among the targets of the analysis.
+    pub target: usize,
+    /// The verdict on it.
+    pub verdict: Verdict,
 }
 
 /// False discovery rate of the verdicts.
@@ -146,11 +169,7 @@ fn analyse_metrics(
         }
     }
     targets.retain(|target| !target.effects.is_empty());
-    judge(
-        &mut targets,
-        ranked_by.metric,
-        ranked_by.metric.less_is_better() || load == Some(Load::Closed),
-    );
+    judge(&mut targets, ranked_by.metric, load);
     let held = runs.iter().zip(rows);
     Analysis {
         points,
@@ -165,17 +184,42 @@ fn analyse_metrics(
     }
 }
 
-/// Gives all targets their verdicts, and puts them into the order of the ranking. What can't be
-/// judged stays inconclusive.
-fn judge(targets: &mut [TargetSummary], metric: Metric, can: bool) {
+/// Gives all targets their verdicts, and puts them into the order of the ranking.
+fn judge(targets: &mut [TargetSummary], metric: Metric, load: Option<Load>) {
     targets.iter_mut().for_each(|target| target.ranked_by = metric);
-    let p_values: Vec<f64> =
-        targets.iter().map(|target| target.ranking_effect().map_or(1.0, |it| it.p_value)).collect();
-    let found = stats::discoveries(&p_values, FALSE_DISCOVERIES);
-    for (target, found) in targets.iter_mut().zip(found).filter(|_| can) {
-        target.verdict = verdict_of(target, found);
+    for Judged { target, verdict } in judged(targets, TargetSummary::ranking_effect, load) {
+        targets[target].verdict = verdict;
     }
-    targets.sort_by(|a, b| b.rank_key().total_cmp(&a.rank_key()));
+    let key = |target: &TargetSummary| rank_key(target.ranking_effect());
+    targets.sort_by(|a, b| key(b).total_cmp(&key(a)));
+}
+
+/// All targets, judged by one effect each and the surest gain first. What can't be judged is
+/// inconclusive, and what has no such effect the last.
+fn judged<'a>(
+    targets: &'a [TargetSummary],
+    effect: impl Fn(&'a TargetSummary) -> Option<&'a Effect>,
+    load: Option<Load>,
+) -> Vec<Judged> {
+    let effects: Vec<Option<&Effect>> = targets.iter().map(effect).collect();
+    let p_values: Vec<f64> =
+        effects.iter().map(|effect| effect.map_or(1.0, |effect| effect.p_value)).collect();
+    let found = stats::discoveries(&p_values, FALSE_DISCOVERIES);
+    let verdict = |target: usize| {
+        let effect = effects[target].filter(|effect| can_judge(load, effect.metric));
+        effect.map_or(Verdict::Inconclusive { more_seconds: None }, |effect| {
+            verdict_of(effect, targets[target].seconds, found[target])
+        })
+    };
+    let mut judged: Vec<Judged> =
+        (0..targets.len()).map(|target| Judged { target, verdict: verdict(target) }).collect();
+    let key = |one: &Judged| rank_key(effects[one.target]);
+    judged.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    judged
+}
+
+fn can_judge(load: Option<Load>, metric: Metric) -> bool {
+    metric.less_is_better() || load == Some(Load::Closed)
 }
 
 /// The observations of each target by a metric of a point, and how much experiments scatter by it.

@@ -1,6 +1,7 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
 use crate::estimate::observe::Identity;
+use crate::estimate::rank::Ranking;
 use crate::estimate::series::Observation;
 use crate::profile::{
     ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
@@ -188,6 +189,17 @@ impl Effect {
     pub fn says_nothing(&self) -> bool {
         self.ci_low.zip(self.ci_high).is_some_and(|(low, high)| high - low > 2.0 * VAGUE)
     }
+
+    /// Its interval, turned so that more is better.
+    fn gain(&self) -> Option<(f64, f64)> {
+        let (low, high) = (self.ci_low?, self.ci_high?);
+        Some(if self.metric.less_is_better() { (-high, -low) } else { (low, high) })
+    }
+
+    /// Half the width of its interval, in points; infinite without one.
+    fn half_width(&self) -> f64 {
+        self.gain().map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0)
+    }
 }
 
 /// Half the width of an interval that says nothing, in points.
@@ -266,22 +278,17 @@ impl TargetSummary {
     /// The effect that it is ranked and judged by: that on the [metric](TargetSummary::ranked_by)
     /// of the first point that has it, at the largest speedup that was tested.
     pub fn ranking_effect(&self) -> Option<&Effect> {
-        let on = || self.effects.iter().filter(|effect| effect.metric == self.ranked_by);
-        let first = on().map(|effect| effect.point_index).min()?;
-        on().filter(|effect| effect.point_index == first)
+        let on = self.effects.iter().filter(|effect| effect.metric == self.ranked_by);
+        let point_index = on.map(|effect| effect.point_index).min()?;
+        self.effect_on(Ranking { point_index, metric: self.ranked_by })
+    }
+
+    /// The effect on this metric of this point, at the largest speedup that was tested.
+    pub fn effect_on(&self, by: Ranking) -> Option<&Effect> {
+        self.effects
+            .iter()
+            .filter(|effect| effect.point_index == by.point_index && effect.metric == by.metric)
             .max_by(|a, b| a.speedup.total_cmp(&b.speedup))
-    }
-
-    /// The interval of that effect, turned so that more is better.
-    fn gain(&self) -> Option<(f64, f64)> {
-        let effect = self.ranking_effect()?;
-        let (low, high) = (effect.ci_low?, effect.ci_high?);
-        Some(if self.ranked_by.less_is_better() { (-high, -low) } else { (low, high) })
-    }
-
-    /// The surest gain: the lower end of that interval; what has none is last.
-    pub(crate) fn rank_key(&self) -> f64 {
-        self.gain().map_or(f64::NEG_INFINITY, |(low, _)| low)
     }
 
     /// The effects on a metric of the first point of this name, by rising speedup.
@@ -297,8 +304,14 @@ impl TargetSummary {
 
     /// Half the width of the interval of the ranking effect, in points; infinite without one.
     pub fn half_width(&self) -> f64 {
-        self.gain().map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0)
+        self.ranking_effect().map_or(f64::INFINITY, Effect::half_width)
     }
+}
+
+/// The surest gain, by which targets are ranked: the lower end of the interval of the effect, turned
+/// so that more is better. A target without one is the last.
+pub(crate) fn rank_key(effect: Option<&Effect>) -> f64 {
+    effect.and_then(Effect::gain).map_or(f64::NEG_INFINITY, |(low, _)| low)
 }
 
 /// What no effect means: within so many points.
@@ -330,12 +343,13 @@ pub(crate) fn impact_of(
     })
 }
 
-/// The verdict on a target, given whether its effect is a discovery.
-pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
-    let (Some(effect), Some((low, high))) = (target.ranking_effect(), target.gain()) else {
+/// The verdict by an effect, given whether it is a discovery and how many seconds of experiments it
+/// took.
+pub(crate) fn verdict_of(effect: &Effect, seconds: f64, discovered: bool) -> Verdict {
+    let Some((low, high)) = effect.gain() else {
         return Verdict::Inconclusive { more_seconds: None };
     };
-    let sign = if target.ranked_by.less_is_better() { -1.0 } else { 1.0 };
+    let sign = if effect.metric.less_is_better() { -1.0 } else { 1.0 };
     let gain = sign * effect.effect_pct;
     let judged = effect.n > 1;
     if judged && low >= -NOTHING && high <= NOTHING {
@@ -348,8 +362,8 @@ pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
         // Half the width shrinks with the root of the time. It must become less than the effect, or
         // than what is left of nothing.
         let wanted = if gain.abs() > NOTHING { gain.abs() } else { NOTHING - gain.abs() };
-        let times = (target.half_width() / wanted.max(CLOSE)).powi(2).max(1.5);
-        Verdict::Inconclusive { more_seconds: Some((times - 1.0) * target.seconds) }
+        let times = (effect.half_width() / wanted.max(CLOSE)).powi(2).max(1.5);
+        Verdict::Inconclusive { more_seconds: Some((times - 1.0) * seconds) }
     }
 }
 

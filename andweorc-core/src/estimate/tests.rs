@@ -294,6 +294,35 @@ fn what_cannot_do_more_is_ranked_by_latency() {
 }
 
 #[test]
+fn targets_are_judged_by_any_metric_and_by_the_throughput_only_where_it_tells() {
+    let judged = |probed: u64, metric: Metric| -> (bool, Vec<(usize, Verdict)>) {
+        let analysis = analyse(&[open_load(probed)]);
+        let judged = analysis.judged_by(Ranking { point_index: 0, metric });
+        let judged = judged.into_iter().map(|one| (one.target, one.verdict)).collect();
+        (analysis.can_judge(metric), judged)
+    };
+    // Under the closed load `hot` is before `cold` among the targets, by what they do to the rate.
+    let (hot, cold) = match analyse(&[open_load(10_000)]).targets[0].name.as_str() {
+        "hot" => (0, 1),
+        _ => (1, 0),
+    };
+    let by_latency = (true, vec![(cold, Verdict::Matters), (hot, Verdict::Hurts)]);
+    assert_eq!(judged(10_000, Metric::P99), by_latency);
+    let (can, open) = judged(12_500, Metric::Throughput);
+    let unknown = Verdict::Inconclusive { more_seconds: None };
+    assert!(!can && open.iter().all(|(_, verdict)| *verdict == unknown), "{open:?}");
+    assert_eq!(judged(12_500, Metric::P99).1[0], (0, Verdict::Matters), "it is ranked first");
+
+    let analysis = analyse(&[measured(4)]);
+    let as_ranked: Vec<_> = analysis.judged_by(analysis.ranked_by);
+    assert_eq!(as_ranked.len(), analysis.targets.len());
+    for (i, one) in as_ranked.into_iter().enumerate() {
+        assert_eq!((one.target, one.verdict), (i, analysis.targets[i].verdict));
+    }
+    assert!(analysis.judged_by(Ranking { point_index: 9, ..analysis.ranked_by }).is_empty());
+}
+
+#[test]
 fn without_latencies_there_is_only_the_throughput() {
     let mut run = open_load(12_500);
     run.points[0].kind = PointKind::Progress;

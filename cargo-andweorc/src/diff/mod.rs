@@ -1,20 +1,24 @@
 //! `cargo andweorc diff`: what changed between two versions. See `docs/diff.md`.
 
+mod html;
 mod json;
 mod markdown;
 mod text;
 mod words;
 
+pub(crate) use html::html;
 pub(crate) use json::{Verdict, json};
 pub(crate) use markdown::markdown;
 pub(crate) use text::text;
 
-use crate::console;
-use crate::sides::{Side, SidesOptions};
+use crate::report;
+use crate::sides::{self, Side, SidesOptions};
+use crate::web::{PageOptions, Sources};
 use andweorc_core::compare::{Comparison, Limits, compare};
 use andweorc_core::plain;
 use clap::{Args, ValueEnum};
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The options of `diff`.
@@ -24,15 +28,22 @@ Examples:
   cargo andweorc diff before.jsonl after.jsonl
   cargo andweorc diff --baseline main target/andweorc/shop.jsonl
   cargo andweorc diff --format markdown runs/before runs/after
+  cargo andweorc diff --format html -o diff.html runs/before runs/after
 
 Runs of one version differ: give several runs a side (a folder, or merged with `cargo andweorc merge`),
 made in turns on one host, as `cargo andweorc run --compare REV` does.")]
 pub(crate) struct DiffOptions {
     #[command(flatten)]
     pub(crate) sides: SidesOptions,
-    /// Words, Markdown or JSON
+    /// Words, Markdown, JSON, or a page for a browser
     #[arg(long, value_enum, default_value_t = Form::Text)]
     pub(crate) format: Form,
+    /// Write the comparison to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The page.
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 /// The form of a comparison.
@@ -41,17 +52,21 @@ pub(crate) enum Form {
     Text,
     Markdown,
     Json,
+    Html,
 }
 
-/// Prints what changed.
+/// Prints or writes what changed.
 pub(crate) fn diff(options: &DiffOptions) -> Result<ExitCode, Box<dyn Error>> {
     let sides = options.sides.read()?;
     let comparison = comparison(&sides, &Limits::default())?;
-    console::print(&match options.format {
+    let files = sides::files_of(&sides);
+    let text = match options.format {
         Form::Text => text(&sides, &comparison),
         Form::Markdown => markdown(&sides, &comparison),
         Form::Json => json(&sides, &comparison, None),
-    })?;
+        Form::Html => html(&sides, &comparison, None, &Sources::near(&files, &options.page.editor)),
+    };
+    report::put(options.output.as_deref(), &text, &files)?;
     Ok(ExitCode::SUCCESS)
 }
 

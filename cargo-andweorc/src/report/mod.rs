@@ -24,18 +24,27 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
         Format::Markdown => markdown::markdown(&profile.runs),
         Format::Csv => csv::csv(&profile.runs),
         Format::Coz => coz::coz(&profile.runs),
-        Format::Html => html::html(&profile.runs, &paths),
+        Format::Html => html::html(&profile.runs, &paths, &options.page.editor),
     };
-    match &options.output {
-        None => console::print(&text)?,
-        Some(output) => write(output, &text, &paths)?,
-    }
+    put(options.output.as_deref(), &text, &paths)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The report for people.
 pub(crate) fn words(profile: &Profile) -> String {
     report::text(&profile.runs, &estimate::analyse(&profile.runs))
+}
+
+/// Writes to the file that is named, else to stdout.
+///
+/// # Errors
+///
+/// When that fails, or the file is one of these profiles.
+pub(crate) fn put(output: Option<&Path>, text: &str, profiles: &[PathBuf]) -> Result<(), String> {
+    match output {
+        None => console::print(text),
+        Some(output) => write(output, text, profiles),
+    }
 }
 
 /// Writes to a file, but never over a profile that it was made from.

@@ -29,7 +29,7 @@ pub(crate) fn view(options: &ViewOptions) -> Result<ExitCode, Box<dyn Error>> {
     let port = listener.local_addr()?.port();
     println!("The report is at http://127.0.0.1:{port}/ until Ctrl-C.");
     let page = || match profiles::read(&paths) {
-        Ok(profile) => Response::html(html::html(&profile.runs, &paths)),
+        Ok(profile) => Response::html(html::html(&profile.runs, &paths, &options.page.editor)),
         Err(error) => Response::text(500, format!("{error}\n")),
     };
     http::serve(&listener, &Served { port, page: &page });

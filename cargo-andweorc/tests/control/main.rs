@@ -9,6 +9,7 @@ mod diff;
 mod errors;
 mod help;
 mod made;
+mod page;
 mod revisions;
 mod text;
 mod tools;

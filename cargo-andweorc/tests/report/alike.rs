@@ -149,6 +149,8 @@ fn a_browser_tells_both_apart() {
     let page = folder.path().join("report.html");
     fs::write(&page, report(&file, "html")).unwrap();
     browser.open(&page, "", Look::Desktop);
+    browser.eval("document.querySelector('#experiments summary').click()");
+    browser.eval("new Promise(requestAnimationFrame)");
     let dom = browser.dom();
     assert!(dom.contains("8 experiments and 11 baselines in"), "{dom}");
     assert!(dom.contains(r#"<option value="0" selected="">checkout (progress)</option>"#), "{dom}");
@@ -193,4 +195,10 @@ fn a_browser_shows_latency_first_under_an_open_load() {
     browser.open(&page, fragment, Look::Desktop);
     assert_eq!(browser.eval("location.hash"), fragment);
     assert!(!browser.eval(strong).as_str().unwrap().ends_with("20.0 %"));
+    let chips = "[...document.querySelectorAll('.rows .chip')].map((chip) => chip.textContent)";
+    assert_eq!(browser.eval(chips), serde_json::json!(["not judged", "not judged"]));
+    let lead = browser.eval("document.querySelector('.lead').textContent");
+    assert!(
+        lead.as_str().unwrap().starts_with("Nothing is said of what would raise the throughput")
+    );
 }

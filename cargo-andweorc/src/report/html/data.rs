@@ -1,13 +1,15 @@
 //! What the page shows, as its script reads it.
 
-use super::source::{Snippet, Sources};
+use super::dead_end::{DeadEnd, dead_end};
 use crate::report::place;
+use crate::web::{Snippet, Sources};
 use andweorc_core::estimate::{
-    self, Analysis, Comparison, Metric, PointSummary, Ranking, TargetSummary, Verdict, WaitSummary,
+    self, Analysis, Comparison, Judged, Metric, PointSummary, Ranking, TargetSummary, Verdict,
+    WaitSummary,
 };
 use andweorc_core::plain;
 use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
-use andweorc_core::report::{load_warning, notes, real_ns, why_nothing};
+use andweorc_core::report::{load_warning, notes, real_ns};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,12 +28,12 @@ pub(super) struct Page<'a> {
     ranked_by: Ranking,
     targets: Vec<Target<'a>>,
     experiments: Vec<Experiment<'a>>,
-    waits: Vec<WaitSummary>,
+    waits: Vec<Wait>,
     notes: Vec<String>,
     /// What to know before the throughput is read.
     warning: Option<String>,
-    /// Why there is nothing to show, when there is nothing.
-    nothing: Option<&'static str>,
+    /// Why there is nothing to show, and what to do, when there is nothing.
+    dead_end: Option<DeadEnd>,
 }
 
 #[derive(Debug, Serialize)]
@@ -41,6 +43,27 @@ struct Point<'a> {
     label: String,
     kind: PointKind,
     place: Option<String>,
+    /// By metric, in the order of [`Metric::ALL`]; none where nothing has it.
+    views: [Option<View>; Metric::ALL.len()],
+}
+
+/// How targets stand by a metric of a point.
+#[derive(Debug, Serialize)]
+struct View {
+    /// Whether verdicts by this metric mean something under the load.
+    judged: bool,
+    /// Its value in the baselines: per s, or ms.
+    now: Option<f64>,
+    /// The targets that have an effect on it, the surest gain first.
+    ranking: Vec<Standing>,
+}
+
+/// A target and its verdict.
+#[derive(Debug, Serialize)]
+struct Standing {
+    target: usize,
+    #[serde(flatten)]
+    verdict: Verdict,
 }
 
 #[derive(Debug, Serialize)]
@@ -50,11 +73,19 @@ struct Target<'a> {
     place: Option<String>,
     share: Option<f64>,
     wall_share: Option<f64>,
-    #[serde(flatten)]
-    verdict: Verdict,
     effects: Vec<Effect>,
     impacts: Vec<Impact>,
     source: Option<Snippet>,
+    /// The address of its place in the editor.
+    editor: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Wait {
+    #[serde(flatten)]
+    summary: WaitSummary,
+    /// The address of its place in the editor.
+    editor: Option<String>,
 }
 
 /// An effect on the point with this index.
@@ -121,18 +152,20 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         runs: runs.len(),
         targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
         experiments: experiments(runs, analysis),
-        waits: analysis.waits.iter().map(wait).collect(),
+        waits: analysis.waits.iter().map(|it| wait(it, sources)).collect(),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),
-        nothing: points.is_empty().then(|| why_nothing(runs)),
+        dead_end: dead_end(runs, analysis),
         points: points
             .iter()
-            .map(|point| Point {
+            .enumerate()
+            .map(|(index, point)| Point {
                 name: plain::name(&point.name),
                 label: point_label(points, point),
                 kind: point.kind,
                 place: shown_place(&point.name, point.file.as_deref(), point.line),
+                views: Metric::ALL.map(|metric| view(runs, analysis, index, metric)),
             })
             .collect(),
     }
@@ -158,11 +191,45 @@ fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<Stri
     place(name, file, line).map(|place| plain::name(&place).into_owned())
 }
 
-fn wait(wait: &WaitSummary) -> WaitSummary {
-    WaitSummary {
-        name: plain::name(&wait.name).into_owned(),
-        file: wait.file.as_deref().map(|file| plain::name(file).into_owned()),
-        ..wait.clone()
+/// How targets stand by this metric of the point with this index.
+fn view(runs: &[Run], analysis: &Analysis, point_index: usize, metric: Metric) -> Option<View> {
+    let ranking = analysis.judged_by(Ranking { point_index, metric });
+    let standing = |Judged { target, verdict }| Standing { target, verdict };
+    (!ranking.is_empty()).then(|| View {
+        judged: analysis.can_judge(metric),
+        now: now(runs, &analysis.points[point_index], metric),
+        ranking: ranking.into_iter().map(standing).collect(),
+    })
+}
+
+/// The mean of a metric of a point over the baselines that were not spoiled: per s, or ms.
+fn now(runs: &[Run], point: &PointSummary, metric: Metric) -> Option<f64> {
+    let mut values = Vec::new();
+    for run in runs {
+        let baselines =
+            run.experiments.iter().filter(|one| one.target.is_none() && one.spoiled.is_none());
+        values.extend(baselines.filter_map(|one| value(run, point, metric, one)));
+    }
+    (!values.is_empty()).then(|| short(values.iter().sum::<f64>() / values.len() as f64))
+}
+
+/// The metric of a point in an experiment of a run: per s, or ms.
+fn value(run: &Run, point: &PointSummary, metric: Metric, one: &ExperimentRecord) -> Option<f64> {
+    let id = run.points.iter().find(|record| point.is(record))?.id;
+    // Latencies are in ns.
+    let unit = if metric == Metric::Throughput { 1.0 } else { 1e6 };
+    Some(metric.of(one, id)? / unit)
+}
+
+fn wait(wait: &WaitSummary, sources: &Sources) -> Wait {
+    let at = wait.file.as_deref().zip(wait.line);
+    Wait {
+        summary: WaitSummary {
+            name: plain::name(&wait.name).into_owned(),
+            file: wait.file.as_deref().map(|file| plain::name(file).into_owned()),
+            ..wait.clone()
+        },
+        editor: at.and_then(|(file, line)| sources.address(file, line)),
     }
 }
 
@@ -190,10 +257,10 @@ fn target<'a>(target: &'a TargetSummary, sources: &mut Sources, began: u64) -> T
         place: shown_place(&target.name, target.file.as_deref(), target.line),
         share: target.share,
         wall_share: target.wall_share,
-        verdict: target.verdict,
         effects: effects.collect(),
         impacts: impacts.collect(),
         source: at.and_then(|(file, line)| sources.snippet(file, line, began)),
+        editor: at.and_then(|(file, line)| sources.address(file, line)),
     }
 }
 
@@ -225,12 +292,7 @@ fn experiment<'a>(
 ) -> Experiment<'a> {
     let target = run.targets.iter().find(|target| Some(target.id) == record.target);
     let values = |point: &PointSummary| {
-        let id = run.points.iter().find(|one| point.is(one)).map(|one| one.id);
-        Metric::ALL.map(|metric| {
-            // Latencies are in ns.
-            let unit = if metric == Metric::Throughput { 1.0 } else { 1e6 };
-            metric.of(record, id?).map(|value| short(value / unit))
-        })
+        Metric::ALL.map(|metric| value(run, point, metric, record).map(short))
     };
     Experiment {
         run: index,

@@ -13,19 +13,29 @@ function head() {
   return el("header", { class: "top" }, el("p", { class: "mark" }, "andweorc"), el("h1", {}, data.program), el("p", { class: "hint" }, facts.filter(Boolean).join(" \u00b7 ")));
 }
 
-/** The answer in one sentence. */
+/** The answer in one sentence, by what is chosen. */
 function lead() {
-  const best = data.targets[0];
-  const point = el("code", {}, data.points[by.point_index].name);
-  if (!best || best.verdict !== "matters") return el("p", { class: "lead" }, "Nothing that was tested is known to make ", point, " faster.");
-  const effect = best.effects.filter((e) => e.point === by.point_index && e.metric === by.metric).at(-1);
-  const burner = data.targets.find((t) => t.verdict === "nothing" && t.share >= 0.1);
+  const { judged, ranking } = view();
+  const point = el("code", {}, data.points[state.point].name);
+  if (!judged) return el("p", { class: "lead" }, "Nothing is said of what would raise the throughput of ", point, " under this load. ", metrics().length > 1 ? "Choose a latency." : null);
+  const of = (verdict) => ranking.filter((one) => one.verdict === verdict);
+  const best = of("matters").map((one) => data.targets[one.target]).at(0);
+  const burner = of("nothing").map((one) => data.targets[one.target]).find((t) => t.share >= 0.1);
+  const burns = burner ? [" ", el("code", {}, burner.name), ", with " + percent(burner.share) + " of the CPU, would change nothing."] : null;
+  if (!best) {
+    const open = of("inconclusive");
+    const more = open.reduce((sum, one) => sum + (one.more_seconds ?? 0), 0);
+    const undecided = open.length ? " Of " + open.length + " it is not known yet" + (more ? "; about " + roughly(Math.max(more, 1)) + " more of experiments would tell." : ".") : null;
+    return el("p", { class: "lead" }, "Nothing that was tested is known to " + (better() > 0 ? "raise" : "lower") + " the " + measure() + " of ", point, ".", undecided, burns);
+  }
+  const effect = effectOf(best) ?? effectsOf(best).at(-1);
+  const from = becomes(effect);
   return el(
     "p",
     { class: "lead" },
-    "If ", el("code", {}, best.name), " were " + percent(effect.speedup) + " faster, the " + MEASURE + " of ", point, " would change by ",
-    el("strong", {}, change(effect.pct)), " " + interval(effect.low, effect.high) + ".",
-    burner ? [" ", el("code", {}, burner.name), ", with " + percent(burner.share) + " of the CPU, would change nothing."] : null,
+    "If ", el("code", {}, best.name), " were " + percent(effect.speedup) + " faster, the " + measure() + " of ", point, " would change by ",
+    el("strong", {}, change(effect.pct)), " " + interval(effect.low, effect.high) + (from ? ", " + from : "") + ".",
+    burns,
   );
 }
 
@@ -44,7 +54,7 @@ function choice(name, legend, options, chosen, choose) {
 function controls() {
   const set = (change) => (value) => {
     change(value);
-    show();
+    go();
   };
   const points = el(
     "label",
@@ -58,7 +68,7 @@ function controls() {
   );
   const search = el("input", {
     type: "search", id: "search", placeholder: "Target, file, verdict  (press /)", value: state.query, autocomplete: "off", spellcheck: "false",
-    oninput: (event) => set((v) => (state.query = v.trim()))(event.target.value),
+    oninput: (event) => type(event.target.value),
   });
   return el(
     "form",
@@ -76,43 +86,99 @@ function choosePoint(index) {
   if (!metrics().includes(state.metric)) state.metric = usualMetric();
   document.querySelector(".controls").replaceWith(controls());
   document.getElementById("point").focus();
+  go();
+}
+
+/** Whether the present address came of typing: one search is one step back, however many letters it has. */
+let typing = false;
+
+function type(text) {
+  state.query = text.trim();
+  history[typing ? "replaceState" : "pushState"](null, "", address());
+  typing = true;
   show();
+}
+
+function clearSearch() {
+  const search = document.getElementById("search");
+  search.value = "";
+  search.focus();
+  type("");
+}
+
+/** Shows what was chosen, at an address of its own. */
+function go() {
+  typing = false;
+  history.pushState(null, "", address());
+  show();
+}
+
+/** Shows what the address says. */
+function restore() {
+  typing = false;
+  readState();
+  document.querySelector(".controls").replaceWith(controls());
+  show();
+  if (state.target !== null) visit();
+}
+
+/** Chooses a target and shows its card. */
+function choose(index) {
+  typing = false;
+  state.target = index;
+  if (location.hash !== address()) history.pushState(null, "", address());
+  document.querySelectorAll("a.open").forEach((link) => link.setAttribute("aria-current", Number(link.dataset.target) === index));
+  document.getElementById("curves-section").replaceWith(cards(listed()));
+  visit();
 }
 
 /** Shows what the state says. */
 function show() {
-  const shown = ranked();
+  const shown = listed();
+  cardsShown = CARDS;
   const open = document.getElementById("experiments")?.open ?? false;
-  document.getElementById("content").replaceChildren(ranking(shown), cards(shown), experiments(shown, open));
+  const { section, fill } = ranking(shown);
+  document.getElementById("answer").replaceChildren(lead());
+  document.getElementById("content").replaceChildren(section, cards(shown), experiments(shown, open));
+  fill();
   document.getElementById("status").textContent = shown.length + " of " + data.targets.length + " targets";
-  history.replaceState(null, "", address());
 }
 
-/** Brings a target's card into view. */
-function visit(index) {
-  const card = document.getElementById("target-" + index);
-  if (!card) return;
+/** Brings the card of the chosen target into view. */
+function visit() {
+  const card = document.getElementById("target-" + state.target);
   card.focus({ preventScroll: true });
   card.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 }
 
 function onKey(event) {
   const search = document.getElementById("search");
-  const typing = event.target.matches("input[type=search], select");
-  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+  const typed = event.target.matches("input[type=search], select");
+  if (event.key === "/" && !typed && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
     search.focus();
   } else if (event.key === "Escape" && event.target === search) {
-    search.value = state.query = "";
-    show();
-  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && event.target.matches("a.row")) {
-    const rows = [...document.querySelectorAll("a.row")];
-    const next = rows[rows.indexOf(event.target) + (event.key === "ArrowDown" ? 1 : -1)];
-    if (next) {
-      event.preventDefault();
-      next.focus();
-    }
+    if (search.value) clearSearch();
+  } else if (["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key) && event.target.matches("a.open")) {
+    event.preventDefault();
+    const at = Number(event.target.closest(".row").dataset.row);
+    list.focus({ ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: listed().length - 1 }[event.key]);
   }
+}
+
+function onClick(event) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const link = event.target.closest("a.open, a.skip");
+  if (!link) return;
+  event.preventDefault();
+  if (link.matches(".skip")) document.getElementById("ranking").focus();
+  else choose(Number(link.dataset.target));
+}
+
+/** A page without a ranking: why, and what to do. */
+function deadEnd({ what, todo }) {
+  const coded = (text) => text.split("`").map((part, i) => (i % 2 ? el("code", {}, part) : part));
+  return [el("p", { class: "lead" }, coded(what)), el("ul", { class: "todo" }, todo.map((step) => el("li", {}, coded(step))))];
 }
 
 function start() {
@@ -120,35 +186,21 @@ function start() {
   const page = document.getElementById("page");
   const notes = data.notes.length ? el("section", { class: "notes", "aria-label": "Notes" }, el("h2", {}, "Notes"), el("ul", {}, data.notes.map((note) => el("li", {}, note)))) : null;
   const foot = el("footer", {}, "Intervals are 95 %. Time is virtual: the delays of the experiments are taken out of every number. Shares of CPU overlap where spans nest.");
-  if (data.nothing !== null || data.targets.length === 0) {
-    page.append(head(), el("main", {}, el("p", { class: "lead" }, data.nothing ?? "No target was tested."), notes), foot);
+  if (data.dead_end !== null) {
+    document.querySelector(".skip").remove();
+    page.append(head(), el("main", {}, deadEnd(data.dead_end), waits(), notes), foot);
     return;
   }
-  const asked = readState();
+  readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
-  // Where the answer would mean nothing the warning takes its place.
-  const answer = warning && by.metric === "throughput" ? null : lead();
-  page.append(head(), el("main", {}, warning, answer, controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), waits(), notes), foot);
+  const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
+  page.append(head(), el("main", {}, warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), waits(), notes, explanation), foot);
   show();
-  if (asked !== null) visit(Number(asked));
+  if (state.target !== null) visit();
   document.addEventListener("keydown", onKey);
-  document.addEventListener("click", (event) => {
-    const row = event.target.closest("a.row");
-    if (!row || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    visit(Number(row.dataset.target));
-  });
-  addEventListener("hashchange", () => {
-    if (location.hash === "#ranking") {
-      // The skip link: the browser has moved the focus, and the view stays.
-      history.replaceState(null, "", address());
-      return;
-    }
-    const target = readState();
-    document.querySelector(".controls").replaceWith(controls());
-    show();
-    if (target !== null) visit(Number(target));
-  });
+  document.addEventListener("click", onClick);
+  addEventListener("popstate", restore);
+  addEventListener("beforeprint", () => list.all());
 }
 
 start();

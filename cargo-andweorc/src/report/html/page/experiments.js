@@ -1,12 +1,10 @@
 // The table of experiments.
 
 /** Rows made at once: a long run has thousands. */
-const ROWS = 400;
-
-const PROBE = "The program was delayed as a whole, to see whether the load waits for it.";
+const ROWS = 50;
 
 function experiments(shown, open) {
-  const targets = new Set(shown.map((one) => one.index));
+  const targets = new Set(shown.map((target) => target.index));
   const all = data.experiments.filter((one) => (one.target === null ? !state.query : targets.has(one.target)));
   const body = el("tbody", {});
   const more = el("button", { type: "button", class: "more", onclick: () => add() });
@@ -17,10 +15,14 @@ function experiments(shown, open) {
     more.textContent = "Show more (" + (all.length - made) + " left)";
     more.hidden = made === all.length;
   };
-  const head = ["#", "at", "target", "faster by", "length", "delay", METRICS[state.metric].toLowerCase(), "effect", ""];
+  const probes = all.some((one) => one.what === "probe") ? el("p", { class: "hint" }, "In a probe the program is delayed as a whole, to see whether the load waits for it.") : null;
+  const head = ["#", "at", "target", "faster by", "length", "delay", measure(), "effect", ""];
   const table = el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Experiments" }, el("table", { class: "experiments" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), body));
-  add();
-  return el("details", { id: "experiments", open }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length + ", baselines" + (data.experiments.some((one) => one.what === "probe") ? " and probes" : "") + " included"), table, more);
+  const details = el("details", { id: "experiments" }, el("summary", {}, el("h2", {}, "Experiments"), " " + all.length + " of " + data.experiments.length + ", baselines" + (data.experiments.some((one) => one.what === "probe") ? " and probes" : "") + " included"), probes, table, more);
+  // The rows are made when it is opened for the first time.
+  details.addEventListener("toggle", () => made === 0 && add());
+  details.open = open;
+  return details;
 }
 
 function experimentRow(one) {
@@ -32,7 +34,7 @@ function experimentRow(one) {
     { class: one.spoiled !== null ? "spoiled" : one.what === "target" ? null : "baseline" },
     el("td", {}, number),
     el("td", {}, fixed(one.start_ms / 1000, 1) + " s"),
-    el("td", { title: one.what === "probe" ? PROBE : null }, target ? label(target) : one.what === "target" ? "unknown" : one.what),
+    el("td", {}, target ? label(target) : one.what === "target" ? "unknown" : one.what),
     el("td", {}, one.speedup > 0 ? percent(one.speedup) : ""),
     el("td", {}, duration(one.real_ms)),
     el("td", {}, one.delay_ms ? duration(one.delay_ms) : ""),

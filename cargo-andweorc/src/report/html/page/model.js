@@ -5,103 +5,108 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const METRICS = { throughput: "Throughput", mean: "Mean latency", p50: "p50 latency", p90: "p90 latency", p99: "p99 latency" };
 const METRIC_INDEX = { throughput: 0, mean: 1, p50: 2, p90: 3, p99: 4 };
 
-/** What targets are ranked and judged by: a point and a metric. */
+/** What the report ranks by: a point and a metric. */
 const by = data.ranked_by;
-const MEASURE = METRICS[by.metric].toLowerCase();
-
-/** What a verdict means, in words. */
-const VERDICTS = {
-  matters: "faster, it " + (by.metric === "throughput" ? "raises" : "lowers") + " the " + MEASURE,
-  hurts: "faster, it " + (by.metric === "throughput" ? "lowers" : "raises") + " the " + MEASURE + " (contention, most often)",
-  nothing: "changes the " + MEASURE + " by less than one point, surely",
-  inconclusive: "not known yet",
-};
 
 const speedups = [...new Set(data.targets.flatMap((t) => t.effects.map((e) => e.speedup)))].sort((a, b) => a - b);
 
-const state = { point: by.point_index, metric: by.metric, speedup: speedups[speedups.length - 1], query: "" };
+/** What is chosen. A target is chosen by its index, or null. */
+const state = { point: by.point_index, metric: by.metric, speedup: speedups.at(-1), query: "", sort: "rank", falling: false, target: null };
 
-/** Reads the state from the fragment of the address, so that a view can be linked to. Returns the target it names, if any. */
-function readState() {
-  const asked = new URLSearchParams(location.hash.slice(1));
-  const point = data.points.findIndex((p) => p.label === asked.get("point"));
-  state.point = point < 0 ? by.point_index : point;
-  state.metric = metrics().includes(asked.get("metric")) ? asked.get("metric") : usualMetric();
-  const speedup = Number(asked.get("speedup")) / 100;
-  state.speedup = speedups.includes(speedup) ? speedup : speedups[speedups.length - 1];
-  state.query = asked.get("q") || "";
-  return asked.get("target");
+const slot = (point, metric) => point * 5 + METRIC_INDEX[metric];
+const label = (target) => target.kind + " " + target.name;
+
+// Looked up at each key that is pressed, therefore once.
+{
+  const seen = new Map();
+  data.targets.forEach((target, index) => {
+    target.index = index;
+    const key = label(target);
+    const before = seen.get(key) ?? 0;
+    seen.set(key, before + 1);
+    // A name for its address, which stays when the order of the targets changes.
+    target.key = before ? key + " (" + (before + 1) + ")" : key;
+    target.text = [target.kind, target.name, target.place ?? ""].join(" ").toLowerCase();
+    target.slots = [];
+    for (const effect of target.effects) (target.slots[slot(effect.point, effect.metric)] ??= []).push(effect);
+    target.experiments = [];
+  });
+  for (const one of data.experiments) {
+    if (one.target !== null && one.spoiled === null) data.targets[one.target].experiments.push(one);
+  }
+  for (const view of data.points.flatMap((point) => point.views)) {
+    if (view === null) continue;
+    view.standing = [];
+    view.ranking.forEach((one, i) => (view.standing[one.target] = { ...one, rank: i + 1 }));
+  }
 }
 
-/** The address of the present view, or of a target in it. */
-function address(target) {
-  const say = new URLSearchParams();
-  if (state.point !== by.point_index) say.set("point", data.points[state.point].label);
-  if (state.metric !== usualMetric()) say.set("metric", state.metric);
-  if (state.speedup !== speedups[speedups.length - 1]) say.set("speedup", String(state.speedup * 100));
-  if (state.query) say.set("q", state.query);
-  if (target !== undefined) say.set("target", String(target));
-  return "#" + say.toString();
-}
+const UNMEASURED = { verdict: "inconclusive", more_seconds: null, rank: null };
+
+/** How targets stand by what is chosen. */
+const view = () => data.points[state.point].views[METRIC_INDEX[state.metric]] ?? { judged: true, now: null, ranking: [], standing: [] };
+const standing = (target) => view().standing[target.index] ?? UNMEASURED;
+const effectsOf = (target) => target.slots[slot(state.point, state.metric)] ?? [];
+const effectOf = (target) => effectsOf(target).find((e) => e.speedup === state.speedup);
+const impactOf = (target) => target.impacts.find((one) => one.point === state.point && one.metric === state.metric);
 
 /** The metrics of the chosen point: a progress point has no latencies. */
 function metrics() {
-  const point = data.points[state.point];
-  return point && point.kind === "latency" ? Object.keys(METRICS) : ["throughput"];
+  return data.points[state.point].kind === "latency" ? Object.keys(METRICS) : ["throughput"];
 }
 
 /** The metric that is shown of the chosen point when none was asked for. */
 const usualMetric = () => (metrics().includes(by.metric) ? by.metric : "throughput");
 
-const isChosen = (one) => one.point === state.point && one.metric === state.metric;
-const effectsOf = (target) => target.effects.filter(isChosen);
-const effectOf = (target) => effectsOf(target).find((e) => e.speedup === state.speedup);
-const impactOf = (target) => target.impacts.find(isChosen);
-const label = (target) => target.kind + " " + target.name;
-
-/** Whether the view is the one that verdicts are about. */
-const isRanking = () => state.point === by.point_index && state.metric === by.metric;
+/** The chosen metric in a sentence. */
+const measure = () => METRICS[state.metric].replace(/^[TM]/, (c) => c.toLowerCase());
 
 /** 1 where more is better, -1 where less is. */
 const better = () => (state.metric === "throughput" ? 1 : -1);
 
-/** The surest gain by the chosen metric: targets are ordered by it. */
-function surest(target) {
-  const impact = impactOf(target);
-  if (!impact || impact.low === null) return -Infinity;
-  return better() > 0 ? impact.low : -impact.high;
+const VERDICT_ORDER = ["matters", "hurts", "inconclusive", "nothing"];
+
+/** The columns that can be sorted by: what of a target (null is the last), and whether the first click makes it fall. */
+const COLUMNS = {
+  rank: { of: (target) => standing(target).rank, falls: () => false },
+  target: { of: (target) => target.name.toLowerCase(), falls: () => false },
+  share: { of: (target) => target.share, falls: () => true },
+  effect: { of: (target) => effectOf(target)?.pct ?? null, falls: () => better() > 0 },
+  verdict: { of: (target) => VERDICT_ORDER.indexOf(standing(target).verdict), falls: () => false },
+};
+
+/** The targets that the search leaves, in the order that is chosen. */
+function listed() {
+  const words = state.query.toLowerCase().split(/\s+/);
+  const found = data.targets.filter((target) => {
+    const text = target.text + " " + standing(target).verdict;
+    return words.every((word) => text.includes(word));
+  });
+  const key = new Map(found.map((target) => [target, COLUMNS[state.sort].of(target)]));
+  const way = state.falling ? -1 : 1;
+  const rank = (target) => standing(target).rank ?? Infinity;
+  return found.sort((a, b) => {
+    const [x, y] = [key.get(a), key.get(b)];
+    if (x === null || y === null) return (x === null) - (y === null) || rank(a) - rank(b);
+    return way * (x < y ? -1 : x > y ? 1 : 0) || rank(a) - rank(b) || a.index - b.index;
+  });
 }
 
-/** The targets that the search leaves, with their rank among all. */
-function ranked() {
-  const all = data.targets.map((target, index) => ({ target, index }));
-  // The report's order is that of the ranking view already.
-  if (!isRanking()) all.sort((a, b) => surest(b.target) - surest(a.target) || a.index - b.index);
-  all.forEach((one, i) => (one.rank = i + 1));
-  return all.filter((one) => found(one.target));
-}
-
-/** Whether all words of the search are in a target's name, kind, place or verdict. */
-function found(target) {
-  const text = [target.kind, target.name, target.place || "", target.verdict].join(" ").toLowerCase();
-  return state.query.toLowerCase().split(/\s+/).every((word) => text.includes(word));
-}
-
-/** `good`, `bad`, `none` or `open`: the verdict where there is one, else what the interval says. */
-function tone(target, effect) {
-  if (isRanking()) return { matters: "good", hurts: "bad", nothing: "none", inconclusive: "open" }[target.verdict];
-  if (!effect || effect.low === null) return "open";
-  const [low, high] = better() > 0 ? [effect.low, effect.high] : [-effect.high, -effect.low];
-  return low > 0 ? "good" : high < 0 ? "bad" : "open";
-}
+/** `good`, `bad`, `none` or `open`: the colour of a verdict. */
+const tone = (target) => ({ matters: "good", hurts: "bad", nothing: "none", inconclusive: "open" })[standing(target).verdict];
 
 /** The range of percentages for all charts of the view. Wide intervals are cut off rather than flatten the rest. */
 function range() {
-  const effects = data.targets.flatMap(effectsOf);
-  const most = Math.max(4, ...effects.map((e) => Math.abs(e.pct)));
-  const ends = effects.flatMap((e) => [e.pct, e.low ?? e.pct, e.high ?? e.pct]);
-  const low = Math.max(-1.8 * most, Math.min(-2, ...ends));
-  const high = Math.min(1.8 * most, Math.max(2, ...ends));
+  let [most, low, high] = [4, -2, 2];
+  for (const target of data.targets) {
+    for (const e of effectsOf(target)) {
+      most = Math.max(most, Math.abs(e.pct));
+      low = Math.min(low, e.low ?? e.pct, e.pct);
+      high = Math.max(high, e.high ?? e.pct, e.pct);
+    }
+  }
+  low = Math.max(-1.8 * most, low);
+  high = Math.min(1.8 * most, high);
   const room = (high - low) * 0.06;
   return [low - room, high + room];
 }
@@ -115,3 +120,6 @@ function ticks([low, high], count) {
   for (let i = Math.ceil(low / step); i * step <= high; i++) all.push(i * step);
   return all;
 }
+
+/** A tick in words: `0`, `+5%`. */
+const tick = (v) => (v === 0 ? "0" : change(v, Number.isInteger(v) ? 0 : 1).replace(" ", ""));

@@ -1,76 +1,88 @@
-// The ranking, and a card for each target.
+// The ranking: a table of all targets on one axis.
 
-/** The table of all targets on one axis. */
+/** The list that is shown. */
+let list = null;
+
+/** Rows of the picture of a ranking. */
+const DRAWN_ROWS = 20;
+
 function ranking(shown) {
   const domain = range();
   const x = (v) => ((Math.min(Math.max(v, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0])) * 100 + "%";
   // Labels at the ends stay inside.
   const anchor = (at) => (parseFloat(at) < 10 ? "start" : parseFloat(at) > 90 ? "end" : "middle");
-  const point = data.points[state.point].label;
   const head = el(
     "div",
-    { class: "row head", "aria-hidden": "true" },
-    el("span", { class: "rank" }, "#"),
-    el("span", { class: "what" }, "target"),
-    el("span", { class: "share" }, "of CPU"),
-    svg(
-      "svg",
-      { class: "forest" },
-      ticks(domain, 4).map((v) => svg("text", { class: "tick", x: x(v), y: 14, "text-anchor": anchor(x(v)) }, v === 0 ? "0" : change(v, Number.isInteger(v) ? 0 : 1).replace(" ", ""))),
-    ),
-    el("span", { class: "effect" }, "effect, 95 % interval"),
-    el("span", { class: "verdict-cell" }, "verdict"),
+    { class: "row head", role: "row" },
+    column("rank", "#"),
+    column("target", "target"),
+    column("share", "of CPU"),
+    el("span", { class: "forest-cell", role: "presentation" }, svg("svg", { class: "forest", "aria-hidden": "true" }, ticks(domain, 4).map((v) => svg("text", { class: "tick", x: x(v), y: 14, "text-anchor": anchor(x(v)) }, tick(v))))),
+    column("effect", "effect, 95 % interval"),
+    column("verdict", "verdict"),
   );
-  const rows = shown.map(({ target, index, rank }) => {
-    const effect = effectOf(target);
-    return el(
-      "li",
-      {},
-      el(
-        "a",
-        { class: "row " + tone(target, effect), href: address(index), "data-target": index },
-        el("span", { class: "rank" }, String(rank)),
-        el("span", { class: "what" }, name(target)),
-        el("span", { class: "share" }, share(target)),
-        svg(
-          "svg",
-          { class: "forest", "aria-hidden": "true" },
-          ticks(domain, 4).map((v) => svg("line", { class: v === 0 ? "zero" : "grid", x1: x(v), x2: x(v), y1: 0, y2: "100%" })),
-          effect && effect.low !== null ? svg("line", { class: "whisker", x1: x(effect.low), x2: x(effect.high), y1: "50%", y2: "50%" }) : null,
-          effect ? svg("circle", { class: "dot", cx: x(effect.pct), cy: "50%", r: 5 }) : null,
-        ),
-        el(
-          "span",
-          { class: "effect" },
-          effect ? [el("b", {}, change(effect.pct)), " ", el("span", { class: "interval" }, interval(effect.low, effect.high))] : "not measured",
-        ),
-        el("span", { class: "verdict-cell" }, chip(target)),
-      ),
-    );
-  });
-  const order = better() > 0 ? "the lower end of the interval of its rise" : "the surest fall";
-  return el(
+  const body = el("div", { class: "rows", role: "rowgroup" });
+  const box = el("div", { class: "ranking" }, body);
+  const { now } = view();
+  const section = el(
     "section",
     { "aria-labelledby": "ranking" },
-    el("h2", { id: "ranking", tabindex: "-1" }, "What would change the ", el("em", {}, METRICS[state.metric].toLowerCase()), " of ", el("code", {}, point)),
-    el("p", { class: "hint" }, "Each row: the effect if that part were " + percent(state.speedup) + " faster. Ordered by " + order + ". Verdicts are about the " + MEASURE + " of ", el("code", {}, data.points[by.point_index].name), "."),
-    head,
-    el("ol", { class: "ranking" }, rows),
-    shown.length ? null : el("p", { class: "empty" }, "No target matches the search."),
+    el("div", { class: "title" }, el("h2", { id: "ranking", tabindex: "-1" }, "What would change the ", el("em", {}, measure()), " of ", el("code", {}, data.points[state.point].label)), shown.length ? saveButton("the ranking", data.program + "-" + state.metric, () => rankingPicture(shown)) : null),
+    el("p", { class: "hint" }, now === null ? null : "It is " + quantity(state.metric, now) + " now. ", "Each row: the effect if that part were " + percent(state.speedup) + " faster. Ranked by the surest gain: the worse end of the interval at the largest speedup, by which verdicts are too."),
+    el("div", { role: "table", "aria-labelledby": "ranking", "aria-rowcount": shown.length + 1 }, el("div", { role: "rowgroup" }, head), box),
+    shown.length ? null : el("p", { class: "empty" }, "No target matches the search. ", el("button", { type: "button", class: "quiet", onclick: clearSearch }, "Clear the search")),
+  );
+  // Heights are known once it is in the page.
+  const fill = () => (list = virtualList(box, body, shown, (target, i) => row(target, i, domain, x)));
+  return { section, fill };
+}
+
+/** The head of a column: a button that sorts by it, and once more the other way. */
+function column(name, text) {
+  const sorted = state.sort === name;
+  const sort = () => {
+    state.falling = sorted ? !state.falling : COLUMNS[name].falls();
+    state.sort = name;
+    go();
+    document.getElementById("sort-" + name).focus();
+  };
+  return el(
+    "span",
+    { class: name + "-head", role: "columnheader", "aria-sort": sorted ? (state.falling ? "descending" : "ascending") : "none" },
+    el("button", { type: "button", id: "sort-" + name, class: "sort", onclick: sort }, text, el("i", { "aria-hidden": "true" }, sorted ? (state.falling ? "\u25be" : "\u25b4") : "")),
   );
 }
 
-function name(target) {
-  return [
-    el("span", { class: "kind" }, target.kind), " ",
-    el("span", { class: "name" }, target.name),
-    target.place ? el("span", { class: "place" }, breakable(target.place)) : null,
-  ];
+function row(target, i, domain, x) {
+  const effect = effectOf(target);
+  const { rank } = standing(target);
+  return el(
+    "div",
+    { class: "row " + tone(target), role: "row", "aria-rowindex": i + 2, "data-row": i },
+    el("span", { class: "rank", role: "cell" }, rank === null ? "" : String(rank)),
+    el("span", { class: "what", role: "cell" }, el("a", { class: "open", href: address(target.index), "data-target": target.index, "aria-current": target.index === state.target ? "true" : null, title: target.name }, el("span", { class: "kind" }, target.kind), " ", el("span", { class: "name" }, target.name)), target.place ? el("span", { class: "place" }, target.place) : null),
+    el("span", { class: "share", role: "cell" }, share(target)),
+    el(
+      "span",
+      { class: "forest-cell", role: "presentation" },
+      svg(
+        "svg",
+        { class: "forest", "aria-hidden": "true" },
+        ticks(domain, 4).map((v) => svg("line", { class: v === 0 ? "zero" : "grid", x1: x(v), x2: x(v), y1: 0, y2: "100%" })),
+        effect && effect.low !== null ? svg("line", { class: "whisker", x1: x(effect.low), x2: x(effect.high), y1: "50%", y2: "50%" }) : null,
+        effect ? svg("circle", { class: "dot", cx: x(effect.pct), cy: "50%", r: 5 }) : null,
+      ),
+    ),
+    el("span", { class: "effect", role: "cell" }, effect ? [el("b", {}, change(effect.pct)), " ", el("span", { class: "interval" }, interval(effect.low, effect.high)), el("span", { class: "becomes" }, becomes(effect))] : "not measured"),
+    el("span", { class: "verdict-cell", role: "cell" }, chip(target)),
+  );
 }
 
-/** A path that may be broken after a slash. */
-function breakable(path) {
-  return path.split("/").map((part, i) => (i > 0 ? ["/", el("wbr", {}), part] : part));
+/** `from 614 /s to 797 /s`, or nothing. No line is broken within a value. */
+function becomes(effect) {
+  const { now } = view();
+  const value = (v) => quantity(state.metric, v).replace(" ", "\u00a0");
+  return now === null ? "" : "from " + value(now) + " to " + value(now * (1 + effect.pct / 100));
 }
 
 function share(target) {
@@ -80,64 +92,35 @@ function share(target) {
   return [bar, percent(target.share)];
 }
 
-function chip(target) {
-  return el("span", { class: "chip " + target.verdict, title: VERDICTS[target.verdict] }, target.verdict);
-}
-
-/** All curves. */
-function cards(shown) {
+/** The first rows of the ranking as a picture. */
+function rankingPicture(shown) {
+  const rows = shown.slice(0, DRAWN_ROWS);
   const domain = range();
-  return el(
-    "section",
-    { "aria-labelledby": "curves" },
-    el("h2", { id: "curves" }, "Causal curves"),
-    el("p", { class: "hint" }, "The effect over the speedup, with its 95 % interval; faint dots are single experiments. All charts have one scale" + (isRanking() ? ", and within the grey stripe is no effect." : ".")),
-    el("div", { class: "cards" }, shown.map((one) => card(one, domain))),
+  const [width, left, right, top, high] = [860, 290, 600, 58, 30];
+  const bottom = top + rows.length * high;
+  const x = (v) => left + ((Math.min(Math.max(v, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0])) * (right - left);
+  const title = `${data.program}: ${measure()} of ${data.points[state.point].label}, if a part were ${percent(state.speedup)} faster`;
+  const clipped = (text) => (text.length > 36 ? "\u2026" + text.slice(-35) : text);
+  return sheet(
+    width,
+    bottom + (rows.length < shown.length ? 34 : 14),
+    title,
+    ticks(domain, 4).map((v) => [
+      svg("line", { class: v === 0 ? "zero" : "grid", x1: x(v), x2: x(v), y1: top - 6, y2: bottom }),
+      svg("text", { class: "tick", x: x(v), y: top - 12, "text-anchor": "middle" }, tick(v)),
+    ]),
+    rows.map((target, i) => {
+      const y = top + (i + 0.5) * high;
+      const effect = effectOf(target);
+      return svg(
+        "g",
+        { class: tone(target) },
+        svg("text", { class: "named", x: left - 14, y: y + 4, "text-anchor": "end" }, clipped(label(target))),
+        effect && effect.low !== null ? svg("line", { class: "whisker", x1: x(effect.low), x2: x(effect.high), y1: y, y2: y }) : null,
+        effect ? svg("circle", { class: "dot", cx: x(effect.pct), cy: y, r: 5 }) : null,
+        svg("text", { class: "valued", x: right + 14, y: y + 4 }, effect ? change(effect.pct) + " " + interval(effect.low, effect.high) + "  " + verdictWord(target) : "not measured"),
+      );
+    }),
+    rows.length < shown.length ? svg("text", { class: "tick", x: 14, y: bottom + 22 }, `and ${shown.length - rows.length} more`) : null,
   );
-}
-
-function card({ target, index, rank }, domain) {
-  return el(
-    "article",
-    { class: "card", id: "target-" + index, tabindex: "-1", "aria-label": label(target) },
-    el("header", {}, el("span", { class: "rank" }, String(rank)), el("h3", {}, name(target)), chip(target)),
-    curve(target, index, domain),
-    facts(target),
-    effectsTable(target),
-    snippet(target),
-  );
-}
-
-/** `39 % of CPU · inside it 0.46 of the time · impact +48.1 [44.0, 52.3] · about 30 s more would tell` */
-function facts(target) {
-  const impact = impactOf(target);
-  const all = [
-    target.share === null ? null : percent(target.share) + " of CPU",
-    target.wall_share === null ? null : target.kind === "wait" ? fixed(target.wall_share, 1) + " waits at a time" : percent(target.wall_share) + " of wall time",
-    impact ? "impact " + change(impact.slope) + " " + interval(impact.low, impact.high) : null,
-    isRanking() && target.verdict === "inconclusive" && target.more_seconds ? "about " + roughly(Math.max(target.more_seconds, 1)) + " more would tell" : null,
-  ];
-  return el("p", { class: "facts" }, all.filter(Boolean).join(" \u00b7 "));
-}
-
-function effectsTable(target) {
-  const rows = effectsOf(target).map((e) =>
-    el("tr", {}, el("th", { scope: "row" }, percent(e.speedup)), el("td", {}, change(e.pct)), el("td", {}, interval(e.low, e.high)), el("td", {}, String(e.n))),
-  );
-  if (rows.length === 0) return null;
-  const head = ["faster by", METRICS[state.metric].toLowerCase(), "95 % interval", "n"];
-  return el("table", { class: "effects" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows));
-}
-
-function snippet(target) {
-  const source = target.source;
-  if (!source) return null;
-  const lines = source.lines.map((text, i) => {
-    const number = source.first + i;
-    return el("span", { class: number === source.line ? "this" : null }, el("i", { "aria-hidden": "true" }, String(number)), text + "\n");
-  });
-  return [
-    el("pre", { class: "source", role: "group", tabindex: "0", "aria-label": "Source of " + target.name }, lines),
-    source.changed ? el("p", { class: "hint" }, "The file was written after the run; the line may have moved.") : null,
-  ];
 }

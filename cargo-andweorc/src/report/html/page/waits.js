@@ -9,11 +9,11 @@ function waits() {
   const rows = data.waits.slice(0, WAITS).map((one) => {
     const known = one.outside_ns + one.task_ns + one.queue_ns;
     const part = (ns) => (known > 0 ? percent(ns / known) : "unknown");
-    const place = one.file === null || one.line === null ? null : one.file + ":" + one.line;
+    const at = one.file === null || one.line === null ? null : one.file + ":" + one.line;
     return el(
       "tr",
       {},
-      el("th", { scope: "row" }, el("span", { class: "name" }, one.name), place && !one.name.endsWith(place) ? el("span", { class: "place" }, breakable(place)) : null),
+      el("th", { scope: "row" }, el("span", { class: "name" }, one.name), at && !one.name.endsWith(at) ? place(at, one.editor) : null),
       el("td", {}, duration(one.total_ns / one.count / 1e6)),
       [one.outside_ns, one.task_ns, one.queue_ns].map((ns) => el("td", {}, part(ns))),
       el("td", {}, String(one.count)),

@@ -1,8 +1,9 @@
-//! Source lines, where the files are at hand.
+//! Source lines, and links to them, where the files are at hand.
 //!
 //! A profile may come from elsewhere and name any file, and a page may be handed on. Therefore only Rust files inside a cargo project
 //! are read: the one of the current folder, and those that the profiles lie in.
 
+use crate::web::Editor;
 use andweorc_core::plain;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ const WIDEST: usize = 160;
 
 /// Some lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Snippet {
+pub(crate) struct Snippet {
     /// Number of the first line, 1-based.
     first: usize,
     /// Number of the line that is meant.
@@ -32,24 +33,29 @@ pub(super) struct Snippet {
 
 /// The files at hand.
 #[derive(Debug)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// Canonical folders, the nearest first.
     roots: Vec<PathBuf>,
     /// What was read, and when it was written.
     files: HashMap<PathBuf, Option<(String, SystemTime)>>,
+    /// Where links to them lead.
+    editor: Editor,
 }
 
 impl Sources {
     /// Those of the projects that this folder and these files are in.
-    pub(super) fn near(profiles: &[PathBuf]) -> Sources {
+    pub(crate) fn near<'a>(
+        profiles: impl IntoIterator<Item = &'a PathBuf>,
+        editor: &Editor,
+    ) -> Sources {
         let here = env::current_dir().into_iter();
         let folders = profiles
-            .iter()
+            .into_iter()
             .filter_map(|profile| Some(fs::canonicalize(profile).ok()?.parent()?.to_owned()));
-        Sources::of(here.chain(folders))
+        Sources::of(here.chain(folders), editor.clone())
     }
 
-    fn of(folders: impl Iterator<Item = PathBuf>) -> Sources {
+    fn of(folders: impl Iterator<Item = PathBuf>, editor: Editor) -> Sources {
         let mut roots = Vec::new();
         for folder in folders {
             let Ok(folder) = fs::canonicalize(folder) else { continue };
@@ -60,11 +66,11 @@ impl Sources {
                 }
             }
         }
-        Sources { roots, files: HashMap::new() }
+        Sources { roots, files: HashMap::new(), editor }
     }
 
     /// The lines around one of a file. `began` is when the run began, in ms since the Unix epoch.
-    pub(super) fn snippet(&mut self, file: &str, line: u32, began: u64) -> Option<Snippet> {
+    pub(crate) fn snippet(&mut self, file: &str, line: u32, began: u64) -> Option<Snippet> {
         let line = usize::try_from(line).ok()?;
         let path = self.find(Path::new(file))?;
         let (text, written) =
@@ -86,6 +92,11 @@ impl Sources {
             lines,
             changed,
         })
+    }
+
+    /// The address of a line of a file in the editor.
+    pub(crate) fn address(&self, file: &str, line: u32) -> Option<String> {
+        self.editor.address(&self.find(Path::new(file))?, line)
     }
 
     fn find(&self, file: &Path) -> Option<PathBuf> {
@@ -119,7 +130,7 @@ mod tests {
         fs::write(root.join("src/shop.rs"), lines).unwrap();
         fs::write(folder.path().join("secret.rs"), "secret\n").unwrap();
         std::os::unix::fs::symlink("../../secret.rs", root.join("src/link.rs")).unwrap();
-        let sources = Sources::of([root.join("src")].into_iter());
+        let sources = Sources::of([root.join("src")].into_iter(), "vscode".parse().unwrap());
         (folder, sources)
     }
 
@@ -132,6 +143,8 @@ mod tests {
         let at_top = sources.snippet("src/shop.rs", 1, 0).unwrap();
         assert_eq!((at_top.first, at_top.lines.len(), at_top.changed), (1, 4, true));
         assert_eq!(sources.snippet("src/shop.rs", 9, 0).unwrap().lines.len(), 4);
+        let address = sources.address("src/shop.rs", 5).unwrap();
+        assert!(address.starts_with("vscode://file/") && address.ends_with("/src/shop.rs:5"));
     }
 
     #[test]
@@ -158,6 +171,7 @@ mod tests {
             "/etc/passwd",
         ] {
             assert_eq!(sources.snippet(file, 1, 0), None, "{file}");
+            assert_eq!(sources.address(file, 1), None, "{file}");
         }
     }
 }

@@ -1,0 +1,32 @@
+// The address: it holds all that is chosen, so that Back works and a link shows the same.
+
+/** Reads what is chosen from the fragment of the address. */
+function readState() {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const point = data.points.findIndex((p) => p.label === asked.get("point"));
+  state.point = point < 0 ? by.point_index : point;
+  state.metric = metrics().includes(asked.get("metric")) ? asked.get("metric") : usualMetric();
+  state.speedup = speedups.find((s) => speedupText(s) === asked.get("speedup")) ?? speedups.at(-1);
+  state.query = asked.get("q") ?? "";
+  const sort = asked.get("sort") ?? "rank";
+  const column = sort.replace(/^-/, "");
+  state.sort = Object.hasOwn(COLUMNS, column) ? column : "rank";
+  state.falling = state.sort === column && sort.startsWith("-");
+  const target = data.targets.findIndex((t) => t.key === asked.get("target"));
+  state.target = target < 0 ? null : target;
+}
+
+/** `25` of 0.25. */
+const speedupText = (speedup) => String(Number((speedup * 100).toFixed(4)));
+
+/** The address of what is chosen, with this target. */
+function address(target = state.target) {
+  const say = new URLSearchParams();
+  if (state.point !== by.point_index) say.set("point", data.points[state.point].label);
+  if (state.metric !== usualMetric()) say.set("metric", state.metric);
+  if (state.speedup !== speedups.at(-1)) say.set("speedup", speedupText(state.speedup));
+  if (state.query) say.set("q", state.query);
+  if (state.sort !== "rank" || state.falling) say.set("sort", (state.falling ? "-" : "") + state.sort);
+  if (target !== null) say.set("target", data.targets[target].key);
+  return "#" + say.toString();
+}
