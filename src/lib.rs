@@ -46,7 +46,7 @@
 //! | `ANDWEORC_ENABLED` | `1` switches profiling on | off |
 //! | `ANDWEORC_OUT` | where the profile goes | `target/andweorc/<program>.jsonl` |
 //! | `ANDWEORC_DURATION` | time budget, e.g. `20s` | `30s` |
-//! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest |
+//! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest, and the longest waits |
 //! | | `lines` and `functions` are the hottest, which are sampled; `line:src/main.rs:12` is one | |
 //! | `ANDWEORC_EVENT` | what they are sampled by: `task-clock`, `cycles`, `instructions`, `cache-misses`, `branch-misses` | `task-clock` |
 //! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans of your own crates |

@@ -19,7 +19,7 @@ pub struct Settings {
     pub out: Option<PathBuf>,
     /// Time budget. A run ends earlier when all targets are settled.
     pub duration: Duration,
-    /// Names of the targets to test; the busiest when empty.
+    /// Names of the targets to test; the busiest and the longest waits when empty.
     pub targets: Vec<String>,
     /// Names of the points, the one to rank by first; andweorc chooses when empty.
     pub points: Vec<String>,

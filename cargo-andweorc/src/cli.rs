@@ -181,7 +181,7 @@ pub(crate) struct RunOptions {
     /// Time budget, such as `20s` or `1m30s`; a program that ends sooner is run again until it is used up [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<String>,
-    /// Names of the targets to test, separated by commas [default: the busiest]
+    /// Names of the targets to test, separated by commas [default: the busiest, and the longest waits]
     #[arg(long, visible_alias = "target", value_name = "NAMES")]
     pub(crate) targets: Option<String>,
     /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or branch-misses [default: task-clock]
