@@ -12,7 +12,18 @@ use std::path::{Path, PathBuf};
 ///
 /// When there is none, with what cargo says about it.
 pub(crate) fn metadata(folder: &Path) -> Result<Metadata, String> {
-    MetadataCommand::new().no_deps().current_dir(folder).exec().map_err(|error| {
+    metadata_with(folder, Vec::new())
+}
+
+/// The project of this folder, asked for with further flags of cargo's.
+///
+/// # Errors
+///
+/// When there is none, with what cargo says about it.
+pub(crate) fn metadata_with(folder: &Path, flags: Vec<String>) -> Result<Metadata, String> {
+    let mut command = MetadataCommand::new();
+    command.no_deps().current_dir(folder).other_options(flags);
+    command.exec().map_err(|error| {
         let why = match error {
             cargo_metadata::Error::CargoMetadata { stderr } => stderr.trim_end().to_owned(),
             error => error.to_string(),

@@ -28,6 +28,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
     };
     match &options.output {
         None => console::print(&text)?,
+        Some(output) if output == Path::new("-") => console::print(&text)?,
         Some(output) => write(output, &text, &paths)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -38,7 +39,17 @@ pub(crate) fn words(profile: &Profile) -> String {
     report::text(&profile.runs, &estimate::analyse(&profile.runs))
 }
 
-/// Writes to a file, but never over a profile that it was made from.
+/// Writes the page of a profile that is read already.
+///
+/// # Errors
+///
+/// When it can't be written.
+pub(crate) fn write_page(profile: &Profile, from: &Path, page: &Path) -> Result<(), String> {
+    let from = [from.to_owned()];
+    write(page, &html::html(&profile.runs, &from), &from)
+}
+
+/// Writes to a file, without colours, but never over a profile that it was made from.
 fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> {
     let same = |one: &Path| match (fs::canonicalize(one), fs::canonicalize(output)) {
         (Ok(one), Ok(output)) => one == output,
@@ -50,7 +61,8 @@ fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> 
             output.display()
         ));
     }
-    fs::write(output, text).map_err(|error| {
+    let plain = anstream::adapter::strip_str(text).to_string();
+    fs::write(output, plain).map_err(|error| {
         format!("{}: the report can't be written there: {error}", output.display())
     })
 }
