@@ -172,28 +172,23 @@ pub(crate) fn ci(options: &CiOptions, console: Console) -> Result<ExitCode, Box<
     }
     for path in [&options.markdown, &options.json].into_iter().flatten() {
         if path != Path::new("-") {
-            project::make_folder_of(path)?;
+            project::is_writable(path)?;
         }
     }
-    let say = |runs| {
-        if let Some(why) = cannot_pass(runs, options) {
-            console.hint(why);
-        }
-    };
+    let say = |runs| cannot_pass(runs, options).into_iter().for_each(|why| console.hint(why));
     let sides = match &options.compare {
         Some(revisions) => {
             say([options.runs as usize; 2]);
             revisions::run(revisions, options.runs, &options.program, console)?
         }
-        None => {
-            let sides = options.sides.read()?;
-            say(sides.each_ref().map(|side| side.runs.len()));
-            sides
-        }
+        None => options.sides.read()?,
     };
     let mut comparison = diff::comparison(&sides, &limits)?;
     if options.max_p99_regression == Guard::Off {
         comparison.outcomes.truncate(1);
+    }
+    if options.compare.is_none() {
+        say(sides.each_ref().map(|side| side.runs.len()));
     }
     let outcome = Outcome::of(&comparison);
     let mut printed = false;

@@ -36,9 +36,10 @@ impl Cli {
 
 /// All commands with what the attributes can't say of them: `ci` builds and runs nothing without `--compare`.
 fn complete() -> clap::Command {
+    let of_programs = ProgramOptions::augment_args(clap::Command::new("program"));
     Cli::command().mut_subcommand("ci", |ci| {
-        ["ProgramOptions", "CargoOptions", "DriveOptions"].into_iter().fold(ci, |ci, group| {
-            ci.mut_group(group, |it| it.requires("compare").conflicts_with("SidesOptions"))
+        of_programs.get_arguments().fold(ci, |ci, option| {
+            ci.mut_arg(option.get_id(), |it| it.requires("compare").conflicts_with("SidesOptions"))
         })
     })
 }

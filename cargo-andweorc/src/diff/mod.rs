@@ -48,8 +48,8 @@ pub(crate) enum Form {
 /// Prints what changed.
 pub(crate) fn diff(options: &DiffOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
     let sides = options.sides.read()?;
-    say_few_runs(sides.each_ref().map(|side| side.runs.len()), console);
     let comparison = comparison(&sides, &Limits::default())?;
+    say_few_runs(sides.each_ref().map(|side| side.runs.len()), console);
     console::print(&match options.format {
         Form::Text => text(&sides, &comparison),
         Form::Markdown => markdown(&sides, &comparison),
