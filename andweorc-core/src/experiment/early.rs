@@ -52,8 +52,11 @@ pub(crate) fn unknown(what: &str, wanted: &[&str], known: &[&str], setting: &str
     format!("no {what} is named {named}{meant} ({what}s seen: {seen}): check {setting}")
 }
 
-/// The known name that differs from this one by a third of its letters at most, and least.
+/// The known name that differs from this one, without its kind, by a third of its letters at most, and least.
 fn nearest<'a>(wanted: &str, known: &[&'a str]) -> Option<&'a str> {
+    // A path has two colons.
+    let without_kind = wanted.split_once(':').filter(|(_, name)| !name.starts_with(':'));
+    let wanted = without_kind.map_or(wanted, |(_, name)| name);
     let most = wanted.len().div_ceil(3);
     let near = known.iter().map(|known| (distance(known, wanted), *known));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, known)| known)
@@ -85,6 +88,8 @@ mod tests {
         let text = unknown("point", &["nonsense"], &known, "ANDWEORC_POINTS");
         assert!(text.starts_with("no point is named `nonsense` (points seen: `stock`, "), "{text}");
         assert_eq!(nearest("render", &known), None);
+        assert_eq!(nearest("span:stok", &known), Some("stock"));
+        assert_eq!(nearest("shop::stok", &["shop::stock"]), Some("shop::stock"));
         assert_eq!(nearest("", &known), None);
     }
 }

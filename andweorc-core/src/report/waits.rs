@@ -35,7 +35,7 @@ pub(super) fn write(out: &mut String, runs: &[Run], analysis: &Analysis) {
     }
 }
 
-/// `wait payment (src/shop.rs:12): 2.1 ms each: 98 % for timers, I/O and yields, 1 % for other tasks, 1 % in the run queue (20 us)`
+/// `wait payment (src/shop.rs:12): 2.1 ms each: 98 % for timers and I/O, 1 % for other tasks, 1 % in the run queue (20 us)`
 fn describe(wait: &WaitSummary) -> String {
     let mut text = format!("wait {}", plain::name(&wait.name));
     if let (Some(file), Some(line)) = (&wait.file, wait.line) {
@@ -53,7 +53,7 @@ fn describe(wait: &WaitSummary) -> String {
     }
     let percent = |ns: u64| 100.0 * ns as f64 / known as f64;
     text + &format!(
-        ", {:.0} % for timers, I/O and yields, {:.0} % for other tasks, {:.0} % in the run queue ({})",
+        ", {:.0} % for timers and I/O, {:.0} % for other tasks, {:.0} % in the run queue ({})",
         percent(by.outside_ns),
         percent(by.task_ns),
         percent(by.queue_ns),
@@ -82,7 +82,7 @@ mod tests {
         };
         assert_eq!(
             describe(&wait),
-            "wait pay (src/shop.rs:3): 2.1 ms each, 90 % for timers, I/O and yields, 9 % for other tasks, 1 % in the run queue (21 us)"
+            "wait pay (src/shop.rs:3): 2.1 ms each, 90 % for timers and I/O, 9 % for other tasks, 1 % in the run queue (21 us)"
         );
         wait.by = WaitTime::default();
         assert_eq!(
