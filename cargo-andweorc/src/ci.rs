@@ -48,7 +48,7 @@ pub(crate) struct CiOptions {
     /// With `--compare`: how often each of the two is run
     #[arg(long, value_name = "N", default_value_t = RUNS, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) runs: u32,
-    /// What is built and run for `--compare`.
+    /// The program that is built and run for `--compare`.
     #[command(flatten)]
     pub(crate) program: ProgramOptions,
 }

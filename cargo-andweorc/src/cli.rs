@@ -27,7 +27,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What these arguments ask for. Ends the process where they ask for nothing that can be done, or for help.
+    /// Reads the arguments. Ends the process where they ask for nothing that can be done, or for help.
     pub(crate) fn read(arguments: impl Iterator<Item = OsString>) -> Cli {
         let matches = complete().get_matches_from(arguments);
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -163,7 +163,7 @@ ANDWEORC_EVENT, ANDWEORC_MAX_SLOWDOWN, ANDWEORC_SCOPE), or are the defaults. The
 by Ctrl-C too (130 when the signal ended it), 0 when it was stopped at the end of its profile, and 2 when it could not be built, was never ready,
 wrote no profile, nothing could be measured, or the load failed.")]
 pub(crate) struct RunOptions {
-    /// What is run, and how.
+    /// The program that is run, and how.
     #[command(flatten)]
     pub(crate) program: ProgramOptions,
     /// Where the profile goes; one that is there is kept beside it, by its time [default: andweorc/PROGRAM.jsonl in the target folder]
@@ -184,7 +184,7 @@ pub(crate) struct RunOptions {
     pub(crate) runs: u32,
 }
 
-/// What is built, started and profiled, and how.
+/// A program to build, start and profile, and how that is done.
 #[derive(Debug, Args)]
 pub(crate) struct ProgramOptions {
     /// The binary to run

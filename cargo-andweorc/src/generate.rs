@@ -38,8 +38,9 @@ pub(crate) struct ManOptions {
 
 /// Prints a script for the shell.
 pub(crate) fn completions(options: &CompletionsOptions) -> Result<ExitCode, Box<dyn Error>> {
-    // A script completes the program; its name with a blank, as the help shows it, is none. In bash's a name with a hyphen
-    // keeps the generator from finding the options of commands, so that the hyphen is put in afterwards.
+    // A script completes the program; its name with a blank, as the help shows it, is none. In
+    // bash's a name with a hyphen keeps the generator from finding the options of commands, so that
+    // the hyphen is put in afterwards.
     let name = if options.shell == Shell::Bash { "cargo_andweorc" } else { "cargo-andweorc" };
     let mut script = Vec::new();
     let mut command = Cli::command().bin_name(name);

@@ -70,7 +70,7 @@ impl SidesOptions {
     }
 }
 
-/// What to do when a baseline was saved from the profile that it is to be compared with.
+/// Says what to do when a baseline was saved from the profile that it is to be compared with.
 fn is_itself(baseline: &str, newest: &Path) -> String {
     format!(
         "the newest profile, {}, is the one that the baseline `{baseline}` was saved from, so there is nothing to compare: change the \

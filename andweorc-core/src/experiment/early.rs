@@ -1,4 +1,4 @@
-//! What a run says soon after its begin when nothing can be measured, so that nobody waits for its end in vain.
+//! Notes that a run makes soon after its begin when nothing can be measured, so that nobody waits for its end in vain.
 
 use crate::experiment::choose::names;
 use crate::settings::distance;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// So long a run waits for a first hit, and from there on for what was named, before it says that there is none.
 pub(crate) const SOON: Duration = Duration::from_secs(3);
 
-/// What is known of the first hit of a point.
+/// The first hit of a point, as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct Early {
     /// When one was seen first, since the begin of the run.

@@ -79,12 +79,12 @@ fn tokio(lock: &Table) -> Check {
     }
 }
 
-/// What the profile `release` keeps. Variables such as `CARGO_PROFILE_RELEASE_DEBUG` go before the manifest, as they do for cargo.
+/// Checks that the profile `release` keeps names of lines. Variables such as `CARGO_PROFILE_RELEASE_DEBUG` go before the manifest, as they do for cargo.
 fn debug_info(manifest: &Table, variable: impl Fn(&str) -> Option<String>) -> Check {
     let release = manifest.get("profile").and_then(|profile| profile.get("release"));
     let setting = |name: &str| {
         let by_variable = variable(&format!("CARGO_PROFILE_RELEASE_{}", name.to_uppercase()));
-        // What cargo reads there is what would stand in the manifest, without quotes around a word.
+        // Cargo takes there what would stand in the manifest, a word without its quotes.
         let by_variable = by_variable.map(|value| match value.parse() {
             Ok(switch) => Value::Boolean(switch),
             Err(_) => value.parse().map_or(Value::String(value), Value::Integer),

@@ -20,7 +20,7 @@ pub(crate) struct Terminal {
     drawn: Arc<Mutex<Drawn>>,
 }
 
-/// What is on the terminal: so many full rows of so many columns.
+/// Rows that are drawn on the terminal, all of them full, and of how many columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Drawn {
     columns: usize,
