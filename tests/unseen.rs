@@ -132,3 +132,37 @@ fn wanted_names_that_are_known_and_idle_are_told_apart_from_unknown_ones() {
         assert!(notes.iter().any(|note| note.starts_with(told)), "{told}: {notes:#?}");
     }
 }
+
+#[test]
+fn a_run_in_which_nothing_has_a_wanted_name_ends_soon_and_says_what_may_be_meant() {
+    let wanted = |targets, points| {
+        let program = program("without end", "")
+            .var("ANDWEORC_DURATION", "10m")
+            .var("ANDWEORC_TARGETS", targets)
+            .var("ANDWEORC_POINTS", points)
+            .var("CARGO_ANDWEORC_OPTIONS", "ANDWEORC_TARGETS");
+        program.await_end(&mut program.start());
+        let run = program.profile();
+        assert_eq!(parent::reason(&run), "nothing has a name that was asked for");
+        assert!(run.experiments.is_empty());
+        run.notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
+    };
+    let targets = wanted("reqest,span:x", "request");
+    let told = "no target is named `reqest`, `span:x`, did you mean `request`? (targets seen: ";
+    assert!(targets.iter().any(|note| note.starts_with(told)), "{targets:#?}");
+    assert!(targets.iter().any(|note| note.ends_with(": check --targets")), "{targets:#?}");
+    let points = wanted("request", "reqest");
+    let told = "no point is named `reqest`, did you mean `request`? (points seen: ";
+    assert!(points.iter().any(|note| note.starts_with(told)), "{points:#?}");
+    assert!(points.iter().any(|note| note.ends_with(": check ANDWEORC_POINTS")), "{points:#?}");
+}
+
+#[test]
+fn a_program_without_load_is_told_while_it_runs() {
+    let program = program("idle", "").var("ANDWEORC_DURATION", "10m");
+    let mut process = program.start();
+    program.await_run(&mut process, |run| !run.notes.is_empty());
+    let run = program.profile();
+    assert!(run.notes[0].text.starts_with("no request seen in the first 3 s"), "{:?}", run.notes);
+    assert_eq!(run.end, None, "it waits for load");
+}

@@ -50,6 +50,7 @@ pub mod sampler;
 pub mod session;
 pub mod settings;
 mod signal;
+mod spelled;
 mod stall;
 pub mod stats;
 pub mod stderr;

@@ -228,7 +228,7 @@ fn order(value: &str) -> Result<u64, SettingError> {
 }
 
 /// Edit distance, for a guess at what was meant.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = row[0];

@@ -463,7 +463,9 @@ impl WakeCell {
             LEDGER.virtual_now(now)
         };
         self.end_wait(now);
-        self.set_woken(now, Cause::Task);
+        // One that yielded waited for nobody: all of its time was in the run queue.
+        let woken = if unnamed == Unnamed::Runtime { Real(0) } else { now };
+        self.set_woken(woken, Cause::Task);
         lower(&self.by_entity, ready.0);
         self.pass_on(ready, Cause::Task);
     }

@@ -78,6 +78,31 @@ fn waits_are_told_apart_by_what_ends_them() {
 }
 
 #[test]
+fn one_that_yields_waits_in_the_run_queue() {
+    let runtime = runtime();
+    let yielding = |name: &'static str, known: bool| {
+        let task = task::Builder::new().name(name).spawn_on(
+            async move {
+                for _ in 0..2000 {
+                    match known {
+                        true => task::yield_now().await,
+                        false => tokio::task::yield_now().await,
+                    }
+                }
+            },
+            runtime.handle(),
+        );
+        runtime.block_on(task).unwrap();
+        wait_of(name).waited_ns().unwrap()
+    };
+    let [outside, by_task, queue] = yielding("waits: yields", true);
+    assert!(outside == 0 && by_task == 0 && queue > 0, "{outside} {by_task} {queue}");
+    // Of these the first ones are not known to be yields.
+    let [_, by_task, queue] = yielding("waits: tokio's yields", false);
+    assert!(by_task == 0 && queue > 0, "{by_task} {queue}");
+}
+
+#[test]
 fn delay_grows_while_somebody_is_in_the_wait_that_is_the_target() {
     let runtime = runtime();
     let _guard = runtime.enter();

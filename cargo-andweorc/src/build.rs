@@ -6,7 +6,7 @@
 //! CPU). Therefore this program stands between cargo and rustc as `RUSTC_WRAPPER`, and adds its flags to whatever cargo says, also where cargo
 //! asks rustc which cfgs are set, so that dependencies for `cfg(tokio_unstable)` are built.
 
-use crate::cli::RunOptions;
+use crate::cargo::CargoOptions;
 use crate::console::Console;
 use crate::select::Program;
 use cargo_metadata::Message;
@@ -24,7 +24,7 @@ const WRAPPED: &str = "CARGO_ANDWEORC_RUSTC_WRAPPER";
 const STABLE: &str = "CARGO_ANDWEORC_STABLE";
 
 /// Cargo's target folder, in that of the profiles. Cargo does not know what the wrapper adds: builds with other flags must not meet.
-pub(crate) fn folder(profiles: &Path, options: &RunOptions) -> PathBuf {
+pub(crate) fn folder(profiles: &Path, options: &CargoOptions) -> PathBuf {
     profiles.join(if options.stable { "build-stable" } else { "build" })
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn folder(profiles: &Path, options: &RunOptions) -> PathBuf {
 pub(crate) fn build(
     folder: &Path,
     target: &Path,
-    options: &RunOptions,
+    options: &CargoOptions,
     program: &Program,
     console: Console,
 ) -> Result<PathBuf, BuildError> {
@@ -64,13 +64,13 @@ pub(crate) fn build(
 fn cargo_build(
     folder: &Path,
     target: &Path,
-    options: &RunOptions,
+    options: &CargoOptions,
     program: &Program,
 ) -> io::Result<Command> {
-    let profile = if options.dev { "dev" } else { "release" };
+    let profile = options.profile();
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
-        .args(["build", "--message-format=json-render-diagnostics", "--profile", profile])
+        .args(["build", "--message-format=json-render-diagnostics"])
         .args(["--config", &format!("profile.{profile}.debug=\"line-tables-only\"")])
         .args(["--config", &format!("profile.{profile}.strip=\"none\"")])
         .current_dir(folder)
@@ -85,9 +85,7 @@ fn cargo_build(
     } else {
         cargo.env_remove(STABLE);
     }
-    for features in &options.features {
-        cargo.args(["--features", features]);
-    }
+    options.pass_to(&mut cargo);
     Ok(cargo)
 }
 

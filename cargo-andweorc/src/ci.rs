@@ -1,10 +1,12 @@
 //! `cargo andweorc ci`: a guard against regressions. See `docs/ci.md`.
 
-use crate::console;
+use crate::cli::ProgramOptions;
+use crate::console::{self, Console};
 use crate::diff::{self, Verdict};
 use crate::sides::{self, Side, SidesOptions};
 use crate::web::{PageOptions, Sources};
-use andweorc_core::compare::{Comparison, Limits, OutcomeChange, State};
+use crate::{project, revisions};
+use andweorc_core::compare::{Comparison, Limits, OutcomeChange, State, narrowest};
 use andweorc_core::estimate::{Load, Metric};
 use clap::Args;
 use std::error::Error;
@@ -19,7 +21,7 @@ const MARKER: &str = "<!-- andweorc ci -->";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo andweorc ci before.jsonl after.jsonl
+  cargo andweorc ci --compare origin/main --bin shop --load 'wrk -d 60s http://127.0.0.1:8080/'
   cargo andweorc ci --baseline main target/andweorc/shop.jsonl --max-regression 3%
   cargo andweorc ci runs/before runs/after --markdown comment.md --json result.json --html diff.html
 
@@ -46,7 +48,20 @@ pub(crate) struct CiOptions {
     /// The page.
     #[command(flatten)]
     pub(crate) page: PageOptions,
+    /// Build this git revision and the checkout, run both in turns and judge, in the place of profiles that are there; `REV..REV` compares
+    /// two revisions
+    #[arg(long, value_name = "REV", conflicts_with = "SidesOptions")]
+    pub(crate) compare: Option<String>,
+    /// With `--compare`: how often each of the two is run
+    #[arg(long, value_name = "N", default_value_t = RUNS, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) runs: u32,
+    /// The program that is built and run for `--compare`.
+    #[command(flatten)]
+    pub(crate) program: ProgramOptions,
 }
+
+/// So many runs a side show that equal versions are equal in nine pairs of ten, with the limits as they are by default (docs/diff.md).
+const RUNS: u32 = 4;
 
 /// Whether a metric is guarded, and by which limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,16 +150,52 @@ fn is_within_limit(outcome: &OutcomeChange) -> bool {
     worse.is_some_and(|loss| loss <= outcome.limit_pct)
 }
 
+/// Why so many runs of A and of B can't rule a regression out, however well they agree; `None` when they can.
+fn cannot_pass(runs: [usize; 2], options: &CiOptions) -> Option<String> {
+    let p99 = match options.max_p99_regression {
+        Guard::From(limit) => Some((Metric::P99, limit)),
+        Guard::Off => None,
+    };
+    let guarded =
+        || [Some((Metric::Throughput, options.max_regression)), p99].into_iter().flatten();
+    let can = |runs| guarded().all(|(metric, limit)| narrowest(metric, runs) <= limit);
+    if can(runs) {
+        return None;
+    }
+    let enough = (2..=100).find(|&runs| can([runs; 2]));
+    let enough =
+        enough.map_or("larger limits".to_owned(), |runs| format!("{runs} runs a side or more"));
+    let [a, b] = runs;
+    Some(format!(
+        "with {a} and {b} runs of A and B a regression can be shown, but none can be ruled out: `ci` can't pass; it takes {enough}"
+    ))
+}
+
 /// Compares, writes what was asked for, and exits with the verdict.
-pub(crate) fn ci(options: &CiOptions) -> Result<ExitCode, Box<dyn Error>> {
-    let sides = options.sides.read()?;
+pub(crate) fn ci(options: &CiOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
     let mut limits = Limits { throughput: options.max_regression, ..Limits::default() };
     if let Guard::From(limit) = options.max_p99_regression {
         limits.p99 = limit;
     }
+    for path in [&options.markdown, &options.json].into_iter().flatten() {
+        if path != Path::new("-") {
+            project::is_writable(path)?;
+        }
+    }
+    let say = |runs| cannot_pass(runs, options).into_iter().for_each(|why| console.hint(why));
+    let sides = match &options.compare {
+        Some(revisions) => {
+            say([options.runs as usize; 2]);
+            revisions::run(revisions, options.runs, &options.program, console)?
+        }
+        None => options.sides.read()?,
+    };
     let mut comparison = diff::comparison(&sides, &limits)?;
     if options.max_p99_regression == Guard::Off {
         comparison.outcomes.truncate(1);
+    }
+    if options.compare.is_none() {
+        say(sides.each_ref().map(|side| side.runs.len()));
     }
     let outcome = Outcome::of(&comparison);
     let mut printed = false;

@@ -1,5 +1,6 @@
 //! The options.
 
+use crate::cargo::CargoOptions;
 use crate::ci::CiOptions;
 use crate::console::ConsoleOptions;
 use crate::diff::DiffOptions;
@@ -10,7 +11,7 @@ use crate::merge::MergeOptions;
 use crate::web::PageOptions;
 use andweorc_core::symbols::{Scope, ScopeError};
 use andweorc_core::time::Speedup;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -24,6 +25,24 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the arguments. Ends the process where they ask for nothing that can be done, or for help.
+    pub(crate) fn read(arguments: impl Iterator<Item = OsString>) -> Cli {
+        let matches = complete().get_matches_from(arguments);
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// All commands with what the attributes can't say of them: `ci` builds and runs nothing without `--compare`.
+fn complete() -> clap::Command {
+    let of_programs = ProgramOptions::augment_args(clap::Command::new("program"));
+    Cli::command().mut_subcommand("ci", |ci| {
+        of_programs.get_arguments().fold(ci, |ci, option| {
+            ci.mut_arg(option.get_id(), |it| it.requires("compare").conflicts_with("SidesOptions"))
+        })
+    })
 }
 
 const EXAMPLES: &str = "\
@@ -54,7 +73,7 @@ pub(crate) enum Command {
     /// Say what changed between two versions
     Diff(DiffOptions),
     /// Compare two versions and fail when the new one is slower
-    Ci(CiOptions),
+    Ci(Box<CiOptions>),
     /// Make one profile of several
     Merge(MergeOptions),
     /// List profiles and baselines
@@ -83,7 +102,7 @@ pub(crate) struct ReportOptions {
     /// The form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Write the report to this file
+    /// Write the report to this file; `-` is the standard output
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// The page.
@@ -147,9 +166,34 @@ Examples:
 The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
 Ctrl-C ends it sooner, and the report is printed. Options that are not given come from the environment
 (ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS, ANDWEORC_SPEEDUPS,
-ANDWEORC_EVENT, ANDWEORC_SCOPE), or are the defaults. The exit code is that of a program that ends by itself, 0 when it was stopped, and 2 when it
-could not be built, was never ready, wrote no profile, or the load failed.")]
+ANDWEORC_EVENT, ANDWEORC_MAX_SLOWDOWN, ANDWEORC_SCOPE), or are the defaults. The exit code is that of a program that ends by itself,
+by Ctrl-C too (130 when the signal ended it), 0 when it was stopped at the end of its profile, and 2 when it could not be built, was never ready,
+wrote no profile, nothing could be measured, or the load failed.")]
 pub(crate) struct RunOptions {
+    /// The program that is run, and how.
+    #[command(flatten)]
+    pub(crate) program: ProgramOptions,
+    /// Where the profile goes; one that is there is kept beside it, by its time [default: andweorc/PROGRAM.jsonl in the target folder]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
+    /// Open the page of the report in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Keep the profile as the baseline of this name, for `diff` and `ci`
+    #[arg(long, value_name = "NAME", value_parser = baseline)]
+    pub(crate) save_baseline: Option<String>,
+    /// Build this git revision too, run both in turns, and print what changed from it to the checkout as it is; `REV..REV` compares two
+    /// revisions
+    #[arg(long, value_name = "REV", conflicts_with_all = ["out", "open", "save_baseline"])]
+    pub(crate) compare: Option<String>,
+    /// With `--compare`: how often each of the two is run
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) runs: u32,
+}
+
+/// A program to build, start and profile, and how that is done.
+#[derive(Debug, Args)]
+pub(crate) struct ProgramOptions {
     /// The binary to run
     #[arg(long, value_name = "NAME", group = "program")]
     pub(crate) bin: Option<String>,
@@ -162,27 +206,11 @@ pub(crate) struct RunOptions {
     /// The test to run, as `cargo test` does
     #[arg(long, value_name = "NAME", group = "program")]
     pub(crate) test: Option<String>,
-    /// The package that it is in
-    #[arg(short, long, value_name = "PKG")]
-    pub(crate) package: Option<String>,
-    /// Features to build with, as in `cargo build`
-    #[arg(short = 'F', long)]
-    pub(crate) features: Vec<String>,
-    /// Build with the profile `dev` instead of `release`
-    #[arg(long, conflicts_with = "release")]
-    pub(crate) dev: bool,
-    /// Build with the profile `release`, which is the default
-    #[arg(short, long)]
-    pub(crate) release: bool,
-    /// Build without `--cfg tokio_unstable`, for dependencies that break under it: of the tasks that libraries spawn, only what is wrapped is
-    /// seen
-    #[arg(long)]
-    pub(crate) stable: bool,
     /// Time budget, such as `20s` or `1m30s`; a program that ends sooner is run again until it is used up [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<String>,
     /// Names of the targets to test, separated by commas [default: the busiest, and the longest waits]
-    #[arg(long, visible_alias = "target", value_name = "NAMES")]
+    #[arg(long, value_name = "NAMES")]
     pub(crate) targets: Option<String>,
     /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or branch-misses [default: task-clock]
     #[arg(long, value_name = "NAME")]
@@ -193,23 +221,16 @@ pub(crate) struct RunOptions {
     /// Speedups to test, fractions above 0 and up to 1 [default: 0.25,0.5]
     #[arg(long, value_name = "FRACTIONS", value_parser = speedups)]
     pub(crate) speedups: Option<String>,
+    /// By how much an experiment may slow the program, a factor above 1 [default: 2]
+    #[arg(long, value_name = "FACTOR", value_parser = slowdown)]
+    pub(crate) max_slowdown: Option<String>,
     /// Which lines and functions can be targets: crates, globs of paths and `re:` regexes, separated by commas; a `!` before one leaves it
     /// out [default: the workspace's own crates]
     #[arg(long, value_name = "SCOPE", value_parser = scope)]
     pub(crate) scope: Option<String>,
-    /// Where the profile goes [default: andweorc/PROGRAM.jsonl in the target folder]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) out: Option<PathBuf>,
-    /// Keep the profile as the baseline of this name, for `diff` and `ci`
-    #[arg(long, value_name = "NAME", value_parser = baseline)]
-    pub(crate) save_baseline: Option<String>,
-    /// Build this git revision too, run both in turns, and print what changed from it to the checkout as it is; `REV..REV` compares two
-    /// revisions
-    #[arg(long, value_name = "REV", conflicts_with_all = ["out", "save_baseline"])]
-    pub(crate) compare: Option<String>,
-    /// With `--compare`: how often each of the two is run
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) runs: u32,
+    /// The project, and how it is built.
+    #[command(flatten)]
+    pub(crate) cargo: CargoOptions,
     /// Load and readiness.
     #[command(flatten)]
     pub(crate) drive: DriveOptions,
@@ -224,6 +245,15 @@ fn duration(value: &str) -> Result<String, &'static str> {
     match humantime::parse_duration(value.trim()) {
         Ok(time) if !time.is_zero() => Ok(value.to_owned()),
         _ => Err("not a time above zero with its unit, such as `20s` or `1m30s`"),
+    }
+}
+
+fn slowdown(value: &str) -> Result<String, &'static str> {
+    match value.trim().parse::<f64>() {
+        Ok(factor) if factor > 1.0 && factor.is_finite() => Ok(value.to_owned()),
+        _ => Err(
+            "not a factor above 1, such as `1.5` for an experiment that may make the program half as slow again",
+        ),
     }
 }
 
@@ -256,11 +286,10 @@ fn speedups(value: &str) -> Result<String, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_options_are_consistent() {
-        Cli::command().debug_assert();
+        complete().debug_assert();
     }
 
     #[test]
@@ -272,6 +301,10 @@ mod tests {
         for bad in ["25", "0", "0.25,x", "NaN", ""] {
             assert!(speedups(bad).is_err(), "{bad}");
         }
+        assert!(slowdown("1.5").is_ok());
+        for bad in ["1", "0.5", "50%", "inf", ""] {
+            assert!(slowdown(bad).is_err(), "{bad}");
+        }
         assert_eq!(scope("shop,!src/gen").as_deref(), Ok("shop,!src/gen"));
         let error = scope("shop,re:(").unwrap_err().to_string();
         assert!(error.contains("entry 2 of the scope is `re:(`"), "{error}");
@@ -279,19 +312,10 @@ mod tests {
 
     #[test]
     fn arguments_of_the_program_are_not_ours() {
-        let cli = Cli::parse_from([
-            "cargo-andweorc",
-            "run",
-            "--bin",
-            "a",
-            "--",
-            "--bin",
-            "b",
-            "--",
-            "-p",
-        ]);
+        let arguments = ["cargo-andweorc", "run", "--bin", "a", "--", "--bin", "b", "--", "-p"];
+        let cli = Cli::read(arguments.into_iter().map(OsString::from));
         let Command::Run(options) = cli.command else { panic!("{cli:?}") };
-        assert_eq!(options.bin.as_deref(), Some("a"));
-        assert_eq!(options.args, ["--bin", "b", "--", "-p"]);
+        assert_eq!(options.program.bin.as_deref(), Some("a"));
+        assert_eq!(options.program.args, ["--bin", "b", "--", "-p"]);
     }
 }

@@ -13,11 +13,12 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo andweorc completions bash > ~/.local/share/bash-completion/completions/cargo-andweorc
+  cargo andweorc completions bash >> ~/.bash_completion
   cargo andweorc completions zsh > ~/.zfunc/_cargo-andweorc
-  cargo andweorc completions fish > ~/.config/fish/completions/cargo-andweorc.fish
+  cargo andweorc completions fish > ~/.config/fish/conf.d/cargo-andweorc.fish
 
-They complete the command written with its hyphen, `cargo-andweorc`.")]
+In these shells they complete `cargo andweorc` and `cargo-andweorc`, in the others the latter. zsh needs cargo's own completions
+beside them, a `~/.zfunc` that is in `fpath`, and bash a new shell.")]
 pub(crate) struct CompletionsOptions {
     /// The shell
     pub(crate) shell: Shell,
@@ -37,11 +38,21 @@ pub(crate) struct ManOptions {
 
 /// Prints a script for the shell.
 pub(crate) fn completions(options: &CompletionsOptions) -> Result<ExitCode, Box<dyn Error>> {
+    // A script completes the program; its name with a blank, as the help shows it, is none. In
+    // bash's a name with a hyphen keeps the generator from finding the options of commands, so that
+    // the hyphen is put in afterwards.
+    let name = if options.shell == Shell::Bash { "cargo_andweorc" } else { "cargo-andweorc" };
     let mut script = Vec::new();
-    // A script completes the program; its name with a blank, as the help shows it, is none.
-    let mut command = Cli::command().bin_name("cargo-andweorc");
-    clap_complete::generate(options.shell, &mut command, "cargo-andweorc", &mut script);
-    console::print(&String::from_utf8(script)?)?;
+    let mut command = Cli::command().bin_name(name);
+    clap_complete::generate(options.shell, &mut command, name, &mut script);
+    let script = String::from_utf8(script)?.replace(" cargo_andweorc\n", " cargo-andweorc\n");
+    let of_cargo = match options.shell {
+        Shell::Bash => include_str!("generate/cargo.bash"),
+        Shell::Fish => include_str!("generate/cargo.fish"),
+        // In zsh the completion of cargo looks for a function of this name itself.
+        _ => "",
+    };
+    console::print(&(script + of_cargo))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -40,8 +40,10 @@ pub(crate) fn list(options: &ListOptions) -> Result<ExitCode, Box<dyn Error>> {
             continue;
         }
         let heading = ["NAME", "DATE", "PROGRAM", "RUNS", "SIZE", "TARGETS"].map(str::to_owned);
-        let rows: Vec<[String; 6]> =
-            [heading].into_iter().chain(files.iter().map(|f| row(f))).collect();
+        let mut rows: Vec<[String; 6]> = files.iter().map(|file| row(file)).collect();
+        // The newest first; the second cell is the date, which is absent where it can't be read.
+        rows.sort_by(|a, b| b[1].cmp(&a[1]));
+        rows.insert(0, heading);
         let (bold, end) = (style::BOLD, style::END);
         out += &format!("{bold}{title}{end} in {}\n", plain::path(&folder));
         out += &table(&rows);
@@ -94,13 +96,13 @@ fn tested(runs: &[Run]) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// `2026-11-21 07:57` (UTC)
+/// `2026-11-21 07:57:32` (UTC)
 fn date(unix_ms: u64) -> String {
     let mut text = String::new();
     // Beyond the year 9999, in a damaged header, there is no such date.
     match UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms)) {
         Some(time) if write!(text, "{}", humantime::format_rfc3339_seconds(time)).is_ok() => {
-            text.chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
+            text.chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect()
         }
         _ => "?".to_owned(),
     }
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn dates_and_sizes_are_short() {
-        assert_eq!(date(1_795_247_852_000), "2026-11-21 07:57");
+        assert_eq!(date(1_795_247_852_000), "2026-11-21 07:57:32");
         assert_eq!(date(u64::MAX), "?");
         assert_eq!([size(12), size(12_345), size(12_345_678)], ["12 B", "12 kB", "12.3 MB"]);
     }

@@ -16,12 +16,15 @@
 //! | `drive` | one run: the program started, awaited, put under load, watched and stopped |
 //! | `live` | what is shown meanwhile |
 //! | `select` | which binary, example, bench or test is meant |
+//! | `cargo` | cargo's own options |
 //! | `build` | `cargo build` with what a profile needs; this program is then also the wrapper around rustc |
 //! | `project` | where a project keeps profiles and baselines |
+//! | `history` | earlier profiles, kept by their time |
 //! | `console` | printing, colours, quiet and verbose |
 //! | `child` | processes started here, signals that come meanwhile, exit codes |
 
 mod build;
+mod cargo;
 mod child;
 mod ci;
 mod cli;
@@ -30,6 +33,7 @@ mod diff;
 mod doctor;
 mod drive;
 mod generate;
+mod history;
 mod list;
 mod live;
 mod merge;
@@ -45,7 +49,6 @@ mod view;
 mod web;
 mod worktree;
 
-use clap::Parser;
 use cli::{Cli, Command};
 use console::Console;
 use std::env;
@@ -59,14 +62,14 @@ fn main() -> ExitCode {
     if build::is_rustc_wrapper() {
         return console::failed(build::wrap_rustc());
     }
-    let cli = Cli::parse_from(arguments());
+    let cli = Cli::read(arguments());
     let console = Console::new(&cli.console);
     let result = match cli.command {
         Command::Report(options) => report::report(&options),
         Command::View(options) => view::view(&options),
         Command::Run(options) => run::run(&options, console),
-        Command::Diff(options) => diff::diff(&options),
-        Command::Ci(options) => ci::ci(&options),
+        Command::Diff(options) => diff::diff(&options, console),
+        Command::Ci(options) => ci::ci(&options, console),
         Command::Merge(options) => merge::merge(&options, console),
         Command::List(options) => list::list(&options),
         Command::Doctor => doctor::doctor(),

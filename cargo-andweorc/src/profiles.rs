@@ -1,7 +1,9 @@
 //! Which profiles are meant, and what they hold together.
 
 use crate::{project, sides};
+use andweorc_core::plain;
 use andweorc_core::profile::{Profile, ReadError};
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -21,33 +23,77 @@ pub(crate) fn or_newest(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         }
         return Ok(files);
     }
+    newest_of_project().map(|newest| vec![newest])
+}
+
+/// The newest profile of this project.
+///
+/// # Errors
+///
+/// When there is no project, or no profile in its target folder.
+pub(crate) fn newest_of_project() -> Result<PathBuf, String> {
+    let (folder, mut all) = all_of_project()?;
+    if all.is_empty() {
+        return Err(format!(
+            "there is no profile in {}: make one with `cargo andweorc run`, or name a file",
+            folder.display()
+        ));
+    }
+    Ok(all.remove(0))
+}
+
+/// The profile before the newest, of the same program, and the newest of this project.
+///
+/// # Errors
+///
+/// When there is no project, the newest profile can't be read, or there are no two.
+pub(crate) fn newest_two() -> Result<[PathBuf; 2], Box<dyn Error>> {
+    let newest = newest_of_project()?;
+    let program = program(&newest)?;
+    let (_, all) = all_of_project()?;
+    let before = all.into_iter().skip(1).find(|it| self::program(it).is_ok_and(|it| it == program));
+    let before = before.ok_or_else(|| {
+        format!(
+            "there is but one profile of `{}` here, {}: run it again when it has changed, or name two profiles",
+            plain::name(&program),
+            newest.display()
+        )
+    })?;
+    Ok([before, newest])
+}
+
+/// The name of the program that a profile is of.
+fn program(profile: &Path) -> Result<String, ReadError> {
+    // A profile that was read has a run.
+    Profile::read(profile).map(|mut profile| profile.runs.remove(0).header.program)
+}
+
+/// The folder of the profiles of this project, and the profiles in it, the newest first.
+fn all_of_project() -> Result<(PathBuf, Vec<PathBuf>), String> {
     let metadata = project::metadata(Path::new(".")).map_err(|_| {
         "no profile is named, and no cargo project is here whose newest could be meant; name a file".to_owned()
     })?;
-    let folder = metadata.target_directory.join("andweorc");
-    match newest(folder.as_std_path()) {
-        Ok(Some(profile)) => Ok(vec![profile]),
-        Ok(None) => Err(format!(
-            "there is no profile in {folder}: make one with `cargo andweorc run`, or name a file"
-        )),
-        Err(error) => Err(format!("{folder} can't be searched for profiles: {error}")),
-    }
+    let folder = metadata.target_directory.join("andweorc").into_std_path_buf();
+    let all = newest_first(&folder)
+        .map_err(|error| format!("{} can't be searched for profiles: {error}", folder.display()))?;
+    Ok((folder, all))
 }
 
-/// The `*.jsonl` of a folder that was written last.
-fn newest(folder: &Path) -> io::Result<Option<PathBuf>> {
+/// The `*.jsonl` of a folder, the one that was written last first.
+fn newest_first(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut newest = None;
+    let mut all = Vec::new();
     for entry in entries {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "jsonl") {
-            newest = newest.max(Some((fs::metadata(&path)?.modified()?, path)));
+            all.push((fs::metadata(&path)?.modified()?, path));
         }
     }
-    Ok(newest.map(|(_, path)| path))
+    all.sort_unstable();
+    Ok(all.into_iter().rev().map(|(_, path)| path).collect())
 }
 
 /// All runs of these profiles.
@@ -67,13 +113,15 @@ mod tests {
     #[test]
     fn the_newest_is_the_one_written_last() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(newest(&folder.path().join("absent")).unwrap(), None);
-        assert_eq!(newest(folder.path()).unwrap(), None);
+        let none: Vec<PathBuf> = Vec::new();
+        assert_eq!(newest_first(&folder.path().join("absent")).unwrap(), none);
+        assert_eq!(newest_first(folder.path()).unwrap(), none);
         let now = SystemTime::now();
         for (name, age) in [("a.jsonl", 20), ("b.jsonl", 10), ("c.jsonl", 30), ("d.html", 0)] {
             let file = fs::File::create(folder.path().join(name)).unwrap();
             file.set_modified(now - Duration::from_secs(age)).unwrap();
         }
-        assert_eq!(newest(folder.path()).unwrap(), Some(folder.path().join("b.jsonl")));
+        let order = ["b.jsonl", "a.jsonl", "c.jsonl"].map(|name| folder.path().join(name));
+        assert_eq!(newest_first(folder.path()).unwrap(), order);
     }
 }

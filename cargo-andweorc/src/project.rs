@@ -12,7 +12,18 @@ use std::path::{Path, PathBuf};
 ///
 /// When there is none, with what cargo says about it.
 pub(crate) fn metadata(folder: &Path) -> Result<Metadata, String> {
-    MetadataCommand::new().no_deps().current_dir(folder).exec().map_err(|error| {
+    metadata_with(folder, Vec::new())
+}
+
+/// The project of this folder, asked for with further flags of cargo's.
+///
+/// # Errors
+///
+/// When there is none, with what cargo says about it.
+pub(crate) fn metadata_with(folder: &Path, flags: Vec<String>) -> Result<Metadata, String> {
+    let mut command = MetadataCommand::new();
+    command.no_deps().current_dir(folder).other_options(flags);
+    command.exec().map_err(|error| {
         let why = match error {
             cargo_metadata::Error::CargoMetadata { stderr } => stderr.trim_end().to_owned(),
             error => error.to_string(),
@@ -67,21 +78,40 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
 ///
 /// When it can't, with what to do.
 pub(crate) fn make_folder_of(file: &Path) -> Result<(), String> {
+    let folder = folder_of(file);
+    fs::create_dir_all(folder).map_err(|error| {
+        let error = match folder.is_file() {
+            true => format!("{} is a file", folder.display()),
+            false => error.to_string(),
+        };
+        not_writable(file, &error)
+    })?;
+    is_writable(file)
+}
+
+/// Looks whether a file can be written: it is no folder, and that which it goes to is there and allows it.
+///
+/// # Errors
+///
+/// When it can't, with what to do.
+pub(crate) fn is_writable(file: &Path) -> Result<(), String> {
+    if file.is_dir() {
+        return Err(not_writable(file, "it is a folder"));
+    }
+    access(folder_of(file), AccessFlags::W_OK).map_err(|error| not_writable(file, error.desc()))
+}
+
+fn folder_of(file: &Path) -> &Path {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)
-        .and_then(|()| Ok(access(folder, AccessFlags::W_OK)?))
-        .map_err(|error| {
-            let error = match folder.is_file() {
-                true => format!("{} is a file", folder.display()),
-                false => error.to_string(),
-            };
-            format!(
-                "{} can't be written: {error}; make {} a folder that you may write to, or choose another",
-                file.display(),
-                folder.display()
-            )
-        })
+    folder.unwrap_or(Path::new("."))
+}
+
+fn not_writable(file: &Path, why: &str) -> String {
+    format!(
+        "{} can't be written: {why}; make {} a folder that you may write to, or choose another",
+        file.display(),
+        folder_of(file).display()
+    )
 }
 
 /// Whether this can be the name of a baseline.

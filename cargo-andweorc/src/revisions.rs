@@ -3,22 +3,19 @@
 //! Runs of one build differ by what the host does meanwhile. Run in turns, A B A B, both versions meet the same, and each run is an observation
 //! of what is left. Both are started in the user's folder with the same arguments and settings: the program is all that differs.
 
-use crate::cli::RunOptions;
-use crate::console::{self, Console, style};
-use crate::diff;
+use crate::cli::ProgramOptions;
+use crate::console::{Console, style};
 use crate::run::{self, quoted};
 use crate::select::Program;
 use crate::sides::Side;
 use crate::worktree::{Commit, Worktree};
-use crate::{build, child, project, select};
-use andweorc_core::compare::Limits;
+use crate::{build, child, history, project, report, select};
 use andweorc_core::plain;
 use andweorc_core::profile::Run;
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
-use std::{env, fs};
 
 /// One of the two.
 struct Version {
@@ -30,14 +27,19 @@ struct Version {
     runs: Vec<Run>,
 }
 
-/// Builds, runs in turns, and prints what changed.
+/// Builds, runs in turns, so often each, and returns what was measured.
+///
+/// # Errors
+///
+/// When a version can't be built, or a run fails or measures nothing.
 pub(crate) fn run(
     revisions: &str,
-    options: &RunOptions,
-    budget: Duration,
+    runs: u32,
+    options: &ProgramOptions,
     console: Console,
-) -> Result<ExitCode, Box<dyn Error>> {
-    let folder = env::current_dir()?;
+) -> Result<[Side; 2], Box<dyn Error>> {
+    let budget = run::budget(options)?;
+    let folder = options.cargo.folder()?;
     let (a, b) = match revisions.split_once("..") {
         Some((a, b)) => (a, Some(b)),
         None => (revisions, None),
@@ -45,11 +47,11 @@ pub(crate) fn run(
     // Both are looked up before the first build.
     let a = Commit::find(&folder, a)?;
     let b = b.map(|b| Commit::find(&folder, b)).transpose()?;
-    let metadata = project::metadata(&folder)?;
+    let metadata = options.cargo.metadata(&folder)?;
     let profiles = metadata.target_directory.as_std_path().join("andweorc");
     let place = Place {
         user: folder,
-        built: build::folder(&profiles, options),
+        built: build::folder(&profiles, &options.cargo),
         lock: metadata.workspace_root.join("Cargo.lock").into_std_path_buf(),
         aside: profiles.join("compare"),
     };
@@ -57,12 +59,11 @@ pub(crate) fn run(
         place.version("a", Some(&a), options, console)?,
         place.version("b", b.as_ref(), options, console)?,
     ];
-    'rounds: for round in 1..=options.runs {
+    'rounds: for round in 1..=runs {
         for version in &mut versions {
             console.hint(format_args!(
-                "{}run {round} of {} of {}{}",
+                "{}run {round} of {runs} of {}{}",
                 style::BOLD,
-                options.runs,
                 plain::name(&version.name),
                 style::END
             ));
@@ -83,13 +84,11 @@ pub(crate) fn run(
         quoted(&a.profiles),
         quoted(&b.profiles)
     ));
-    let sides = versions.map(|Version { name, profiles, runs, .. }| Side {
+    Ok(versions.map(|Version { name, profiles, runs, .. }| Side {
         name,
         files: project::profiles_in(&profiles),
         runs,
-    });
-    console::print(&diff::text(&sides, &diff::comparison(&sides, &Limits::default())?))?;
-    Ok(ExitCode::SUCCESS)
+    }))
 }
 
 /// Where things are.
@@ -110,7 +109,7 @@ impl Place {
         &self,
         letter: &str,
         commit: Option<&Commit>,
-        options: &RunOptions,
+        options: &ProgramOptions,
         console: Console,
     ) -> Result<Version, Box<dyn Error>> {
         let worktree =
@@ -123,7 +122,7 @@ impl Place {
         // A target folder of its own: to cargo the same package in another folder of the same layout is the same package, and as
         // fresh as its files are old.
         let target = match commit {
-            Some(_) => build::folder(&self.aside, options).join(letter),
+            Some(_) => build::folder(&self.aside, &options.cargo).join(letter),
             None => self.built.clone(),
         };
         let built = build(&folder, &target, options, console);
@@ -150,12 +149,12 @@ impl Place {
 fn build(
     folder: &Path,
     target: &Path,
-    options: &RunOptions,
+    options: &ProgramOptions,
     console: Console,
 ) -> Result<(Program, PathBuf), Box<dyn Error>> {
-    let metadata = project::metadata(folder)?;
+    let metadata = options.cargo.metadata(folder)?;
     let program = select::select(&metadata, options, folder)?;
-    let executable = build::build(folder, target, options, &program, console)?;
+    let executable = build::build(folder, target, &options.cargo, &program, console)?;
     Ok((program, executable))
 }
 
@@ -163,7 +162,7 @@ impl Version {
     fn run(
         &mut self,
         round: u32,
-        options: &RunOptions,
+        options: &ProgramOptions,
         budget: Duration,
         console: Console,
     ) -> Result<(), Box<dyn Error>> {
@@ -178,6 +177,14 @@ impl Version {
                 self.name,
                 child::how(ended.status),
                 out.display()
+            )
+            .into());
+        }
+        if !history::has_measured(&profile.runs) && !child::stop_asked() {
+            return Err(format!(
+                "{}: nothing was measured: {}",
+                self.name,
+                report::words(&profile)
             )
             .into());
         }

@@ -1,12 +1,14 @@
 //! Build, run, report.
 
-use crate::cli::RunOptions;
+use crate::cli::{ProgramOptions, RunOptions};
 use crate::console::{self, Console};
 use crate::drive::Ended;
+use crate::history::{self, Earlier};
 use crate::live::View;
 use crate::repeat::{Series, SeriesError};
 use crate::select::{Kind, Program};
-use crate::{build, child, project, report, revisions, select};
+use crate::{build, child, diff, project, report, revisions, select};
+use andweorc_core::compare::Limits;
 use andweorc_core::plain;
 use andweorc_core::profile::Profile;
 use andweorc_core::settings::{SettingError, Settings};
@@ -23,39 +25,56 @@ const DURATION: &str = "ANDWEORC_DURATION";
 
 /// Does what `cargo andweorc run` is for. The exit code is the program's, if it ends by itself.
 pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
-    let budget = budget(options)?;
     if let Some(revisions) = &options.compare {
-        return revisions::run(revisions, options, budget, console);
+        diff::say_few_runs([options.runs; 2].map(|runs| runs as usize), console);
+        let sides = revisions::run(revisions, options.runs, &options.program, console)?;
+        console::print(&diff::text(&sides, &diff::comparison(&sides, &Limits::default())?))?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let folder = env::current_dir()?;
-    let metadata = project::metadata(&folder)?;
+    let budget = budget(&options.program)?;
+    let cargo = &options.program.cargo;
+    let folder = cargo.folder()?;
+    let metadata = cargo.metadata(&folder)?;
     let folder_of_profiles = metadata.target_directory.as_std_path().join("andweorc");
-    let program = select::select(&metadata, options, &folder)?;
+    let program = select::select(&metadata, &options.program, &folder)?;
     let out = out(options, &folder_of_profiles, &program.name)?;
+    let baseline = options.save_baseline.as_ref();
+    let baseline = baseline.map(|name| project::baseline(&folder_of_profiles, name)).transpose()?;
     // Before the build and the run, which would be in vain.
-    project::make_folder_of(&out)?;
-    let built = build::folder(&folder_of_profiles, options);
-    let executable = build::build(&folder, &built, options, &program, console)?;
+    for file in [Some(&out), baseline.as_ref()].into_iter().flatten() {
+        project::make_folder_of(file)?;
+    }
+    let built = build::folder(&folder_of_profiles, cargo);
+    let executable = build::build(&folder, &built, cargo, &program, console)?;
 
-    let (ended, profile) = match profile(&program, &executable, options, &out, budget, console) {
+    let earlier = Earlier::put_aside(&out)?;
+    let done = profile(&program, &executable, &options.program, &out, budget, console);
+    let (ended, profile) = match done {
         Err(SeriesError::Drive(error)) if error.exit_code().is_some() => {
             console::failed(&error);
             return Ok(error.exit_code().unwrap_or(ExitCode::from(crate::FAILED)));
         }
         done => done?,
     };
-    if !ended.stopped && !ended.status.success() && !child::stop_asked() {
+    let failed = !ended.stopped && !ended.status.success();
+    if failed && !child::stop_asked() {
         console.hint(format_args!(
             "{} ended by itself ({}); the report is of what was measured until then",
             program.name,
             child::how(ended.status)
         ));
     }
-    if let Some(name) = &options.save_baseline {
-        let file = project::baseline(&folder_of_profiles, name)?;
-        project::copy(&out, &file)?;
+    if !history::has_measured(&profile.runs) {
+        console::print(&report::words(&profile))?;
+        let stays = if earlier.is_there() { "; the profile of before stays" } else { "" };
+        let said = console::failed(format_args!("nothing was measured, see above{stays}"));
+        return Ok(if failed { child::exit_code(ended.status) } else { said });
+    }
+    drop(earlier);
+    if let (Some(file), Some(name)) = (&baseline, &options.save_baseline) {
+        project::copy(&out, file)?;
         console.hint(format_args!(
-            "saved as the baseline `{name}`: cargo andweorc diff --baseline {name} PROFILE"
+            "saved as the baseline `{name}`; when the program has changed: cargo andweorc run, and cargo andweorc diff --baseline {name}"
         ));
     }
     console::print(&report::words(&profile))?;
@@ -63,7 +82,23 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         "\nprofile: {file}\nas JSON: cargo andweorc report --format json {file}\nas a page: cargo andweorc view {file}",
         file = quoted(&out)
     ));
+    if options.open {
+        open(&profile, &out, console)?;
+    }
     Ok(if ended.stopped { ExitCode::SUCCESS } else { child::exit_code(ended.status) })
+}
+
+/// Writes the page of the report beside the profile, and opens it in a browser.
+fn open(profile: &Profile, out: &Path, console: Console) -> Result<(), String> {
+    let page = out.with_extension("html");
+    report::write_page(profile, out, &page)?;
+    if let Err(error) = open::that_detached(&page) {
+        console.hint(format_args!(
+            "no browser could be started ({error}); the page is {}",
+            quoted(&page)
+        ));
+    }
+    Ok(())
 }
 
 /// Profiles a program until its time is used up, in one run or in several.
@@ -74,7 +109,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
 pub(crate) fn profile(
     program: &Program,
     executable: &Path,
-    options: &RunOptions,
+    options: &ProgramOptions,
     out: &Path,
     budget: Duration,
     console: Console,
@@ -95,7 +130,7 @@ pub(crate) fn profile(
 }
 
 /// The program with its settings. Those that no option gives stay as they are in the environment.
-fn command(program: &Program, executable: &Path, options: &RunOptions, out: &Path) -> Command {
+fn command(program: &Program, executable: &Path, options: &ProgramOptions, out: &Path) -> Command {
     let mut command = Command::new(executable);
     if program.kind == Kind::Bench {
         // What `cargo bench` says: without it, criterion only tests that the bench works.
@@ -106,17 +141,21 @@ fn command(program: &Program, executable: &Path, options: &RunOptions, out: &Pat
     }
     command.args(&options.args).env("ANDWEORC_ENABLED", "1").env("ANDWEORC_OUT", out);
     command.envs(settings(options));
+    // Notes name options where these were used.
+    let given: Vec<&str> = settings(options).map(|(name, _)| name).collect();
+    command.env("CARGO_ANDWEORC_OPTIONS", given.join(" "));
     command
 }
 
 /// The settings that the options give.
-fn settings(options: &RunOptions) -> impl Iterator<Item = (&'static str, &str)> {
+fn settings(options: &ProgramOptions) -> impl Iterator<Item = (&'static str, &str)> {
     [
         (DURATION, &options.duration),
         ("ANDWEORC_TARGETS", &options.targets),
         ("ANDWEORC_POINTS", &options.points),
         ("ANDWEORC_EVENT", &options.event),
         ("ANDWEORC_SPEEDUPS", &options.speedups),
+        ("ANDWEORC_MAX_SLOWDOWN", &options.max_slowdown),
         ("ANDWEORC_SCOPE", &options.scope),
     ]
     .into_iter()
@@ -124,7 +163,7 @@ fn settings(options: &RunOptions) -> impl Iterator<Item = (&'static str, &str)> 
 }
 
 /// The time budget. Refuses what the program would refuse of its environment, before it is built; what options replace does not matter.
-fn budget(options: &RunOptions) -> Result<Duration, SettingError> {
+pub(crate) fn budget(options: &ProgramOptions) -> Result<Duration, SettingError> {
     let kept = |name: &OsStr| {
         !["ANDWEORC_ENABLED", "ANDWEORC_OUT"]
             .into_iter()

@@ -1,6 +1,6 @@
 //! Which binary, example, bench or test is meant.
 
-use crate::cli::RunOptions;
+use crate::cli::ProgramOptions;
 use cargo_metadata::{Metadata, Package, PackageId, Target};
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The kind and the name that the options name, if they do.
-    fn named(options: &RunOptions) -> Option<(Kind, &str)> {
+    fn named(options: &ProgramOptions) -> Option<(Kind, &str)> {
         [
             (Kind::Bin, &options.bin),
             (Kind::Example, &options.example),
@@ -81,10 +81,10 @@ impl fmt::Display for Kind {
 /// `folder` is where the command was started.
 pub(crate) fn select(
     metadata: &Metadata,
-    options: &RunOptions,
+    options: &ProgramOptions,
     folder: &Path,
 ) -> Result<Program, SelectError> {
-    let packages = packages(metadata, options.package.as_deref(), folder)?;
+    let packages = packages(metadata, options.cargo.package.as_deref(), folder)?;
     let named = Kind::named(options);
     let kind = named.map_or(Kind::Bin, |(kind, _)| kind);
     let program = |package: &Package, name: &str| Program {

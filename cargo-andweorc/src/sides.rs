@@ -1,20 +1,26 @@
 //! The two versions that `diff` and `ci` compare.
 
 use crate::{profiles, project};
-use andweorc_core::profile::{Profile, Run};
+use andweorc_core::plain;
+use andweorc_core::profile::Run;
 use clap::Args;
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Which two versions.
 #[derive(Debug, Args)]
 pub(crate) struct SidesOptions {
-    /// A and B: a profile, a folder of profiles of one version, or the name of a baseline
+    /// A and B: a profile, a folder of profiles of one version, or the name of a baseline [default: the newest profile in the target
+    /// folder, and the one of the same program before it]
     #[arg(value_name = "PROFILE", num_args = 0..=2)]
     pub(crate) profiles: Vec<String>,
     /// Compare with this baseline; then B alone is named [default: the newest profile in the target folder]
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
+    /// Compare also what are profiles of two different programs
+    #[arg(long)]
+    pub(crate) across_programs: bool,
 }
 
 /// One version.
@@ -30,27 +36,58 @@ pub(crate) struct Side {
 
 impl SidesOptions {
     /// Reads both.
+    ///
+    /// # Errors
+    ///
+    /// When the options don't name two sides, one can't be read, a baseline is compared with the profile that it is a copy of, or
+    /// the two are of different programs and that is not asked for.
     pub(crate) fn read(&self) -> Result<[Side; 2], Box<dyn Error>> {
-        match (&self.baseline, &self.profiles[..]) {
-            (Some(name), [] | [_]) => {
-                let file = baseline(name)?;
-                let runs = Profile::read(&file)?.runs;
-                let b = match self.profiles.first() {
-                    Some(b) => side(b)?,
-                    None => newest()?,
-                };
-                Ok([Side { name: name.clone(), files: vec![file], runs }, b])
+        let sides = match (&self.baseline, &self.profiles[..]) {
+            (Some(name), []) => {
+                let (file, newest) = (baseline(name)?, profiles::newest_of_project()?);
+                if fs::read(&file)? == fs::read(&newest)? {
+                    return Err(is_itself(name, &newest).into());
+                }
+                [side_of(name, &[file])?, side_of(&shown(&newest), &[newest])?]
             }
-            (None, [a, b]) => Ok([side(a)?, side(b)?]),
-            (Some(_), _) => Err("with `--baseline` name one profile, the new one".into()),
-            (None, _) => Err("name two profiles, or one and `--baseline NAME`".into()),
+            (Some(name), [b]) => [side_of(name, &[baseline(name)?])?, side(b)?],
+            (None, [a, b]) => [side(a)?, side(b)?],
+            (None, []) => {
+                let [before, newest] = profiles::newest_two()?;
+                [side_of(&shown(&before), &[before])?, side_of(&shown(&newest), &[newest])?]
+            }
+            (Some(_), _) => return Err("with `--baseline` name one profile, the new one".into()),
+            (None, _) => return Err("name two profiles, or one and `--baseline NAME`".into()),
+        };
+        let [a, b] = sides.each_ref().map(|side| side.runs[0].header.program.as_str());
+        if a != b && !self.across_programs {
+            let [a, b] = [a, b].map(plain::name);
+            return Err(format!(
+                "A is of the program `{a}` and B of `{b}`: compare two profiles of one program, or say `--across-programs` if one \
+                 is the other under a new name"
+            )
+            .into());
         }
+        Ok(sides)
     }
 }
 
 /// The profiles of both.
 pub(crate) fn files_of(sides: &[Side; 2]) -> Vec<PathBuf> {
     sides.iter().flat_map(|side| side.files.iter().cloned()).collect()
+}
+
+/// Says what to do when a baseline was saved from the profile that it is to be compared with.
+fn is_itself(baseline: &str, newest: &Path) -> String {
+    format!(
+        "the newest profile, {}, is the one that the baseline `{baseline}` was saved from, so there is nothing to compare: change the \
+         program and profile it again (`cargo andweorc run`), or name another profile",
+        shown(newest)
+    )
+}
+
+fn shown(file: &Path) -> String {
+    file.display().to_string()
 }
 
 /// The profiles that a name means: a file, all in a folder, or a baseline.
@@ -75,15 +112,11 @@ pub(crate) fn files(name: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 fn side(name: &str) -> Result<Side, Box<dyn Error>> {
-    let files = files(name)?;
-    let runs = profiles::read(&files)?.runs;
-    Ok(Side { name: name.to_owned(), files, runs })
+    side_of(name, &files(name)?)
 }
 
-fn newest() -> Result<Side, Box<dyn Error>> {
-    let files = profiles::or_newest(&[])?;
-    let (name, runs) = (files[0].display().to_string(), profiles::read(&files)?.runs);
-    Ok(Side { name, files, runs })
+fn side_of(name: &str, files: &[PathBuf]) -> Result<Side, Box<dyn Error>> {
+    Ok(Side { name: name.to_owned(), files: files.to_vec(), runs: profiles::read(files)?.runs })
 }
 
 /// The file of a baseline that is there.

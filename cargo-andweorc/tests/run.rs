@@ -19,6 +19,9 @@ use std::{env, fs, process, thread, time::Duration};
 fn main() {
     let setting = |name: &str| env::var(name).unwrap_or_default();
     let args: Vec<String> = env::args().skip(1).collect();
+    println!("features={}{} options={}", u8::from(cfg!(feature = "a")), u8::from(cfg!(feature = "b")),
+        setting("CARGO_ANDWEORC_OPTIONS"));
+    println!("slowdown={}", setting("ANDWEORC_MAX_SLOWDOWN"));
     println!("enabled={} duration={} targets={} points={} speedups={} args={args:?} kept={}",
         setting("ANDWEORC_ENABLED"), setting("ANDWEORC_DURATION"), setting("ANDWEORC_TARGETS"),
         setting("ANDWEORC_POINTS"), setting("ANDWEORC_SPEEDUPS"), cfg!(kept));
@@ -48,7 +51,8 @@ fn project(binaries: &[&str]) -> TempDir {
     fs::create_dir_all(at.join("src/bin")).unwrap();
     fs::write(
         at.join("Cargo.toml"),
-        "[package]\nname = \"shop\"\nedition = \"2024\"\n[lints.rust]\nunexpected_cfgs = \"allow\"\n[workspace]\n",
+        "[package]\nname = \"shop\"\nedition = \"2024\"\n[lints.rust]\nunexpected_cfgs = \"allow\"\n[features]\ndefault = [\"a\"]\na = []\nb = []\n\
+         [profile.quick]\ninherits = \"dev\"\n[workspace]\n",
     )
     .unwrap();
     for name in binaries {
@@ -193,6 +197,7 @@ fn a_program_without_a_profile_is_told_why_even_beside_an_older_one() {
         let output = run(project.path(), &["--", "silent"]);
         assert_eq!(output.status.code(), Some(2), "an older one: {before}");
         assert!(stderr(&output).contains("lacks `#[andweorc::main]`"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("plain threads that uses the classic API"));
         assert!(!stdout(&output).contains("span stock"), "{}", stdout(&output));
         run(project.path(), &[]);
     }
@@ -237,7 +242,13 @@ fn outside_a_project_there_is_nothing_to_run() {
 #[test]
 fn malformed_settings_are_refused_before_the_build() {
     let project = project(&["shop"]);
-    for option in [["--duration", "20"], ["--speedups", "25"], ["--scope", "a b"]] {
+    for option in [
+        ["--duration", "20"],
+        ["--speedups", "25"],
+        ["--scope", "a b"],
+        ["--max-slowdown", "50%"],
+        ["--target", "stock"],
+    ] {
         let output = run(project.path(), &option);
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("such as"), "{}", stderr(&output));
@@ -264,4 +275,63 @@ fn malformed_settings_in_the_environment_are_refused_before_the_build() {
     let replaced = [("ANDWEORC_SPEEDUPS", "25"), ("ANDWEORC_ENABLED", "maybe")];
     let output = run(&replaced);
     assert!(output.status.success(), "options go first: {}", stderr(&output));
+}
+
+#[test]
+fn options_of_cargo_are_handed_to_it() {
+    let project = project(&["shop"]);
+    let at = project.path();
+    let said = |arguments: &[&str]| {
+        let output = run(at, arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    assert!(said(&["--dev", "--offline"]).contains("features=10 options=\n"));
+    assert!(said(&["--dev", "--all-features"]).contains("features=11 "));
+    assert!(said(&["--dev", "--no-default-features", "-F", "b"]).contains("features=01 "));
+    let out = said(&["--profile", "quick", "--max-slowdown", "1.5", "--targets", "stock"]);
+    assert!(out.contains("slowdown=1.5\n"), "{out}");
+    assert!(out.contains("options=ANDWEORC_TARGETS ANDWEORC_MAX_SLOWDOWN\n"), "{out}");
+    assert!(at.join("target/andweorc/build/quick/shop").exists());
+    assert!(said(&["--dev", "--locked", "--target-dir", "other"]).contains("1. span stock"));
+    assert!(at.join("other/andweorc/shop.jsonl").exists());
+    fs::remove_file(at.join("Cargo.lock")).unwrap();
+    let output = run(at, &["--dev", "--locked"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--locked"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_program_for_a_triple_is_found_where_cargo_puts_it() {
+    let project = project(&["shop"]);
+    let rustc = std::process::Command::new("rustc").arg("-vV").output().unwrap();
+    let about = stdout(&rustc);
+    let host = about.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let output = run(project.path(), &["--dev", "--target", host]);
+    assert!(stdout(&output).contains("1. span stock"), "{}", stderr(&output));
+    assert!(project.path().join(format!("target/andweorc/build/{host}/debug/shop")).exists());
+}
+
+#[test]
+fn a_project_elsewhere_is_named_by_its_manifest() {
+    let project = project(&["shop"]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let manifest = project.path().join("Cargo.toml");
+    let output = run(elsewhere.path(), &["--dev", "--manifest-path", manifest.to_str().unwrap()]);
+    assert!(stdout(&output).contains("1. span stock"), "{}", stderr(&output));
+    assert!(project.path().join("target/andweorc/shop.jsonl").exists());
+    let output = run(elsewhere.path(), &["--manifest-path", "nowhere/Cargo.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("a `Cargo.toml` that is there"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_can_not_be_written_is_said_before_the_build() {
+    let project = project(&["shop"]);
+    let at = project.path();
+    fs::create_dir(at.join("folder")).unwrap();
+    let output = run(at, &["--out", "folder"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("folder can't be written: it is a folder"));
+    assert!(!at.join("target").exists());
 }

@@ -96,7 +96,8 @@ impl Program {
         self.await_run(process, |run| run.end.is_some());
     }
 
-    fn await_run(&self, process: &mut Process, is: impl Fn(&Run) -> bool) {
+    /// Waits until the run is like this.
+    pub(crate) fn await_run(&self, process: &mut Process, is: impl Fn(&Run) -> bool) {
         process.until("the profile", || {
             Profile::read(&self.out()).is_ok_and(|profile| profile.runs.iter().any(&is))
         });

@@ -81,6 +81,16 @@ async fn run(program: &str) {
             registry().with(from_env()).with(logs()).with(andweorc::layer()).init();
             work::work_for(TIME).instrument(info_span!("all")).await;
         }
+        "without end" => {
+            andweorc::subscriber().init();
+            loop {
+                instrumented().await;
+            }
+        }
+        "idle" => {
+            andweorc::subscriber().init();
+            std::future::pending::<()>().await;
+        }
         "no spans" => {
             andweorc::subscriber().init();
             tokio::time::sleep(TIME).await;

@@ -21,7 +21,7 @@ mod state;
 mod tests;
 
 pub use impact::{Impact, Place, Presence, TargetChange};
-pub use outcome::OutcomeChange;
+pub use outcome::{OutcomeChange, narrowest};
 pub use ranked::RankedBy;
 pub use state::State;
 

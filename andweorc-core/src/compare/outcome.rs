@@ -51,6 +51,15 @@ pub(crate) fn throughput(
     change(a, b, point, Metric::Throughput, limit, THROUGHPUT)
 }
 
+/// Half the width of the narrowest 95 % interval, %, that a change of the metric can have with so many runs of A and of B, if these agree
+/// as well as they can: with few of them the assumed drift between runs is most of what is known. Infinite without a run on a side.
+pub fn narrowest(metric: Metric, runs: [usize; 2]) -> f64 {
+    let (drift, _) = if metric == Metric::Throughput { THROUGHPUT } else { P99 };
+    let [a, b] = runs.map(|runs| vec![Cluster { value: 0.0, variance: Some(0.0) }; runs]);
+    let difference = Spread::of(&a, &b, drift).and_then(|spread| spread.difference(&a, &b));
+    difference.map_or(f64::INFINITY, |difference| percent(difference.half))
+}
+
 /// What to say of the throughput of sides that did all that was asked of them. `ranked_by` is what the impacts are on.
 pub(crate) fn kept_up(load: [Option<Load>; 2], ranked_by: Metric) -> Option<String> {
     let sides = match load.map(|load| load == Some(Load::Open)) {

@@ -2,6 +2,7 @@
 
 use crate::experiment::choose::{LEAST_SHARE, all_of};
 use crate::profile::TargetKind;
+use crate::spelled::spelled;
 use crate::symbols::{Scope, SymbolError};
 use crate::target::targets;
 
@@ -21,7 +22,7 @@ pub(crate) fn why_none(
     };
     let has_functions = hottest(TargetKind::Function).is_some();
     let why = explain(kind, samples, hottest(kind), has_functions, scope, lack);
-    Some(format!("ANDWEORC_TARGETS, `{wanted}`: {why}"))
+    Some(format!("{}, `{wanted}`: {why}", spelled("ANDWEORC_TARGETS")))
 }
 
 /// `hottest` is the name of the hottest target of this kind, if there is one.

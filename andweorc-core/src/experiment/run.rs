@@ -9,6 +9,7 @@ use crate::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{
     Times, choose_points, is_named, is_sampled, names, want_functions_alone, want_samples,
 };
+use crate::experiment::early::{self, Early, nothing_hit};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::lacks::why_none;
@@ -23,11 +24,13 @@ use crate::profile::{
 use crate::sampler::{self, Found, Sampling, Shortfall};
 use crate::settings::Settings;
 use crate::signal;
+use crate::spelled::spelled;
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::{Target, targets};
 use crate::thread;
 use crate::time::{Nanos, Speedup};
 use std::collections::HashSet;
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -126,7 +129,10 @@ impl Runner {
     }
 
     fn experiments(&mut self) -> &'static str {
-        let Some((points, targets)) = self.observe() else { return "time" };
+        let (points, targets) = match self.observe() {
+            Ok(seen) => seen,
+            Err(reason) => return reason,
+        };
         self.write_points(&points);
         let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         let mut analysis = None;
@@ -182,10 +188,13 @@ impl Runner {
         self.hold(Some(Cell::new(probe, PROBE)), lengths) && self.hold(None, lengths)
     }
 
-    /// Watches the program until a point is hit and a target is seen. `None` when the time is up before.
-    fn observe(&mut self) -> Option<(Vec<&'static Point>, Vec<&'static Target>)> {
+    /// Watches the program until a point is hit and a target is seen. An error, the reason why the run ends, when the time is up before,
+    /// or when the program has had work for some time and nothing of it has a name that was asked for.
+    fn observe(&mut self) -> Result<(Vec<&'static Point>, Vec<&'static Target>), &'static str> {
         self.set_status("observing", None);
-        let mut told = false;
+        let mut early = Early::default();
+        // Names that were not seen at the last look, while there was work.
+        let mut unknown: Option<(Vec<String>, Vec<String>)> = None;
         let mut may_sample = true;
         if want_samples(&self.settings.targets) {
             may_sample = false;
@@ -195,8 +204,11 @@ impl Runner {
             let (began, cpu, before) = (clock::now(), clock::process_cpu(), Times::read());
             let stopper = self.experimenter.stopper();
             if stopper.sleep(OBSERVE.min(self.left())) || self.left() == Duration::ZERO {
-                self.note_what_lacks(told);
-                return None;
+                if let Some((points, targets)) = &unknown {
+                    self.note_unknown(points, targets);
+                }
+                self.note_what_lacks(unknown.is_some());
+                return Err("time");
             }
             self.take_samples();
             self.note_copies();
@@ -206,9 +218,13 @@ impl Runner {
             let (points, no_points) = choose_points(&self.settings.points);
             let (targets, no_targets) =
                 times.choose_targets(&before, [real_ns, cpu_ns], &self.settings.targets);
-            if !told && crate::point::points().iter().any(|point| point.count() > 0) {
-                told = true;
-                self.note_unknown(&no_points, &no_targets);
+            let is_hit = crate::point::points().iter().any(|point| point.count() > 0);
+            let now = self.elapsed().to_duration();
+            if early.is_idle(is_hit, now) {
+                self.note(nothing_hit(crate::point::points().iter().map(|point| point.name())));
+            }
+            if is_hit {
+                unknown = Some((no_points, no_targets));
             }
             // Without spans nobody says what the parts of the work are: functions do.
             let by_default = self.settings.targets.is_empty();
@@ -219,7 +235,17 @@ impl Runner {
                 continue;
             }
             if points.is_empty() || targets.is_empty() {
+                if early.is_over(now)
+                    && let Some((no_points, no_targets)) = &unknown
+                    && self.is_all_unknown(no_points, no_targets)
+                {
+                    self.note_unknown(no_points, no_targets);
+                    return Err("nothing has a name that was asked for");
+                }
                 continue;
+            }
+            if let Some((no_points, no_targets)) = &unknown {
+                self.note_unknown(no_points, no_targets);
             }
             if let Some(sampling) = &self.sampling {
                 sampling.refine(&targets);
@@ -242,7 +268,7 @@ impl Runner {
                 targets: times.records_since(&before),
                 lost: self.sampled.lost + self.sampled.throttled,
             }));
-            return Some((points, targets));
+            return Ok((points, targets));
         }
     }
 
@@ -375,22 +401,38 @@ impl Runner {
         }
     }
 
+    /// Whether points, or targets, were named and not one of them is known, seen or idle.
+    fn is_all_unknown(&self, no_points: &[String], no_targets: &[String]) -> bool {
+        let (points, targets) = (points(), targets());
+        let known_point =
+            |wanted: &String| points.iter().any(|it| it.name() == plain::cut_name(wanted));
+        let known_target = |wanted: &String| {
+            want_samples(slice::from_ref(wanted)) || targets.iter().any(|it| is_named(it, wanted))
+        };
+        let Settings { points: wanted_points, targets: wanted_targets, .. } = &self.settings;
+        let is_all = |wanted: &[String], missing: &[String], known: &dyn Fn(&String) -> bool| {
+            !wanted.is_empty() && missing.len() == wanted.len() && !missing.iter().any(known)
+        };
+        is_all(wanted_points, no_points, &known_point)
+            || is_all(wanted_targets, no_targets, &known_target)
+    }
+
     fn note_unknown(&mut self, no_points: &[String], no_targets: &[String]) {
         let points = points();
-        let is_known = |wanted: &&String| points.iter().any(|point| point.name() == **wanted);
+        let is_known =
+            |wanted: &&String| points.iter().any(|point| point.name() == plain::cut_name(wanted));
         let (idle, unknown): (Vec<_>, Vec<_>) = no_points.iter().partition(is_known);
         if !idle.is_empty() {
             let idle = names(idle.into_iter().map(String::as_str));
             self.note(format!(
-                "ANDWEORC_POINTS: {idle} was not hit by the time the experiments began, and is not measured: a span is hit as it is closed"
+                "{}: {idle} was not hit by the time the experiments began, and is not measured: a span is hit as it is closed",
+                spelled("ANDWEORC_POINTS")
             ));
         }
         if !unknown.is_empty() {
-            let seen = names(points.iter().map(|point| point.name()));
-            let wanted = names(unknown.into_iter().map(String::as_str));
-            self.note(format!(
-                "no point is named {wanted} (points seen: {seen}): check ANDWEORC_POINTS"
-            ));
+            let wanted: Vec<&str> = unknown.into_iter().map(String::as_str).collect();
+            let known: Vec<&str> = points.iter().map(|point| point.name()).collect();
+            self.note(early::unknown("point", &wanted, &known, &spelled("ANDWEORC_POINTS")));
         }
         let mut unknown = Vec::new();
         let lack = self.lack();
@@ -412,17 +454,15 @@ impl Runner {
         if !idle.is_empty() {
             let idle = names(idle.into_iter());
             self.note(format!(
-                "ANDWEORC_TARGETS: {idle} did not run in the {:.0} s in which the program was watched, and is not tested: put load on it by then",
+                "{}: {idle} did not run in the {:.0} s in which the program was watched, and is not tested: put load on it by then",
+                spelled("ANDWEORC_TARGETS"),
                 OBSERVE.as_secs_f64()
             ));
         }
         if !unknown.is_empty() {
             let of_samples = unknown.iter().any(|it| want_samples(&[(*it).to_owned()]));
-            let seen = names(targets.iter().map(|target| target.name()));
-            let wanted = names(unknown.into_iter());
-            self.note(format!(
-                "no target is named {wanted} (targets seen: {seen}): check ANDWEORC_TARGETS"
-            ));
+            let known: Vec<&str> = targets.iter().map(|target| target.name()).collect();
+            self.note(early::unknown("target", &unknown, &known, &spelled("ANDWEORC_TARGETS")));
             if let Some(lack) = lack.filter(|_| of_samples) {
                 self.note(lack.to_string());
             }
@@ -490,9 +530,10 @@ impl Runner {
         if let Some(cut) = self.experimenter.cut() {
             let then = match cut {
                 Cut::Stopped(_) => "was it stopped, or had it no processor? It is left out",
-                Cut::TooSlow(_) => {
-                    "it is not tried again; ANDWEORC_MAX_SLOWDOWN sets what is allowed"
-                }
+                Cut::TooSlow(_) => &format!(
+                    "it is not tried again; {} sets what is allowed",
+                    spelled("ANDWEORC_MAX_SLOWDOWN")
+                ),
                 Cut::NoProgress(_) => "it is left out; is the load gone, or does the program wait?",
             };
             self.note(format!("an experiment ({what}) was ended early, since {cut}: {then}"));

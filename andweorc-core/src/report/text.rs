@@ -188,8 +188,9 @@ fn head(out: &mut String, runs: &[Run], analysis: &Analysis) {
     if analysis.spoiled > 0 {
         line!(
             out,
-            "{} of them were spoiled (other work on the machine, a stop, or a limit) and are left out.",
-            analysis.spoiled
+            "{} of them {} spoiled (other work on the machine, a stop, or a limit) and left out.",
+            analysis.spoiled,
+            if analysis.spoiled == 1 { "was" } else { "were" }
         );
     }
 }

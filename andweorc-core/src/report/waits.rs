@@ -35,7 +35,7 @@ pub(super) fn write(out: &mut String, runs: &[Run], analysis: &Analysis) {
     }
 }
 
-/// `wait payment (src/shop.rs:12): 2.1 ms each: 98 % outside (timers, I/O), 1 % other tasks, 1 % run queue (20 us)`
+/// `wait payment (src/shop.rs:12): 2.1 ms each: 98 % for timers and I/O, 1 % for other tasks, 1 % in the run queue (20 us)`
 fn describe(wait: &WaitSummary) -> String {
     let mut text = format!("wait {}", plain::name(&wait.name));
     if let (Some(file), Some(line)) = (&wait.file, wait.line) {

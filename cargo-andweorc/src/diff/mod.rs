@@ -11,10 +11,12 @@ pub(crate) use json::{Verdict, json};
 pub(crate) use markdown::markdown;
 pub(crate) use text::text;
 
+use crate::console::Console;
 use crate::report;
 use crate::sides::{self, Side, SidesOptions};
 use crate::web::{PageOptions, Sources};
-use andweorc_core::compare::{Comparison, Limits, compare};
+use andweorc_core::compare::{Comparison, Limits, compare, narrowest};
+use andweorc_core::estimate::Metric;
 use andweorc_core::plain;
 use clap::{Args, ValueEnum};
 use std::error::Error;
@@ -25,6 +27,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  cargo andweorc diff
   cargo andweorc diff before.jsonl after.jsonl
   cargo andweorc diff --baseline main target/andweorc/shop.jsonl
   cargo andweorc diff --format markdown runs/before runs/after
@@ -56,9 +59,10 @@ pub(crate) enum Form {
 }
 
 /// Prints or writes what changed.
-pub(crate) fn diff(options: &DiffOptions) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn diff(options: &DiffOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
     let sides = options.sides.read()?;
     let comparison = comparison(&sides, &Limits::default())?;
+    say_few_runs(sides.each_ref().map(|side| side.runs.len()), console);
     let files = sides::files_of(&sides);
     let text = match options.format {
         Form::Text => text(&sides, &comparison),
@@ -68,6 +72,18 @@ pub(crate) fn diff(options: &DiffOptions) -> Result<ExitCode, Box<dyn Error>> {
     };
     report::put(options.output.as_deref(), &text, &files)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what a comparison with a single run on a side can't tell.
+pub(crate) fn say_few_runs(runs: [usize; 2], console: Console) {
+    if runs.contains(&1) {
+        console.hint(format_args!(
+            "with one run on a side no change is told that is smaller than about {:.0} % of the throughput or {:.0} % of a p99; three runs a \
+             side, made in turns, tell more: cargo andweorc run --compare REV --runs 3",
+            narrowest(Metric::Throughput, runs),
+            narrowest(Metric::P99, runs)
+        ));
+    }
 }
 
 /// Compares two sides.

@@ -109,7 +109,13 @@ fn noise(noise: &Noise) -> Check {
         noise.late.as_secs_f64() * 1e3
     );
     let above = |share: Option<f64>, limit| share.is_some_and(|share| share > limit);
-    if above(noise.stolen, 0.02) {
+    if above(noise.busy, 0.75) {
+        Check::bad(
+            "noise",
+            seen,
+            "other programs take most of the machine, so that nearly all experiments would be left out: stop them, or measure elsewhere",
+        )
+    } else if above(noise.stolen, 0.02) {
         let advice = "the hypervisor gives the processor to others: experiments above 5 % are left out; measure on a quieter host, \
                       or with several runs";
         Check::doubt("noise", seen, advice)
@@ -247,6 +253,9 @@ mod tests {
             assert_eq!(check.level, Level::Doubt);
             check.advice
         };
+        let full = noise(&Noise { busy: Some(0.98), ..quiet });
+        assert_eq!(full.level, Level::Bad);
+        assert!(full.advice.contains("most of the machine"), "{}", full.advice);
         assert!(advice(Noise { stolen: Some(0.1), ..quiet }).contains("hypervisor"));
         assert!(advice(Noise { busy: Some(0.5), ..quiet }).contains("taskset"));
         assert!(advice(Noise { late: Duration::from_millis(4), ..quiet }).contains("timers"));

@@ -28,7 +28,7 @@ pub(super) fn checks() -> Vec<Check> {
     vec![
         dependency(&metadata),
         tokio(&read(&root.join("Cargo.lock"))),
-        debug_info(&manifest),
+        debug_info(&manifest, |name| env::var(name).ok()),
         frame_pointers(root),
         output(&metadata.target_directory.as_std_path().join("andweorc")),
     ]
@@ -79,9 +79,18 @@ fn tokio(lock: &Table) -> Check {
     }
 }
 
-fn debug_info(manifest: &Table) -> Check {
+/// Checks that the profile `release` keeps names of lines. Variables such as `CARGO_PROFILE_RELEASE_DEBUG` go before the manifest, as they do for cargo.
+fn debug_info(manifest: &Table, variable: impl Fn(&str) -> Option<String>) -> Check {
     let release = manifest.get("profile").and_then(|profile| profile.get("release"));
-    let setting = |name| release.and_then(|release| release.get(name));
+    let setting = |name: &str| {
+        let by_variable = variable(&format!("CARGO_PROFILE_RELEASE_{}", name.to_uppercase()));
+        // Cargo takes there what would stand in the manifest, a word without its quotes.
+        let by_variable = by_variable.map(|value| match value.parse() {
+            Ok(switch) => Value::Boolean(switch),
+            Err(_) => value.parse().map_or(Value::String(value), Value::Integer),
+        });
+        by_variable.or_else(|| release.and_then(|release| release.get(name)).cloned())
+    };
     let kept = match setting("debug") {
         None | Some(Value::Boolean(false) | Value::Integer(0)) => false,
         Some(Value::String(level)) => level != "none",
@@ -170,7 +179,8 @@ mod tests {
 
     #[test]
     fn debug_info_is_read_in_every_form_that_cargo_knows() {
-        let level = |text: &str| debug_info(&table(&format!("[profile.release]\n{text}"))).level;
+        let level =
+            |text: &str| debug_info(&table(&format!("[profile.release]\n{text}")), |_| None).level;
         for good in [
             "debug = true",
             "debug = 1",
@@ -189,7 +199,24 @@ mod tests {
         ] {
             assert_eq!(level(doubt), Level::Doubt, "{doubt}");
         }
-        assert_eq!(debug_info(&Table::new()).level, Level::Doubt);
+        assert_eq!(debug_info(&Table::new(), |_| None).level, Level::Doubt);
+        let by_variables = |debug: &str, strip: &str| {
+            let manifest = table("[profile.release]\ndebug = 1\nstrip = true\n");
+            let value = |name: &str| match name {
+                "CARGO_PROFILE_RELEASE_DEBUG" => Some(debug.to_owned()),
+                "CARGO_PROFILE_RELEASE_STRIP" => Some(strip.to_owned()),
+                _ => None,
+            };
+            debug_info(&manifest, value).level
+        };
+        for debug in ["true", "1", "line-tables-only"] {
+            assert_eq!(by_variables(debug, "none"), Level::Good, "{debug}");
+        }
+        for (debug, strip) in
+            [("0", "false"), ("false", "none"), ("none", "false"), ("2", "symbols")]
+        {
+            assert_eq!(by_variables(debug, strip), Level::Doubt, "{debug}, {strip}");
+        }
     }
 
     #[test]

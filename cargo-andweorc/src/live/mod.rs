@@ -24,6 +24,8 @@ const ESTIMATE: Duration = Duration::from_secs(2);
 const DRAW: Duration = Duration::from_millis(250);
 /// How many plain lines a run has.
 const LINES: u32 = 6;
+/// A line has so many characters at most, and the name of this program before it.
+const WIDTH: usize = 180;
 /// So far apart are plain lines at least and at most.
 const APART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
@@ -36,6 +38,8 @@ pub(crate) struct View {
     fresh: bool,
     estimated: Option<Instant>,
     shown: Option<Instant>,
+    /// How many notes of the run have been said.
+    noted: usize,
 }
 
 #[derive(Debug)]
@@ -71,7 +75,14 @@ impl View {
             (false, false) => Form::Plain,
             (false, true) => Form::Terminal(Terminal::new()),
         };
-        View { form, analysis: Analysis::default(), fresh: true, estimated: None, shown: None }
+        View {
+            form,
+            analysis: Analysis::default(),
+            fresh: true,
+            estimated: None,
+            shown: None,
+            noted: 0,
+        }
     }
 
     /// What prints without running into the view.
@@ -82,19 +93,30 @@ impl View {
         })
     }
 
-    /// A line about what happens, unless quiet.
+    /// A line about what happens, unless quiet; several if it is long.
     pub(crate) fn say(&self, text: impl Display) {
         if !matches!(self.form, Form::Quiet) {
-            self.printer().write(
-                Stream::Err,
-                format!("andweorc: {}\n", plain::sentence(&text.to_string())).as_bytes(),
-            );
+            for line in folded(&plain::sentence(&text.to_string())) {
+                self.printer().write(Stream::Err, format!("andweorc: {line}\n").as_bytes());
+            }
         }
+    }
+
+    /// Says what the program notes before the first experiment: that is why there is none, if nothing is done about it. Later notes, and
+    /// those that a run ends with, are in the report.
+    fn say_notes(&mut self, moment: &Moment<'_>) {
+        let notes = &moment.run.notes;
+        self.noted = self.noted.min(notes.len());
+        if moment.run.experiments.is_empty() && moment.run.end.is_none() {
+            notes[self.noted..].iter().for_each(|note| self.say(&note.text));
+        }
+        self.noted = notes.len();
     }
 
     /// Shows a moment, if it is time to.
     pub(crate) fn show(&mut self, moment: &Moment<'_>) {
         self.fresh &= !moment.new;
+        self.say_notes(moment);
         let apart = match self.form {
             Form::Quiet => return,
             Form::Plain => (moment.budget / LINES).clamp(APART.0, APART.1),
@@ -154,11 +176,41 @@ fn plain(moment: &Moment<'_>, analysis: &Analysis) -> String {
     {
         let metric = metric_name(analysis.ranked_by.metric);
         line += &format!("; {} {metric}", plain::name(&point.name));
-        for row in &rows {
-            line += &format!(", if {} were {} faster {}", row.target, row.speedup, row.change);
+        for (i, row) in rows.iter().enumerate() {
+            let one = format!(", if {} were {} faster {}", row.target, row.speedup, row.change);
+            let more = format!(", and {} more", rows.len() - i);
+            if line.chars().count() + one.chars().count() + more.len() > WIDTH {
+                return line + &more;
+            }
+            line += &one;
         }
     }
     line
+}
+
+/// Lines of [`WIDTH`] characters at most, broken between words where there are any.
+fn folded(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut word: Vec<char> = word.chars().collect();
+        loop {
+            let line = lines.last_mut().expect("there is one from the begin on");
+            let has = line.chars().count();
+            if has > 0 && has + 1 + word.len() <= WIDTH {
+                line.push(' ');
+            } else if has > 0 {
+                lines.push(String::new());
+                continue;
+            }
+            let rest = word.split_off(word.len().min(WIDTH));
+            line.extend(word);
+            if rest.is_empty() {
+                break;
+            }
+            word = rest;
+        }
+    }
+    lines
 }
 
 impl Moment<'_> {
@@ -252,7 +304,31 @@ mod tests {
         let begin = format!("12 s of 30 s, 18 s left, {} experiments", run.experiments.len());
         assert!(line.starts_with(&begin), "{line}");
         assert!(line.contains(", now: stock 25 % faster\\u{7}; "), "{line}");
-        assert!(line.contains(" were 50 % faster +") && line.ends_with(']'), "{line}");
+        assert!(line.contains(" were 75 % faster +") && line.ends_with("], and 4 more"), "{line}");
+    }
+
+    #[test]
+    fn a_line_stays_short_however_many_targets_there_are() {
+        let run = run(SHOP);
+        let mut analysis = estimate::analyse_ranking(std::slice::from_ref(&run));
+        let first = analysis.targets[0].clone();
+        analysis.targets.extend((0..30).map(|_| first.clone()));
+        let line = plain(&moment(&run, &|| None), &analysis);
+        assert!(line.chars().count() <= WIDTH, "{line}");
+        assert!(line.contains("if stock were") && line.ends_with(" more"), "{line}");
+    }
+
+    #[test]
+    fn a_long_sentence_is_folded_between_words() {
+        let text = "word ".repeat(60) + &"x".repeat(400) + " end";
+        let lines = folded(&text);
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
+        assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
+        assert!(
+            lines[0].ends_with(" word") && lines.last().unwrap().ends_with(" end"),
+            "{lines:?}"
+        );
+        assert_eq!(folded(""), [""]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(crate) mod html;
 mod markdown;
 
 use crate::cli::{Format, ReportOptions};
+use crate::web::Editor;
 use crate::{console, profiles};
 use andweorc_core::profile::Profile;
 use andweorc_core::{estimate, report};
@@ -35,19 +36,30 @@ pub(crate) fn words(profile: &Profile) -> String {
     report::text(&profile.runs, &estimate::analyse(&profile.runs))
 }
 
-/// Writes to the file that is named, else to stdout.
+/// Writes to the file that is named, else, or where that is `-`, to stdout.
 ///
 /// # Errors
 ///
 /// When that fails, or the file is one of these profiles.
 pub(crate) fn put(output: Option<&Path>, text: &str, profiles: &[PathBuf]) -> Result<(), String> {
-    match output {
+    match output.filter(|output| *output != Path::new("-")) {
         None => console::print(text),
         Some(output) => write(output, text, profiles),
     }
 }
 
-/// Writes to a file, but never over a profile that it was made from.
+/// Writes the page of a profile that is read already, with links to the editor that there is by
+/// default.
+///
+/// # Errors
+///
+/// When it can't be written.
+pub(crate) fn write_page(profile: &Profile, from: &Path, page: &Path) -> Result<(), String> {
+    let from = [from.to_owned()];
+    write(page, &html::html(&profile.runs, &from, &Editor::default()), &from)
+}
+
+/// Writes to a file, without colours, but never over a profile that it was made from.
 fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> {
     let same = |one: &Path| match (fs::canonicalize(one), fs::canonicalize(output)) {
         (Ok(one), Ok(output)) => one == output,
@@ -59,7 +71,8 @@ fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> 
             output.display()
         ));
     }
-    fs::write(output, text).map_err(|error| {
+    let plain = anstream::adapter::strip_str(text).to_string();
+    fs::write(output, plain).map_err(|error| {
         format!("{}: the report can't be written there: {error}", output.display())
     })
 }

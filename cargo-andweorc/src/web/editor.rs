@@ -29,6 +29,12 @@ const KNOWN: [(&str, &str); 5] = [
     ("idea", "idea://open?file={file}&line={line}"),
 ];
 
+impl Default for Editor {
+    fn default() -> Editor {
+        Editor { template: Some(KNOWN[0].1.to_owned()) }
+    }
+}
+
 impl FromStr for Editor {
     type Err = String;
 

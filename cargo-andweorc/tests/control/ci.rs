@@ -109,7 +109,7 @@ fn the_comment_has_a_marker_and_the_json_the_verdict() {
 fn what_can_not_be_done_is_exit_code_2() {
     let folder = before_and_after();
     for (arguments, expected) in [
-        (&[][..], "name two profiles"),
+        (&[][..], "no profile is named, and no cargo project is here"),
         (&["before"], "name two profiles, or one and `--baseline NAME`"),
         (&["before", "after", "--baseline", "x"], "with `--baseline` name one profile"),
         (&["before", "after", "--max-regression", "0%"], "not a percentage"),
@@ -120,4 +120,31 @@ fn what_can_not_be_done_is_exit_code_2() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn runs_that_are_too_few_to_pass_are_told_before_the_verdict() {
+    let folder = before_and_after();
+    let at = folder.path();
+    let said = |arguments: &[&str]| stderr(&ci(at, arguments));
+    let one = said(&["before/0.jsonl", "before/1.jsonl"]);
+    assert!(one.contains("`ci` can't pass; it takes 3 runs a side or more"), "{one}");
+    assert_eq!(said(&["before", "after"]), "");
+    let strict = said(&["before", "after", "--max-regression", "1%"]);
+    assert!(strict.contains("with 3 and 3 runs of A and B"), "{strict}");
+    let generous = ["before/0.jsonl", "before/1.jsonl", "--max-regression", "20%"];
+    assert_eq!(said(&[&generous[..], &["--max-p99-regression", "off"]].concat()), "");
+}
+
+#[test]
+fn what_is_built_for_a_comparison_needs_one() {
+    let folder = before_and_after();
+    for arguments in [&["--duration", "3s"][..], &["--locked"], &["--load", "x"], &["--runs", "2"]]
+    {
+        let output = ci(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains("--compare <REV>"), "{}", stderr(&output));
+    }
+    let output = ci(folder.path(), &["before", "after", "--duration", "3s"]);
+    assert!(stderr(&output).contains("cannot be used with"), "{}", stderr(&output));
 }

@@ -4,12 +4,17 @@ use crate::common::{self, command, stderr, stdout};
 use crate::made::{AFTER, BEFORE, Service, before_and_after, profile, runs};
 use insta::assert_snapshot;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, SystemTime};
 
 fn diff(folder: &Path, arguments: &[&str]) -> Output {
     command().current_dir(folder).arg("diff").args(arguments).output().unwrap()
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    command().current_dir(folder).args(arguments).output().unwrap()
 }
 
 fn text(folder: &Path, arguments: &[&str]) -> String {
@@ -132,6 +137,81 @@ fn a_baseline_is_found_by_its_name() {
         "{}",
         stderr(&output)
     );
+}
+
+/// A project with these profiles, each older than the one before.
+fn project(profiles: &[(&str, String)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir_all(at.join("src")).unwrap();
+    fs::write(at.join("src/lib.rs"), "").unwrap();
+    let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n[workspace]\n";
+    fs::write(at.join("Cargo.toml"), manifest).unwrap();
+    fs::create_dir_all(at.join("target/andweorc/baselines")).unwrap();
+    for (age, (name, profile)) in profiles.iter().enumerate() {
+        let file = at.join("target/andweorc").join(name);
+        fs::write(&file, profile).unwrap();
+        let written = SystemTime::now() - Duration::from_secs(60 * age as u64);
+        File::options().append(true).open(file).unwrap().set_modified(written).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn without_names_the_newest_is_compared_with_the_one_before_of_its_program() {
+    let other = profile(&AFTER, 3).replace(r#""program":"shop""#, r#""program":"tool""#);
+    let folder = project(&[
+        ("shop.jsonl", profile(&AFTER, 2)),
+        ("tool.jsonl", other),
+        ("shop.20261127-103500.jsonl", profile(&BEFORE, 1)),
+        ("shop.20261127-093500.jsonl", profile(&BEFORE, 5)),
+    ]);
+    let at = folder.path();
+    let output = diff(at, &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let words = stdout(&output);
+    let first = words.lines().next().unwrap();
+    assert!(first.contains("shop.20261127-103500.jsonl (shop, 1 run), B: "), "{first}");
+    assert!(first.ends_with("target/andweorc/shop.jsonl (shop, 1 run)"), "{first}");
+    let said = stderr(&output);
+    assert!(said.contains("no change is told that is smaller than about 8 %"), "{said}");
+    fs::remove_file(at.join("target/andweorc/shop.20261127-103500.jsonl")).unwrap();
+    fs::remove_file(at.join("target/andweorc/shop.20261127-093500.jsonl")).unwrap();
+    let output = diff(at, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("but one profile of `shop` here"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_baseline_is_not_compared_with_the_profile_that_it_was_saved_from() {
+    let folder = project(&[("shop.jsonl", profile(&AFTER, 2))]);
+    let at = folder.path();
+    let baseline = at.join("target/andweorc/baselines/main.jsonl");
+    fs::copy(at.join("target/andweorc/shop.jsonl"), &baseline).unwrap();
+    for command in ["diff", "ci"] {
+        let output = run(at, &[command, "--baseline", "main"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let said = stderr(&output);
+        assert!(
+            said.contains("`main` was saved from") && said.contains("profile it again"),
+            "{said}"
+        );
+    }
+    fs::write(&baseline, profile(&BEFORE, 1)).unwrap();
+    assert!(diff(at, &["--baseline", "main"]).status.success());
+}
+
+#[test]
+fn different_programs_are_compared_when_that_is_asked_for() {
+    let folder = before_and_after();
+    let at = folder.path();
+    let other = profile(&AFTER, 3).replace(r#""program":"shop""#, r#""program":"tool""#);
+    fs::write(at.join("tool.jsonl"), other).unwrap();
+    let output = diff(at, &["before", "tool.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("program `shop` and B of `tool`") && said.contains("--across-programs"));
+    assert!(text(at, &["before", "tool.jsonl", "--across-programs"]).contains("(tool, 1 run)"));
 }
 
 #[test]

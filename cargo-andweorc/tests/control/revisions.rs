@@ -114,6 +114,30 @@ fn two_revisions_run_in_turns_and_are_compared() {
 }
 
 #[test]
+fn ci_builds_runs_in_turns_and_judges() {
+    let project = project();
+    let at = project.path();
+    let ci = |arguments: &[&str]| {
+        let mut command = command();
+        for name in ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTC_WRAPPER"] {
+            command.env_remove(name);
+        }
+        command.current_dir(at).arg("ci").args(arguments).output().unwrap()
+    };
+    let output = ci(&["--compare", "HEAD~1", "--dev"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert_eq!(said.matches("of 4 of the checkout").count(), 4, "as many as can pass: {said}");
+    assert!(!said.contains("can't pass"), "{said}");
+    assert!(stdout(&output).contains("A regression."), "{}", stdout(&output));
+    let output = ci(&["--compare", "HEAD~1", "--dev", "--runs", "1"]);
+    assert!(stderr(&output).starts_with("with 1 and 1 runs of A and B"), "{}", stderr(&output));
+    let output = ci(&["--compare", "HEAD~1", "--dev", "--json", "nowhere/x.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: nowhere/x.json can't be written"));
+}
+
+#[test]
 fn both_revisions_are_put_under_load() {
     let project = project();
     let at = project.path();
@@ -212,9 +236,12 @@ fn a_saved_baseline_is_what_the_next_run_is_compared_with() {
     let at = project.path();
     let output = run(at, &["--dev", "--save-baseline", "main"]);
     assert!(stderr(&output).contains("saved as the baseline `main`"), "{}", stderr(&output));
-    // B is the newest profile, which is the same here.
-    let output = command().current_dir(at).args(["diff", "--baseline", "main"]).output().unwrap();
-    assert!(stdout(&output).contains("+0.0 %"), "{}{}", stdout(&output), stderr(&output));
+    let diff = || command().current_dir(at).args(["diff", "--baseline", "main"]).output().unwrap();
+    assert!(stderr(&diff()).contains("there is nothing to compare"), "{}", stderr(&diff()));
+    write(at, &BEFORE, 301);
+    assert!(run(at, &["--dev"]).status.success());
+    // B is the newest profile.
+    assert!(stdout(&diff()).contains("A: main (shop, 1 run), B: "), "{}", stderr(&diff()));
     let output = command().current_dir(at).arg("list").output().unwrap();
     assert!(stdout(&output).contains("Baselines in "), "{}", stdout(&output));
 }
@@ -229,6 +256,7 @@ fn a_folder_that_can_not_be_written_is_named() {
     let output = run(at, &["--dev", "--save-baseline", "main"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("main.jsonl can't be written"), "{}", stderr(&output));
+    assert!(!at.join("target/andweorc/build").exists(), "it is said before the build");
     fs::remove_dir_all(at.join("target")).unwrap();
     fs::write(at.join("file"), "").unwrap();
     let output = run(at, &["--dev", "--out", "file/run.jsonl"]);

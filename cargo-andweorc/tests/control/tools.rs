@@ -104,9 +104,11 @@ const DEPENDENCY: &str = "andweorc = { path = \"andweorc\" }";
 
 #[test]
 fn doctor_says_what_to_do() {
+    // A machine that is busy with other work is a problem too.
+    let code = |text: &str| Some(i32::from(text.contains("problem  noise")));
     let output = run(project("1.47.0", DEPENDENCY).path(), &["doctor"]);
     let text = stdout(&output);
-    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert_eq!(output.status.code(), code(&text), "{text}");
     for what in [
         "kernel",
         "perf events",
@@ -140,7 +142,7 @@ fn doctor_says_what_to_do() {
     let nowhere = tempfile::tempdir().unwrap();
     let output = run(nowhere.path(), &["doctor"]);
     assert!(stdout(&output).contains("no cargo project is here"), "{}", stdout(&output));
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), code(&stdout(&output)));
 }
 
 #[test]
@@ -160,6 +162,28 @@ fn completions_complete_for_bash() {
                echo \"${COMPREPLY[@]}\"";
     let output = Command::new("bash").args(["-c", ask]).arg(&script).output().unwrap();
     assert_eq!(stdout(&output), "doctor\n", "{}", stderr(&output));
+}
+
+#[test]
+fn cargo_completes_the_command_in_bash_and_what_it_did_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("completion");
+    fs::write(&script, run(folder.path(), &["completions", "bash"]).stdout).unwrap();
+    let ask = |words: &str, at: usize| {
+        let ask = format!(
+            "_before() {{ COMPREPLY=(before \"$2\"); }}; complete -F _before cargo; source \"$0\"; source \"$0\"; \
+             COMP_WORDS=({words}); COMP_CWORD={at}; \
+             \"$(complete -p cargo | sed 's/.* -F \\([^ ]*\\).*/\\1/')\" cargo \"${{COMP_WORDS[{at}]}}\" x; \
+             echo \"${{COMPREPLY[@]}}\""
+        );
+        let output = Command::new("bash").args(["-c", &ask]).arg(&script).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert_eq!(ask("cargo andweorc do", 2), "doctor\n");
+    assert_eq!(ask("cargo +stable andweorc run --manifest-p", 4), "--manifest-path\n");
+    assert_eq!(ask("cargo bui", 1), "before bui\n");
+    assert_eq!(ask("cargo build andweorc", 2), "before andweorc\n");
 }
 
 #[test]

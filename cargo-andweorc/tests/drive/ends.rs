@@ -4,9 +4,10 @@ use crate::Project;
 use crate::common::{stderr, stdout};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tests_support::take_interrupts;
 
 #[test]
@@ -18,16 +19,64 @@ fn a_program_is_stopped_when_its_profile_has_its_end() {
     assert_eq!(stdout(&output).matches("1. span stock").count(), 1, "{}", stdout(&output));
     let named = format!("profile: {}\n", project.out().display());
     assert!(stderr(&output).contains(&named), "{}", stderr(&output));
-    let left: Vec<_> = project
-        .out()
-        .parent()
-        .unwrap()
-        .read_dir()
-        .unwrap()
-        .flatten()
-        .map(|e| e.file_name())
-        .collect();
+    let left = profiles(&project);
     assert_eq!(left.len(), 2, "the profile and the build: {left:?}");
+}
+
+/// What is in the folder of the profiles, in order.
+fn profiles(project: &Project) -> Vec<String> {
+    let entries = project.out().parent().unwrap().read_dir().unwrap().flatten();
+    let mut names: Vec<String> = entries.map(|e| e.file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn nothing_measured_is_a_failure_and_no_profile_in_the_place_of_a_good_one() {
+    let project = Project::new();
+    let output = project.run(&["--", "idle"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert_eq!(said.matches("andweorc: no request seen in the first 3 s\n").count(), 1, "{said}");
+    assert!(said.contains("error: nothing was measured, see above\n"), "{said}");
+    assert!(stdout(&output).contains("no request seen"), "{}", stdout(&output));
+
+    assert_eq!(project.run(&["--", "ends"]).status.code(), Some(0));
+    let good = project.read("target/andweorc/shop.jsonl");
+    let output = project.run(&["--save-baseline", "main", "--", "idle"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the profile of before stays"), "{}", stderr(&output));
+    assert_eq!(project.read("target/andweorc/shop.jsonl"), good);
+    assert!(!project.at().join("target/andweorc/baselines/main.jsonl").exists());
+
+    assert_eq!(project.run(&["--", "exit"]).status.code(), Some(7));
+    assert_eq!(project.read("target/andweorc/shop.jsonl"), good, "it wrote no profile");
+    assert_eq!(project.run(&["--", "ends"]).status.code(), Some(0));
+    let kept = profiles(&project);
+    let earlier: Vec<&String> = kept.iter().filter(|name| name.starts_with("shop.2")).collect();
+    assert_eq!(earlier.len(), 2, "the empty one of before the first, and the first: {kept:?}");
+    let newest = project.at().join("target/andweorc").join(earlier[1]);
+    assert_eq!(std::fs::read_to_string(newest).unwrap(), good);
+}
+
+#[test]
+fn the_page_is_opened_by_what_the_desktop_says() {
+    let project = Project::new();
+    let bin = project.at().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let opener = bin.join("xdg-open");
+    std::fs::write(&opener, "#!/bin/sh\necho \"$1\" >opened\n").unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let output = project.command(&["--open", "--", "ends"]).env("PATH", path).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = project.out().with_extension("html");
+    assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!"));
+    let until = Instant::now() + Duration::from_secs(20);
+    while !project.read("opened").ends_with('\n') && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(project.read("opened"), format!("{}\n", page.display()));
 }
 
 #[test]

@@ -5,9 +5,9 @@ use crate::common::{stderr, stdout};
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use std::fs::File;
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[test]
 fn elsewhere_plain_lines_show_how_the_intervals_narrow() {
@@ -50,7 +50,8 @@ fn a_terminal_gets_a_table_that_is_gone_in_the_end() {
         }
         String::from_utf8_lossy(&screen).into_owned()
     });
-    let child = project
+    let resized = slave.try_clone().unwrap();
+    let mut child = project
         .command(&["--duration", "6s"])
         .env("TERM", "xterm")
         .env_remove("NO_COLOR")
@@ -58,6 +59,13 @@ fn a_terminal_gets_a_table_that_is_gone_in_the_end() {
         .stderr(slave)
         .spawn()
         .unwrap();
+    // Well after the first table, and before the end.
+    while project.read("target/andweorc/shop.jsonl").lines().count() < 18 {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended too soon");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let narrower = Command::new("stty").args(["cols", "40"]).stdin(resized).status().unwrap();
+    assert!(narrower.success());
     let output = child.wait_with_output().unwrap();
     assert!(stdout(&output).contains("1. span stock"), "{}", stdout(&output));
     let screen = reader.join().unwrap();
@@ -66,6 +74,9 @@ fn a_terminal_gets_a_table_that_is_gone_in_the_end() {
     {
         assert!(screen.contains(shown), "{shown}: {screen}");
     }
+    let (_, after) =
+        screen.split_once("\u{1b}[J").expect("what was drawn for more columns is wiped");
+    assert!(after.contains("if this were"), "{after:?}");
     let (_, after) = screen.rsplit_once("if this were").unwrap();
     assert!(after.contains("\u{1b}[2K") && after.contains("profile: "), "{after:?}");
 }

@@ -135,6 +135,9 @@ fn the_report_goes_where_it_should_and_never_over_the_profile() {
     let output = report(&["--format", "csv", "-o", &out, &profile]);
     assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(&out).unwrap(), formatted("csv"));
+    let output = report(&["--format", "csv", "-o", "-", &profile]);
+    assert_eq!(stdout(&output), formatted("csv"));
+    assert!(!Path::new("-").exists(), "`-` is the standard output");
 
     let over = file("./run.jsonl");
     let output = report(&["-o", &over, &profile]);
