@@ -1,5 +1,6 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
+use crate::estimate::now::Now;
 use crate::estimate::observe::Identity;
 use crate::estimate::series::Observation;
 use crate::profile::{
@@ -92,6 +93,8 @@ pub struct PointSummary {
     pub file: Option<String>,
     /// Line, where known.
     pub line: Option<u32>,
+    /// What it does in baselines.
+    pub now: Now,
 }
 
 impl From<&PointRecord> for PointSummary {
@@ -101,6 +104,7 @@ impl From<&PointRecord> for PointSummary {
             kind: record.kind,
             file: record.file.clone(),
             line: record.line,
+            now: Now::default(),
         }
     }
 }
@@ -171,6 +175,9 @@ pub struct Effect {
     pub speedup: f64,
     /// The change in %.
     pub effect_pct: f64,
+    /// What the metric would be: per second, or in ns. `None` where the interval says nothing, and
+    /// where no baseline tells what it is now.
+    pub value: Option<f64>,
     /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is
     /// known.
     pub ci_low: Option<f64>,
@@ -282,6 +289,13 @@ impl TargetSummary {
     /// The surest gain: the lower end of that interval; what has none is last.
     pub(crate) fn rank_key(&self) -> f64 {
         self.gain().map_or(f64::NEG_INFINITY, |(low, _)| low)
+    }
+
+    /// The effect on a metric of the point with this index at this speedup.
+    pub fn effect_at(&self, point_index: usize, metric: Metric, speedup: f64) -> Option<&Effect> {
+        self.effects.iter().find(|effect| {
+            (effect.point_index, effect.metric, effect.speedup) == (point_index, metric, speedup)
+        })
     }
 
     /// The effects on a metric of the first point of this name, by rising speedup.
