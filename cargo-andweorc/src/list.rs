@@ -2,16 +2,14 @@
 
 use crate::console::{self, style};
 use crate::project;
-use andweorc_core::plain;
 use andweorc_core::profile::{Profile, Run, TargetKind, TargetRecord};
+use andweorc_core::{plain, report};
 use clap::Args;
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, UNIX_EPOCH};
 
 /// The options of `list`.
 #[derive(Debug, Args)]
@@ -96,14 +94,7 @@ fn tested(runs: &[Run]) -> String {
 
 /// `2026-11-21 07:57` (UTC)
 fn date(unix_ms: u64) -> String {
-    let mut text = String::new();
-    // Beyond the year 9999, in a damaged header, there is no such date.
-    match UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms)) {
-        Some(time) if write!(text, "{}", humantime::format_rfc3339_seconds(time)).is_ok() => {
-            text.chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
-        }
-        _ => "?".to_owned(),
-    }
+    report::date(unix_ms).unwrap_or_else(|| "?".to_owned())
 }
 
 fn size(bytes: u64) -> String {

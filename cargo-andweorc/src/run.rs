@@ -9,6 +9,7 @@ use crate::select::{Kind, Program};
 use crate::{build, child, project, report, revisions, select};
 use andweorc_core::plain;
 use andweorc_core::profile::Profile;
+use andweorc_core::report::Looks;
 use andweorc_core::settings::{SettingError, Settings};
 use std::error::Error;
 use std::ffi::OsStr;
@@ -58,7 +59,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
             "saved as the baseline `{name}`: cargo andweorc diff --baseline {name} PROFILE"
         ));
     }
-    console::print(&report::words(&profile))?;
+    console::print(&report::words(&profile, Looks { styled: true, top: options.top.top }))?;
     console.hint(format_args!(
         "\nprofile: {file}\nas JSON: cargo andweorc report --format json {file}\nas a page: cargo andweorc view {file}",
         file = quoted(&out)

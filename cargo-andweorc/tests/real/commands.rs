@@ -44,7 +44,7 @@ fn profiles_and_keeps_a_baseline(shop: &Shop) {
     let (out, err) = (stdout(&output), stderr(&output));
     assert!(out.contains("the shop is open\n"), "what the program prints is printed: {out}");
     assert!(out.contains("andweorc: shop on "), "{out}{err}");
-    assert!(out.contains("span stock (src/main.rs:"), "{out}{err}");
+    assert!(out.contains("  stock main.rs:"), "{out}{err}");
     assert!(err.contains("saved as the baseline `main`"), "{err}");
     let file = shop.profiles().join("shop.jsonl");
     assert!(err.contains(&format!("profile: {}", file.display())), "{err}");

@@ -8,7 +8,8 @@ mod data;
 mod source;
 
 use andweorc_core::profile::Run;
-use andweorc_core::{estimate, plain, report};
+use andweorc_core::report::{self, Looks};
+use andweorc_core::{estimate, plain};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
@@ -46,7 +47,7 @@ pub(crate) fn html(runs: &[Run], profiles: &[PathBuf]) -> String {
             ("policy", &policy),
             ("title", &escaped(&plain::name(program))),
             ("style", STYLE),
-            ("words", &escaped(&report::text(runs, &analysis))),
+            ("words", &escaped(&report::text(runs, &analysis, Looks::default()))),
             ("data", &script_safe(&json)),
             ("script", SCRIPT),
         ],
