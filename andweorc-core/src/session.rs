@@ -10,7 +10,7 @@ use crate::fork::forked;
 use crate::own_thread;
 use crate::plain;
 use crate::profile::{Header, VERSION, WriteError, Writer};
-use crate::report;
+use crate::report::{self, Looks};
 use crate::settings::{SettingError, Settings};
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ impl Outcome {
         let mut report = if gave_way {
             "andweorc: the session that ANDWEORC_ENABLED asks for gave way to one that the program started itself\n".to_owned()
         } else {
-            report::text(slice::from_ref(run.run()), &analysis)
+            report::text(slice::from_ref(run.run()), &analysis, Looks::default())
         };
         if let Some(error) = writer.first_error() {
             report.push_str(&format!(

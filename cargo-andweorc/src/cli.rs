@@ -9,6 +9,7 @@ use crate::generate::{CompletionsOptions, ManOptions};
 use crate::list::ListOptions;
 use crate::merge::MergeOptions;
 use crate::web::PageOptions;
+use andweorc_core::report::Looks;
 use andweorc_core::symbols::{Scope, ScopeError};
 use andweorc_core::time::Speedup;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -105,12 +106,23 @@ pub(crate) struct ReportOptions {
     /// Write the report to this file; `-` is the standard output
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// How long it is.
+    #[command(flatten)]
+    pub(crate) top: TopOptions,
     /// The page.
     #[command(flatten)]
     pub(crate) page: PageOptions,
     /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
+}
+
+/// How long a report is.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct TopOptions {
+    /// Lines that each section of the text has at most, and each verdict in Markdown
+    #[arg(long, value_name = "N", default_value_t = Looks::default().top, value_parser = at_least_one)]
+    pub(crate) top: usize,
 }
 
 /// The options of `view`.
@@ -189,6 +201,9 @@ pub(crate) struct RunOptions {
     /// With `--compare`: how often each of the two is run
     #[arg(long, value_name = "N", default_value_t = 3, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) runs: u32,
+    /// How long the report is.
+    #[command(flatten)]
+    pub(crate) top: TopOptions,
 }
 
 /// A program to build, start and profile, and how that is done.
@@ -237,6 +252,10 @@ pub(crate) struct ProgramOptions {
     /// Arguments of the program
     #[arg(last = true, help_heading = "Arguments")]
     pub(crate) args: Vec<OsString>,
+}
+
+fn at_least_one(value: &str) -> Result<usize, &'static str> {
+    value.parse().ok().filter(|n| *n > 0).ok_or("not a number above 0, such as `20`")
 }
 
 // The program checks its settings too, but only after the build.

@@ -12,6 +12,7 @@ use crate::worktree::{Commit, Worktree};
 use crate::{build, child, history, project, report, select};
 use andweorc_core::plain;
 use andweorc_core::profile::Run;
+use andweorc_core::report::Looks;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -184,7 +185,7 @@ impl Version {
             return Err(format!(
                 "{}: nothing was measured: {}",
                 self.name,
-                report::words(&profile)
+                report::words(&profile, Looks::default())
             )
             .into());
         }

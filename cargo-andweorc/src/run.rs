@@ -11,6 +11,7 @@ use crate::{build, child, diff, project, report, revisions, select};
 use andweorc_core::compare::Limits;
 use andweorc_core::plain;
 use andweorc_core::profile::Profile;
+use andweorc_core::report::Looks;
 use andweorc_core::settings::{SettingError, Settings};
 use std::error::Error;
 use std::ffi::OsStr;
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         ));
     }
     if !history::has_measured(&profile.runs) {
-        console::print(&report::words(&profile))?;
+        console::print(&report::words(&profile, Looks { styled: true, top: options.top.top }))?;
         let stays = if earlier.is_there() { "; the profile of before stays" } else { "" };
         let said = console::failed(format_args!("nothing was measured, see above{stays}"));
         return Ok(if failed { child::exit_code(ended.status) } else { said });
@@ -77,7 +78,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
             "saved as the baseline `{name}`; when the program has changed: cargo andweorc run, and cargo andweorc diff --baseline {name}"
         ));
     }
-    console::print(&report::words(&profile))?;
+    console::print(&report::words(&profile, Looks { styled: true, top: options.top.top }))?;
     console.hint(format_args!(
         "\nprofile: {file}\nas JSON: cargo andweorc report --format json {file}\nas a page: cargo andweorc view {file}",
         file = quoted(&out)

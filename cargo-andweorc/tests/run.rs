@@ -86,7 +86,7 @@ fn builds_runs_and_reports() {
     let out = stdout(&output);
     assert!(out.contains("enabled=1 duration=5s targets= points=checkout speedups= "), "{out}");
     assert!(out.contains(r#"args=["a", "--b"]"#), "{out}");
-    assert!(out.contains("1. span stock"), "{out}");
+    assert!(out.contains("  stock shop.rs:12"), "{out}");
     let file = project.path().join("target/andweorc/shop.jsonl");
     assert!(file.exists());
     let named = format!("cargo andweorc report --format json {}", file.display());
@@ -164,7 +164,7 @@ fn the_exit_code_is_that_of_the_program() {
     let project = project(&["shop"]);
     let output = run(project.path(), &["--", "fail"]);
     assert_eq!(output.status.code(), Some(7));
-    assert!(stdout(&output).contains("span stock"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("stock shop.rs:12"), "{}", stderr(&output));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn ctrl_c_is_left_to_the_program_and_sigterm_is_handed_on() {
     kill(pid, Signal::SIGTERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(128 + Signal::SIGTERM as i32), "{}", stderr(&output));
-    assert!(stdout(&output).contains("span stock"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("stock shop.rs:12"), "{}", stderr(&output));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_program_without_a_profile_is_told_why_even_beside_an_older_one() {
         assert_eq!(output.status.code(), Some(2), "an older one: {before}");
         assert!(stderr(&output).contains("lacks `#[andweorc::main]`"), "{}", stderr(&output));
         assert!(stderr(&output).contains("plain threads that uses the classic API"));
-        assert!(!stdout(&output).contains("span stock"), "{}", stdout(&output));
+        assert!(!stdout(&output).contains("stock shop.rs:12"), "{}", stdout(&output));
         run(project.path(), &[]);
     }
 }

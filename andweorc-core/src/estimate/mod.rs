@@ -25,6 +25,7 @@
 //! it is done anew after each experiment.
 
 pub(crate) mod load;
+mod now;
 pub(crate) mod observe;
 pub(crate) mod ongoing;
 mod rank;
@@ -36,6 +37,7 @@ pub(crate) mod tally;
 mod waits;
 
 pub use load::{Load, Probes};
+pub use now::Now;
 pub use observe::{Comparison, comparisons};
 pub use rank::Ranking;
 pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
@@ -68,8 +70,13 @@ pub struct Analysis {
     pub experiments: usize,
     /// Baselines held.
     pub baselines: usize,
-    /// Experiments and baselines left out because they were spoiled.
+    /// Stretches held: experiments, baselines and probes.
+    pub stretches: usize,
+    /// Stretches left out because they were spoiled.
     pub spoiled: usize,
+    /// How many processors the program used before the first experiment; `None` where that was not
+    /// measured.
+    pub cores_used: Option<f64>,
 }
 
 impl Analysis {
@@ -138,11 +145,12 @@ fn ranking_points(runs: &[Run]) -> Vec<PointSummary> {
 /// are ranked by; with `impacts` these too, which take much longer.
 fn analyse_metrics(
     runs: &[Run],
-    points: Vec<PointSummary>,
+    mut points: Vec<PointSummary>,
     rows: &[Rows<'_>],
     impacts: bool,
     chosen: impl FnOnce(Ranking) -> Vec<(usize, Metric)>,
 ) -> Analysis {
+    now::measure(&mut points, rows);
     let mut targets = seen::tested_targets(runs, rows);
     let probes = load::probes(rows, &points, &targets);
     let load = probes.and_then(|probes| probes.load());
@@ -169,6 +177,7 @@ fn analyse_metrics(
         }
     }
     targets.retain(|target| !target.effects.is_empty());
+    now::foresee(&mut targets, &points);
     judge(&mut targets, ranked_by.metric, load);
     let held = runs.iter().zip(rows);
     Analysis {
@@ -180,7 +189,9 @@ fn analyse_metrics(
         ranked_by,
         baselines: rows.iter().map(|rows| rows.tally().baselines()).sum(),
         experiments: held.map(|(run, rows)| seen::experiments_on_targets(run, rows.tally())).sum(),
+        stretches: rows.iter().map(|rows| rows.tally().all()).sum(),
         spoiled: rows.iter().map(|rows| rows.tally().spoiled_ones()).sum(),
+        cores_used: seen::cores_used(runs),
     }
 }
 
@@ -265,6 +276,7 @@ fn effects<'a>(
             metric,
             speedup,
             effect_pct: percent(cell.log),
+            value: None,
             ci_low: half.map(|half| percent(cell.log - half)),
             ci_high: half.map(|half| percent(cell.log + half)),
             n: cell.n,

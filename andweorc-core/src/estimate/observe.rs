@@ -105,6 +105,11 @@ impl<'a> Rows<'a> {
         self.series(point, metric).map(Series::of_baselines)
     }
 
+    /// The sum of this metric of this point over baselines, and over how many.
+    pub(crate) fn of_all_baselines(&self, point: usize, metric: Metric) -> (f64, usize) {
+        self.series(point, metric).map_or((0.0, 0), Series::of_all_baselines)
+    }
+
     /// All observations of a target by this metric of this point.
     pub(crate) fn observations(
         &self,

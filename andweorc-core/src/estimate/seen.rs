@@ -98,6 +98,14 @@ fn share(
     }
 }
 
+/// How many processors the program used in the stretches of which that is known.
+pub(crate) fn cores_used(runs: &[Run]) -> Option<f64> {
+    let samples = || runs.iter().flat_map(|run| &run.samples);
+    let real: u64 = samples().map(|samples| samples.real_ns).sum();
+    let cpu: u64 = samples().map(|samples| samples.cpu_ns).sum();
+    (real > 0).then(|| cpu as f64 / real as f64)
+}
+
 /// How many experiments a run held on targets: baselines and probes have none.
 pub(crate) fn experiments_on_targets(run: &Run, tally: &Tally) -> usize {
     let mut held = tally.held().clone();

@@ -91,7 +91,7 @@ pub(crate) struct Series {
     baselines: Baselines,
 }
 
-/// How much baselines differ from their neighbours.
+/// What baselines are, and how much they differ from their neighbours.
 #[derive(Clone, Copy, Debug, Default)]
 struct Baselines {
     /// The last two in a row.
@@ -100,6 +100,9 @@ struct Baselines {
     compared: usize,
     /// The sum of the squares of the logarithms of these ratios.
     squares: f64,
+    /// The sum of all that have a value, and how many these are.
+    sum: f64,
+    n: usize,
 }
 
 /// Of three baselines in a row the middle one is compared with the others, so two comparisons that
@@ -114,6 +117,10 @@ impl Baselines {
             self.squares += (2.0 * middle / (first + last)).ln().powi(2);
         }
         self.last = [self.last[1], value];
+        if let Some(value) = value {
+            self.sum += value;
+            self.n += 1;
+        }
     }
 }
 
@@ -149,6 +156,11 @@ impl Series {
             of_one: if compared > 0.0 { squares / compared } else { 0.0 },
             df: compared / SHARED,
         }
+    }
+
+    /// The sum of the baselines that have a value, and how many these are.
+    pub(crate) fn of_all_baselines(&self) -> (f64, usize) {
+        (self.baselines.sum, self.baselines.n)
     }
 
     /// An experiment that can be used has this value.

@@ -1,5 +1,6 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
+use crate::estimate::now::Now;
 use crate::estimate::observe::Identity;
 use crate::estimate::rank::Ranking;
 use crate::estimate::series::Observation;
@@ -93,6 +94,8 @@ pub struct PointSummary {
     pub file: Option<String>,
     /// Line, where known.
     pub line: Option<u32>,
+    /// What it does in baselines.
+    pub now: Now,
 }
 
 impl From<&PointRecord> for PointSummary {
@@ -102,6 +105,7 @@ impl From<&PointRecord> for PointSummary {
             kind: record.kind,
             file: record.file.clone(),
             line: record.line,
+            now: Now::default(),
         }
     }
 }
@@ -172,6 +176,9 @@ pub struct Effect {
     pub speedup: f64,
     /// The change in %.
     pub effect_pct: f64,
+    /// What the metric would be: per second, or in ns. `None` where the interval says nothing, and
+    /// where no baseline tells what it is now.
+    pub value: Option<f64>,
     /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is
     /// known.
     pub ci_low: Option<f64>,
@@ -289,6 +296,13 @@ impl TargetSummary {
             .iter()
             .filter(|effect| effect.point_index == by.point_index && effect.metric == by.metric)
             .max_by(|a, b| a.speedup.total_cmp(&b.speedup))
+    }
+
+    /// The effect on a metric of the point with this index at this speedup.
+    pub fn effect_at(&self, point_index: usize, metric: Metric, speedup: f64) -> Option<&Effect> {
+        self.effects.iter().find(|effect| {
+            (effect.point_index, effect.metric, effect.speedup) == (point_index, metric, speedup)
+        })
     }
 
     /// The effects on a metric of the first point of this name, by rising speedup.

@@ -2,24 +2,32 @@
 
 use crate::estimate::{Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary};
 use crate::plain;
-use crate::profile::VERSION;
+use crate::profile::{Run, VERSION};
+use crate::report::{Next, next, notes, real_ns};
 use serde::Serialize;
 
 /// The version of the JSON report.
 ///
 /// **Bump it whenever a key goes, or changes its meaning, unit or type**; a new key needs no bump. `docs/report-json.md` says
 /// what each key means.
-pub const REPORT_VERSION: u32 = 3;
+pub const REPORT_VERSION: u32 = 4;
 
-/// The report as JSON: `{"schema", "points": [..], "targets": [{.., "effects": [..], "impacts":
-/// [..]}]}`, targets in the order of the ranking. `schema` is that of the profile. Names are whole,
+/// The report as JSON: `{"schema", "program", .., "points": [..], "targets": [{.., "effects": [..],
+/// "impacts": [..]}]}`, targets in the order of the ranking. `schema` is that of the profile. Names are whole,
 /// and what is not seen in them stands as `\u202e`. Intervals that are not known are `null`.
 /// `docs/report-json.md` has it all.
-pub fn json(analysis: &Analysis) -> String {
+pub fn json(runs: &[Run], analysis: &Analysis) -> String {
     #[derive(Serialize)]
     struct Report<'a> {
         schema: u32,
         report_version: u32,
+        program: Option<&'a str>,
+        host: Option<&'a str>,
+        start_unix_ms: Option<u64>,
+        runs: usize,
+        seconds: f64,
+        cores: Option<usize>,
+        cores_used: Option<f64>,
         points: &'a [PointSummary],
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
@@ -27,11 +35,23 @@ pub fn json(analysis: &Analysis) -> String {
         probes: Option<Probes>,
         ranked_by: Ranking,
         experiments: usize,
+        baselines: usize,
+        stretches: usize,
         spoiled: usize,
+        notes: Vec<String>,
+        next: Next,
     }
+    let header = runs.first().map(|run| &run.header);
     let report = Report {
         schema: VERSION,
         report_version: REPORT_VERSION,
+        program: header.map(|header| &*header.program),
+        host: header.map(|header| &*header.host),
+        start_unix_ms: header.map(|header| header.start_unix_ms),
+        runs: runs.len(),
+        seconds: runs.iter().map(real_ns).sum::<u64>() as f64 / 1e9,
+        cores: header.map(|header| header.cores),
+        cores_used: analysis.cores_used,
         points: &analysis.points,
         targets: &analysis.targets,
         waits: &analysis.waits,
@@ -39,7 +59,11 @@ pub fn json(analysis: &Analysis) -> String {
         probes: analysis.probes,
         ranked_by: analysis.ranked_by,
         experiments: analysis.experiments,
+        baselines: analysis.baselines,
+        stretches: analysis.stretches,
         spoiled: analysis.spoiled,
+        notes: notes(runs),
+        next: next(runs, analysis),
     };
     let json = serde_json::to_string_pretty(&report);
     plain::json(json.expect("names are strings and numbers are numbers"))
@@ -52,8 +76,8 @@ mod tests {
 
     #[test]
     fn has_what_the_contract_names() {
-        let value: serde_json::Value =
-            serde_json::from_str(&json(&analyse(&[measured(3)]))).unwrap();
+        let runs = [measured(3)];
+        let value: serde_json::Value = serde_json::from_str(&json(&runs, &analyse(&runs))).unwrap();
         assert_eq!(value["schema"], VERSION);
         assert_eq!(value["points"][0]["name"], "request");
         assert_eq!(value["points"][0]["kind"], "latency");
@@ -72,7 +96,9 @@ mod tests {
         let metrics: Vec<_> =
             target["impacts"].as_array().unwrap().iter().map(|impact| &impact["metric"]).collect();
         assert_eq!(metrics, ["throughput", "mean", "p50", "p90", "p99"]);
-        for key in ["point", "metric", "speedup", "effect_pct", "ci_low", "ci_high", "n"] {
+        assert_eq!((&value["program"], &value["cores_used"]), (&"shop".into(), &0.5.into()));
+        assert!(value["points"][0]["now"]["throughput"].as_f64().unwrap() > 9_900.0);
+        for key in ["point", "metric", "speedup", "effect_pct", "value", "ci_low", "ci_high", "n"] {
             assert!(!target["effects"][0][key].is_null(), "{key}");
         }
         for key in ["point", "metric", "slope", "ci_low", "ci_high"] {

@@ -1,10 +1,30 @@
 //! Reports: what a profile says, for people and for machines.
+//!
+//! | module | what |
+//! |---|---|
+//! | `text` | the report for people |
+//! | `json` | the report for machines |
+//! | `sections` | the targets by verdict, and how a target is called |
+//! | `load` | the load in words, and the warning of one that does not wait |
+//! | `waits` | the longest waits that nobody tested |
+//! | `next` | what to do next |
+//! | `notes` | what the user should know |
+//! | `words` | numbers with their units |
 
 mod json;
+mod load;
+mod next;
+mod notes;
+mod sections;
 mod text;
 mod waits;
+mod words;
 
 pub use json::{REPORT_VERSION, json};
-pub use text::{
-    change, counted, load_warning, metric_name, notes, real_ns, tenths, text, why_nothing,
-};
+pub use load::{load_name, load_warning};
+pub use next::{Next, next};
+pub use notes::{notes, real_ns, why_nothing};
+pub use sections::{Section, label, needs, sections};
+pub use text::{Looks, text};
+pub use waits::{Wait, untested_waits};
+pub use words::{MAIN_METRICS, change, counted, date, metric_name, tenths, value, values};

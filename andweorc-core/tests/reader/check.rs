@@ -1,7 +1,8 @@
 //! What holds of any bytes that are read as a profile.
 
+use andweorc_core::estimate;
 use andweorc_core::profile::{Profile, ReadErrorKind};
-use andweorc_core::{estimate, report};
+use andweorc_core::report::{self, Looks};
 
 /// Reads `bytes`, and checks what is said of them if they are damaged. Returns the damaged line.
 pub(crate) fn read(bytes: &[u8]) -> Option<usize> {
@@ -27,7 +28,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<usize> {
 pub(crate) fn report(bytes: &[u8]) -> bool {
     let Ok(profile) = Profile::parse(bytes) else { return false };
     let analysis = estimate::analyse(&profile.runs);
-    assert!(!report::text(&profile.runs, &analysis).is_empty());
-    assert!(report::json(&analysis).starts_with('{'));
+    assert!(!report::text(&profile.runs, &analysis, Looks::default()).is_empty());
+    assert!(report::json(&profile.runs, &analysis).starts_with('{'));
     true
 }

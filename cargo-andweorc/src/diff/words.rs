@@ -6,6 +6,7 @@ use andweorc_core::compare::{
 };
 use andweorc_core::estimate::Metric;
 use andweorc_core::plain;
+pub(super) use andweorc_core::report::value;
 
 /// `regressed`
 pub(super) fn state(state: &State) -> &'static str {
@@ -55,28 +56,6 @@ pub(super) fn ranked_by(by: &RankedBy) -> (String, &'static str) {
         Metric::Mean => (format!("mean latency of {}", plain::name(&by.point)), "fell"),
         metric => (format!("{metric} of {}", plain::name(&by.point)), "fell"),
     }
-}
-
-/// `1350 /s` or `12.1 ms`
-pub(super) fn value(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::Throughput => format!("{} /s", significant(value)),
-        _ if value >= 1e9 => format!("{} s", significant(value / 1e9)),
-        _ if value >= 1e6 => format!("{} ms", significant(value / 1e6)),
-        _ => format!("{} us", significant(value / 1e3)),
-    }
-}
-
-/// Three digits or more.
-fn significant(value: f64) -> String {
-    let digits = if value < 10.0 {
-        2
-    } else if value < 100.0 {
-        1
-    } else {
-        0
-    };
-    format!("{value:.digits$}")
 }
 
 /// `-10.1 % [-12.0, -8.2]`
@@ -132,18 +111,4 @@ pub(super) fn side(letter: char, side: &Side) -> String {
         n => format!("{n} runs"),
     };
     format!("{letter}: {} ({}, {runs})", plain::name(&side.name), plain::name(program))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_have_their_units() {
-        assert_eq!(value(Metric::Throughput, 1350.4), "1350 /s");
-        assert_eq!(value(Metric::Throughput, 3.456), "3.46 /s");
-        assert_eq!(value(Metric::P99, 12_340_000.0), "12.3 ms");
-        assert_eq!(value(Metric::P99, 2_000_000_000.0), "2.00 s");
-        assert_eq!(value(Metric::P99, 900.0), "0.90 us");
-    }
 }

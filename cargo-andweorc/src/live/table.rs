@@ -1,8 +1,7 @@
 //! What is known of the targets, in rows.
 
-use andweorc_core::estimate::{Analysis, Verdict};
-use andweorc_core::plain;
-use andweorc_core::report::change;
+use andweorc_core::estimate::{Analysis, TargetSummary, Verdict};
+use andweorc_core::report::{change, label, value};
 
 /// A target at its largest speedup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,19 +12,21 @@ pub(crate) struct Row {
     pub(crate) speedup: String,
     /// `+25.1 % [24.0, 26.2]`, the interval narrowing as experiments come in.
     pub(crate) change: String,
+    /// `865/s`, what the metric would be.
+    pub(crate) then: String,
     /// What it comes to so far.
     pub(crate) verdict: &'static str,
 }
 
 /// The targets in the order of the ranking.
 pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
-    let Some(point) = analysis.ranking_point() else { return Vec::new() };
-    let row = |target: &andweorc_core::estimate::TargetSummary| {
-        let effect = target.effects_on(&point.name, analysis.ranked_by.metric).next_back()?;
+    let row = |target: &TargetSummary| {
+        let effect = target.ranking_effect()?;
         Some(Row {
-            target: plain::name(&target.name).into_owned(),
+            target: label(target),
             speedup: format!("{:.0} %", effect.speedup * 100.0),
             change: change(effect),
+            then: effect.value.map_or(String::new(), |then| value(effect.metric, then)),
             verdict: match target.verdict {
                 Verdict::Matters => "matters",
                 Verdict::Hurts => "slows down",

@@ -110,25 +110,25 @@ fn table_of(analysis: &Analysis) -> String {
         target: "if this were".to_owned(),
         speedup: "faster".to_owned(),
         change: format!("{} {metric}", plain::name(&point.name)),
+        then: "then".to_owned(),
         verdict: "",
     };
     let lines: Vec<&Row> = [&heading].into_iter().chain(rows.iter().take(ROWS)).collect();
     let width = |cell: fn(&Row) -> &str| {
         lines.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0)
     };
-    let widths = (width(|row| &row.target), width(|row| &row.speedup), width(|row| &row.change));
+    let [a, b, c, d] = [
+        width(|row| &row.target),
+        width(|row| &row.speedup),
+        width(|row| &row.change),
+        width(|row| &row.then),
+    ];
     let mut text: String = lines
         .iter()
         .map(|row| {
             format!(
-                "\n  {:<a$}  {:>b$}  {:<c$}  {}",
-                row.target,
-                row.speedup,
-                row.change,
-                row.verdict,
-                a = widths.0,
-                b = widths.1,
-                c = widths.2
+                "\n  {:<a$}  {:>b$}  {:<c$}  {:>d$}  {}",
+                row.target, row.speedup, row.change, row.then, row.verdict
             )
         })
         .collect();

@@ -31,10 +31,12 @@ struct Row<'a> {
     ci_high: Option<f64>,
     n: usize,
     point_index: usize,
+    now: Option<f64>,
+    value: Option<f64>,
 }
 
 /// The names of the cells; the first line, even of a table without rows.
-const HEAD: [&str; 16] = [
+const HEAD: [&str; 18] = [
     "rank",
     "kind",
     "name",
@@ -51,6 +53,8 @@ const HEAD: [&str; 16] = [
     "ci_high",
     "n",
     "point_index",
+    "now",
+    "value",
 ];
 
 /// The table, in the order of the ranking.
@@ -77,6 +81,8 @@ pub(super) fn csv(runs: &[Run]) -> String {
                 ci_high: effect.ci_high,
                 n: effect.n,
                 point_index: effect.point_index,
+                now: analysis.points[effect.point_index].now.get(effect.metric),
+                value: effect.value,
             };
             table.serialize(row).expect(IN_MEMORY);
         }

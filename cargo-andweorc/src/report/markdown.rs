@@ -1,41 +1,40 @@
 //! The report as Markdown (GitHub's), for a pull request, an issue or a wiki.
 
 use crate::report::place;
-use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary};
+use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary, Verdict};
 use andweorc_core::plain;
-use andweorc_core::profile::Run;
+use andweorc_core::profile::{Run, TargetKind};
 use andweorc_core::report::{
-    counted, load_warning, metric_name, notes, real_ns, tenths, why_nothing,
+    MAIN_METRICS, Section, change, counted, date, load_name, load_warning, metric_name, needs,
+    next, notes, real_ns, sections, tenths, untested_waits, value, values, why_nothing,
 };
 
-/// The ranking as a table, then the notes.
-pub(super) fn markdown(runs: &[Run]) -> String {
+/// What the program does now, a table of the targets by verdict with at most `top` of each, the
+/// waits that nobody tested, the notes, and what to do next.
+pub(super) fn markdown(runs: &[Run], top: usize) -> String {
     let analysis = estimate::analyse(runs);
     let mut out = String::new();
     if let Some(run) = runs.first() {
-        let seconds = runs.iter().map(real_ns).sum::<u64>() as f64 / 1e9;
-        out += &format!(
-            "## andweorc: {}\n\n{} and {} in {seconds:.0} s on {} ({}).",
-            code(&run.header.program),
-            counted(analysis.experiments, "experiment"),
-            counted(analysis.baselines, "baseline"),
-            code(&run.header.host),
-            counted(run.header.cores, "core")
-        );
-        if analysis.spoiled > 0 {
-            out += &format!(
-                " Left out because other work on the machine spoiled them: {}.",
-                analysis.spoiled
-            );
-        }
-        out += "\n\n";
+        out += &format!("## andweorc: {}\n\n", code(&run.header.program));
+        out += &head(runs, run, &analysis);
     }
     if let Some(warning) = load_warning(&analysis) {
-        out += &format!("{}\n\n", text(&warning.replace('\n', " ")));
+        out += &format!("> {}\n\n", text(&warning));
     }
     match analysis.ranking_point() {
         None => out += &format!("{}\n", why_nothing(runs)),
-        Some(point) => table(&mut out, &analysis, &point.name),
+        Some(_) if analysis.targets.is_empty() => out += "No target was tested.\n",
+        Some(point) => table(&mut out, &analysis, &point.name, top),
+    }
+    let waits = untested_waits(runs, &analysis);
+    if !waits.is_empty() {
+        out += "\nWaits that were not tested:\n\n";
+    }
+    for wait in waits.iter().take(top) {
+        let it = wait.summary;
+        let place = place(&it.name, it.file.as_deref(), it.line);
+        let place = place.map_or(String::new(), |place| format!(" ({})", code(&place)));
+        out += &format!("- {}{place}: {}\n", code(&it.name), wait.words);
     }
     let notes = notes(runs);
     if !notes.is_empty() {
@@ -44,81 +43,137 @@ pub(super) fn markdown(runs: &[Run]) -> String {
             out += &format!("- {}\n", text(&note));
         }
     }
+    let next = next(runs, &analysis);
+    out += &format!("\nNext: {}, {}\n", code(&next.command), text(&next.why));
     out
 }
 
-/// A row for each target, in the order of the ranking.
-fn table(out: &mut String, analysis: &Analysis, point: &str) {
-    if analysis.targets.is_empty() {
-        *out += "No target was tested.\n";
-        return;
+/// What the point that is ranked by does now, and how and where it was measured.
+fn head(runs: &[Run], run: &Run, analysis: &Analysis) -> String {
+    let mut out = String::new();
+    if let Some(point) = analysis.ranking_point() {
+        let now = values(&MAIN_METRICS, |metric| point.now.get(metric));
+        out += &format!("{} now: **{now}**. ", code(&point.name));
     }
+    let header = &run.header;
+    out += &format!("On {}", code(&header.host));
+    out += &date(header.start_unix_ms).map_or(String::new(), |date| format!(", {date} UTC"));
+    let used = analysis.cores_used.map_or(String::new(), |used| format!("{used:.1} of "));
+    let cores = counted(header.cores, "core");
+    out += &format!(", {}, {used}{cores}.", load_name(analysis.load));
+    let seconds = runs.iter().map(real_ns).sum::<u64>() as f64 / 1e9;
+    out += &format!(
+        " {} and {} in {seconds:.0} s",
+        counted(analysis.experiments, "experiment"),
+        counted(analysis.baselines, "baseline")
+    );
+    if analysis.spoiled > 0 {
+        out += &format!(
+            ", {} of {} stretches left out (other work on the machine, a stop, or a limit)",
+            analysis.spoiled, analysis.stretches
+        );
+    }
+    out + ".\n\n"
+}
+
+/// A row for each target, by verdict and in the order of the ranking.
+fn table(out: &mut String, analysis: &Analysis, point: &str, top: usize) {
     let metric = analysis.ranked_by.metric;
-    let mut speedups: Vec<f64> = analysis
-        .targets
-        .iter()
-        .flat_map(|target| target.effects_on(point, metric).map(|e| e.speedup))
-        .collect();
+    let all = || analysis.targets.iter().flat_map(|target| &target.effects);
+    let mut speedups: Vec<f64> =
+        all().filter(|effect| effect.metric == metric).map(|effect| effect.speedup).collect();
     speedups.sort_by(f64::total_cmp);
     speedups.dedup();
-    let latency = analysis
-        .targets
-        .iter()
-        .any(|target| target.effects_on(point, Metric::P99).next().is_some());
+    let Some((&largest, lesser)) = speedups.split_last() else { return };
+    let latencies: &[Metric] = match all().any(|effect| effect.metric == Metric::P99) {
+        true => &[Metric::P50, Metric::P99],
+        false => &[],
+    };
+    let percent = |speedup: f64| format!("{:.0} %", speedup * 100.0);
 
-    *out += &format!("What changes for {}, [95 % interval]:\n\n", code(point));
-    *out += "| # | target | of CPU | verdict |";
-    for speedup in &speedups {
-        *out += &format!(" {:.0} % faster: {} |", speedup * 100.0, metric_name(metric));
-        if latency {
-            *out += " p99 |";
-        }
+    *out += &format!(
+        "What changes for {}: {}, [95 % interval]\n\n| verdict | target | of CPU |",
+        code(point),
+        metric_name(metric)
+    );
+    for &speedup in lesser {
+        *out += &format!(" {} faster |", percent(speedup));
     }
-    *out += "\n|--:|---|--:|---|";
-    *out += &"--:|".repeat(speedups.len() * if latency { 2 } else { 1 });
+    *out += &format!(" {} faster | then |", percent(largest));
+    for latency in latencies {
+        *out += &format!(" {latency} then |");
+    }
+    *out += "\n|---|---|--:|";
+    *out += &"--:|".repeat(speedups.len() + 1 + latencies.len());
     *out += "\n";
-    for (i, target) in analysis.targets.iter().enumerate() {
-        let share = target.share.map(|share| format!("{:.0} %", share * 100.0)).unwrap_or_default();
-        *out += &format!("| {} | {} | {share} | {} |", i + 1, title(target), target.verdict);
-        for &speedup in &speedups {
-            *out += &format!(" {} |", change(target, point, metric, speedup));
-            if latency {
-                *out += &format!(" {} |", change(target, point, Metric::P99, speedup));
+    let mut left_out = 0;
+    for section in sections(analysis) {
+        left_out = left_out.max(section.targets.len().saturating_sub(top));
+        for target in section.targets.iter().take(top) {
+            let share = target.share.map_or(String::new(), percent);
+            *out += &format!("| {} | {} | {share} |", verdict(&section, target), title(target));
+            let judged = target.ranking_effect();
+            for &speedup in lesser {
+                let effect =
+                    judged.and_then(|it| target.effect_at(it.point_index, metric, speedup));
+                *out += &format!(" {} |", effect.map_or(String::new(), point_estimate));
             }
+            *out += &judged.map_or(" not measured | |".to_owned(), |effect| {
+                let at = match effect.speedup == largest {
+                    true => String::new(),
+                    false => format!(" at {}", percent(effect.speedup)),
+                };
+                let then = effect.value.map_or(String::new(), |then| value(metric, then));
+                format!(" {}{at} | {then} |", change(effect))
+            });
+            for &latency in latencies {
+                let effect =
+                    judged.and_then(|it| target.effect_at(it.point_index, latency, it.speedup));
+                *out += &format!(" {} |", effect.map_or(String::new(), with_value));
+            }
+            *out += "\n";
         }
-        *out += "\n";
     }
-    let order = if metric.less_is_better() { "surest fall" } else { "lower end of the interval" };
-    *out += &format!("\nTargets are ranked by the {order}.");
-    *out += " *nothing*: within one point of zero, surely. *hurts*: faster, \
-             it would make the service slower. *inconclusive*: not known yet, run longer.\n";
+    if left_out > 0 {
+        *out += &format!("\nThere is more: `cargo andweorc report --top {}`.\n", top + left_out);
+    }
+}
+
+/// What to do with a target: `**make faster**`, `undecided, 45 s more`.
+fn verdict(section: &Section<'_>, target: &TargetSummary) -> String {
+    let words = section.heading.to_lowercase();
+    match section.verdict {
+        Verdict::Matters | Verdict::Hurts => format!("**{words}**"),
+        Verdict::Inconclusive { .. } => format!("{words}, {}", needs(target)),
+        Verdict::Nothing => words,
+    }
+}
+
+/// `+12.5 %`
+fn point_estimate(effect: &Effect) -> String {
+    if effect.says_nothing() {
+        return "not known".to_owned();
+    }
+    format!("{:+.1} %", tenths(effect.effect_pct))
+}
+
+/// `12.0 ms, -19.0 % [-27.0, -11.0]`
+fn with_value(effect: &Effect) -> String {
+    let then = effect.value.map_or(String::new(), |then| value(effect.metric, then) + ", ");
+    then + &change(effect)
 }
 
 /// `` span `stock` (`src/shop.rs:12`) ``
 fn title(target: &TargetSummary) -> String {
-    let title = format!("{} {}", target.kind, cell(&target.name));
+    let name = cell(&target.name);
+    let title = match target.kind {
+        TargetKind::Wait => format!("what {name} waits for"),
+        kind => format!("{kind} {name}"),
+    };
     match place(&target.name, target.file.as_deref(), target.line) {
         Some(place) => format!("{title} ({})", cell(&place)),
         None => title,
     }
-}
-
-/// `+15.1 % [14.0, 16.2]`, or nothing where there was no experiment.
-fn change(target: &TargetSummary, point: &str, metric: Metric, speedup: f64) -> String {
-    let effect = target.effects_on(point, metric).find(|effect| effect.speedup == speedup);
-    effect.map_or(String::new(), |effect| {
-        let &Effect { effect_pct, ci_low, ci_high, .. } = effect;
-        match (ci_low, ci_high) {
-            _ if effect.says_nothing() => "not known".to_owned(),
-            (Some(low), Some(high)) => format!(
-                "**{:+.1} %** [{:.1}, {:.1}]",
-                tenths(effect_pct),
-                tenths(low),
-                tenths(high)
-            ),
-            _ => format!("{:+.1} % (one experiment)", tenths(effect_pct)),
-        }
-    })
 }
 
 /// A name as code, in which nothing has a meaning: no mark-up, no HTML, no `@mention`.

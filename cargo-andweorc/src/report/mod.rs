@@ -9,6 +9,7 @@ use crate::cli::{Format, ReportOptions};
 use crate::web::Editor;
 use crate::{console, profiles};
 use andweorc_core::profile::Profile;
+use andweorc_core::report::Looks;
 use andweorc_core::{estimate, report};
 use std::error::Error;
 use std::fs;
@@ -20,9 +21,11 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
     let text = match options.format {
-        Format::Text => words(&profile),
-        Format::Json => report::json(&estimate::analyse(&profile.runs)) + "\n",
-        Format::Markdown => markdown::markdown(&profile.runs),
+        Format::Text => {
+            words(&profile, Looks { styled: options.output.is_none(), top: options.top.top })
+        }
+        Format::Json => report::json(&profile.runs, &estimate::analyse(&profile.runs)) + "\n",
+        Format::Markdown => markdown::markdown(&profile.runs, options.top.top),
         Format::Csv => csv::csv(&profile.runs),
         Format::Coz => coz::coz(&profile.runs),
         Format::Html => html::html(&profile.runs, &paths, &options.page.editor),
@@ -32,8 +35,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
 }
 
 /// The report for people.
-pub(crate) fn words(profile: &Profile) -> String {
-    report::text(&profile.runs, &estimate::analyse(&profile.runs))
+pub(crate) fn words(profile: &Profile, looks: Looks) -> String {
+    report::text(&profile.runs, &estimate::analyse(&profile.runs), looks)
 }
 
 /// Writes to the file that is named, else, or where that is `-`, to stdout.

@@ -164,5 +164,5 @@ fn an_honest_profile_may_be_large() {
     file.write_all(rest.as_bytes()).unwrap();
     let output = run(at, &["report", "large.jsonl"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stdout(&output).contains("1. span stock"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("  stock shop.rs:12"), "{}", stdout(&output));
 }

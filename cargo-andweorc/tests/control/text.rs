@@ -162,7 +162,9 @@ fn names_of_a_megabyte_are_cut_and_stay_apart() {
         assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{}", stderr(&output));
         let shown = stdout(&output);
         assert!(shown.len() < 500_000, "{arguments:?}: {} bytes", shown.len());
-        assert!(shown.contains("…(1000005 bytes, "), "{arguments:?}: {shown}");
+        // In words a name has the columns of its line.
+        let cut = if arguments.contains(&"text") { "…n" } else { "…(1000005 bytes, " };
+        assert!(shown.contains(cut), "{arguments:?}: {shown}");
         // Each has its own end and its own hash.
         for name in ["nstock", "naudit"] {
             assert!(shown.contains(name), "{arguments:?}: {name} in {shown}");

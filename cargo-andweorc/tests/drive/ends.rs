@@ -16,7 +16,7 @@ fn a_program_is_stopped_when_its_profile_has_its_end() {
     let output = project.run(&["--duration", "5s"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(!project.runs("pid"));
-    assert_eq!(stdout(&output).matches("1. span stock").count(), 1, "{}", stdout(&output));
+    assert_eq!(stdout(&output).matches("  stock shop.rs:12").count(), 1, "{}", stdout(&output));
     let named = format!("profile: {}\n", project.out().display());
     assert!(stderr(&output).contains(&named), "{}", stderr(&output));
     let left = profiles(&project);
@@ -86,7 +86,7 @@ fn a_program_that_does_not_end_is_killed() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("did not end within 10 s after SIGTERM, and is killed"));
     assert!(!project.runs("pid"));
-    assert!(stdout(&output).contains("1. span stock"));
+    assert!(stdout(&output).contains("  stock shop.rs:12"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_program_that_fails_in_the_middle_is_reported_as_far_as_it_came() {
     assert_eq!(output.status.code(), Some(128 + Signal::SIGABRT as i32));
     let said = stderr(&output);
     assert!(said.contains("shop ended by itself (signal SIGABRT)"), "{said}");
-    assert!(stdout(&output).contains("span stock"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("stock shop.rs:12"), "{}", stdout(&output));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn signals_end_load_and_program_and_what_was_measured_is_reported() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(128 + signal as i32), "{}", stderr(&output));
         assert!(!project.runs("load") && !project.runs("pid"), "{signal}");
-        assert!(stdout(&output).contains("span stock"), "{}", stdout(&output));
+        assert!(stdout(&output).contains("stock shop.rs:12"), "{}", stdout(&output));
     }
 }
 

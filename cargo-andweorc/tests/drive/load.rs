@@ -46,5 +46,5 @@ fn the_load_is_stopped_before_the_program_with_all_that_it_started() {
     for one in ["inner", "stubborn", "pid"] {
         assert!(!project.runs(one), "{one}");
     }
-    assert!(stdout(&output).contains("1. span stock"));
+    assert!(stdout(&output).contains("  stock shop.rs:12"));
 }

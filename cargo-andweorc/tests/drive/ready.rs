@@ -24,7 +24,7 @@ fn the_load_waits_for_a_line_a_port_or_any_port() {
         assert!(output.status.success(), "{case:?}: {said}");
         assert!(said.contains("shop is ready after ") && said.contains("load is on"), "{said}");
         assert!(stdout(&output).contains("now serving\n"), "{}", stdout(&output));
-        assert!(stdout(&output).contains("1. span stock"), "{}", stdout(&output));
+        assert!(stdout(&output).contains("  stock shop.rs:12"), "{}", stdout(&output));
         assert!(!project.runs("load") && !project.runs("pid"), "{case:?}");
         std::fs::remove_file(project.at().join("up")).unwrap();
     }

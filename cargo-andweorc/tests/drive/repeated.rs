@@ -15,7 +15,7 @@ fn a_short_lived_program_is_run_until_the_time_is_used_up_and_its_profiles_are_o
     assert_eq!(profile.matches(r#""record":"header""#).count(), 4, "{profile}");
     assert_eq!(profile.matches(r#""record":"end""#).count(), 4, "{profile}");
     let report = stdout(&output);
-    assert_eq!(report.matches("1. span stock").count(), 1, "{report}");
+    assert_eq!(report.matches("  stock shop.rs:12").count(), 1, "{report}");
     assert!(
         report.contains("32 experiments and 36 baselines") && report.contains("4 runs"),
         "{report}"

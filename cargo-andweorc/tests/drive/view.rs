@@ -33,7 +33,7 @@ fn quiet_shows_results_only() {
     let project = Project::new();
     let output = project.run(&["--quiet", "--load", "sleep 60", "--", "serve"]);
     assert_eq!(stderr(&output), "");
-    assert!(stdout(&output).contains("1. span stock"));
+    assert!(stdout(&output).contains("  stock shop.rs:12"));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_terminal_gets_a_table_that_is_gone_in_the_end() {
     let narrower = Command::new("stty").args(["cols", "40"]).stdin(resized).status().unwrap();
     assert!(narrower.success());
     let output = child.wait_with_output().unwrap();
-    assert!(stdout(&output).contains("1. span stock"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("  stock shop.rs:12"), "{}", stdout(&output));
     let screen = reader.join().unwrap();
     for shown in
         ["s of 6 s", "now: stock 50 % faster", "if this were", "checkout throughput", "matters"]

@@ -44,7 +44,7 @@ fn profiles_and_keeps_a_baseline(shop: &Shop) {
     let (out, err) = (stdout(&output), stderr(&output));
     assert!(out.contains("the shop is open\n"), "what the program prints is printed: {out}");
     assert!(out.contains("andweorc: shop on "), "{out}{err}");
-    assert!(out.contains("span stock (src/main.rs:"), "{out}{err}");
+    assert!(out.contains("  stock main.rs:"), "{out}{err}");
     assert!(err.contains("saved as the baseline `main`"), "{err}");
     let file = shop.profiles().join("shop.jsonl");
     assert!(err.contains(&format!("profile: {}", file.display())), "{err}");
@@ -75,7 +75,7 @@ fn reports_in_every_form(shop: &Shop) {
     assert!(!targets.is_empty() && targets.iter().all(|it| it["kind"] == "span"), "{json}");
     assert_eq!(targets[0]["effects"][0]["point_index"], 0);
     assert!(json["experiments"].as_u64().unwrap() > 0);
-    assert!(newest("markdown").contains("| # | target |"));
+    assert!(newest("markdown").contains("| verdict | target |"));
     let csv = newest("csv");
     let mut rows = csv::Reader::from_reader(csv.as_bytes());
     assert!(rows.records().all(|row| row.is_ok()) && csv.lines().count() > 1, "{csv}");

@@ -93,7 +93,7 @@ fn names_in_the_table_are_no_formulas_and_numbers_stay_numbers() {
 #[test]
 fn json_adds_the_verdict_and_both_shares() {
     let report: serde_json::Value = serde_json::from_str(&formatted("json")).unwrap();
-    assert_eq!((&report["schema"], &report["report_version"]), (&1.into(), &3.into()));
+    assert_eq!((&report["schema"], &report["report_version"]), (&1.into(), &4.into()));
     let of = |name: &str| {
         let targets = report["targets"].as_array().unwrap();
         let target = targets.iter().find(|target| target["name"] == name).unwrap();

@@ -8,7 +8,8 @@ mod dead_end;
 
 use crate::web::{self, Editor, Sources, escaped};
 use andweorc_core::profile::Run;
-use andweorc_core::{estimate, plain, report};
+use andweorc_core::report::{self, Looks};
+use andweorc_core::{estimate, plain};
 use std::path::PathBuf;
 
 const BODY: &str = include_str!("page/body.html");
@@ -38,7 +39,7 @@ pub(crate) fn html(runs: &[Run], profiles: &[PathBuf], editor: &Editor) -> Strin
     let body = web::fill(
         BODY,
         &[
-            ("words", &escaped(&report::text(runs, &analysis))),
+            ("words", &escaped(&report::text(runs, &analysis, Looks::default()))),
             ("data", &script_safe(&json)),
             ("script", SCRIPT),
         ],

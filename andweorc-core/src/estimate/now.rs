@@ -1,0 +1,100 @@
+//! What points do now, undelayed, and what they would do at each speedup.
+//!
+//! A metric is now its mean over the baselines that can be used and in which the point did
+//! anything. What it would be is that, changed by the effect.
+
+use crate::estimate::observe::Rows;
+use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
+use serde::Serialize;
+
+/// The metrics of a point in baselines. `None` where no baseline tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Now {
+    /// Hits per second.
+    pub throughput: Option<f64>,
+    /// Mean latency, ns.
+    pub mean: Option<f64>,
+    /// Median latency, ns.
+    pub p50: Option<f64>,
+    /// 90th percentile of the latency, ns.
+    pub p90: Option<f64>,
+    /// 99th percentile of the latency, ns.
+    pub p99: Option<f64>,
+}
+
+impl Now {
+    /// One of the metrics: per second, or in ns.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Throughput => self.throughput,
+            Metric::Mean => self.mean,
+            Metric::P50 => self.p50,
+            Metric::P90 => self.p90,
+            Metric::P99 => self.p99,
+        }
+    }
+}
+
+/// Gives each point what it does now. `rows` know the points by the same indices.
+pub(crate) fn measure(points: &mut [PointSummary], rows: &[Rows<'_>]) {
+    for (index, point) in points.iter_mut().enumerate() {
+        let level = |metric| {
+            let levels = rows.iter().map(|run| run.of_all_baselines(index, metric));
+            let (sum, n) = levels.fold((0.0, 0), |(sum, n), (more, m)| (sum + more, n + m));
+            (n > 0).then(|| sum / n as f64)
+        };
+        point.now = Now {
+            throughput: level(Metric::Throughput),
+            mean: level(Metric::Mean),
+            p50: level(Metric::P50),
+            p90: level(Metric::P90),
+            p99: level(Metric::P99),
+        };
+    }
+}
+
+/// Gives each effect that is known what the metric would be.
+pub(crate) fn foresee(targets: &mut [TargetSummary], points: &[PointSummary]) {
+    for effect in targets.iter_mut().flat_map(|target| &mut target.effects) {
+        let now = points.get(effect.point_index).and_then(|point| point.now.get(effect.metric));
+        effect.value = now
+            .filter(|_| !effect.says_nothing())
+            .map(|now| now * (1.0 + effect.effect_pct / 100.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::analyse;
+    use crate::estimate::tests::{closed, measured, push};
+
+    #[test]
+    fn values_are_those_of_baselines_changed_by_the_effect() {
+        let analysis = analyse(&[measured(3)]);
+        let now = analysis.points[0].now;
+        let (rate, p99) = (now.throughput.unwrap(), now.p99.unwrap());
+        assert!((9_970.0..10_030.0).contains(&rate), "{rate}");
+        assert_eq!((p99, now.mean), (1_000.0, Some(1_000.0)));
+        let hot = &analysis.targets[0];
+        for effect in &hot.effects {
+            let before = now.get(effect.metric).unwrap();
+            let then = effect.value.unwrap();
+            assert!((then / before - 1.0 - effect.effect_pct / 100.0).abs() < 1e-9, "{effect:?}");
+        }
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_foretells_no_value() {
+        let mut run = closed();
+        for count in [10_000, 90_000, 10_000, 200_000, 9_000] {
+            push(&mut run, None, 0.0, count, 1_000);
+            push(&mut run, Some(1), 0.5, count * 2, 1_000);
+        }
+        let analysis = analyse(&[run]);
+        let effect = &analysis.targets[0].effects[0];
+        assert_eq!(effect.metric, Metric::Throughput);
+        assert!(effect.says_nothing() && effect.value.is_none(), "{effect:?}");
+        assert!(analysis.points[0].now.throughput.is_some());
+    }
+}
