@@ -1,11 +1,9 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
 use crate::estimate::observe::Identity;
-use crate::estimate::series::Observation;
 use crate::profile::{
     ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
 };
-use crate::stats;
 use serde::Serialize;
 use std::fmt;
 
@@ -148,6 +146,10 @@ pub struct TargetSummary {
     pub effects: Vec<Effect>,
     /// By point and metric.
     pub impacts: Vec<Impact>,
+    /// The runs that say something else of it than all others do, by their indices: each lies
+    /// outside of what those let expect of it. Without odd ones a report of several runs names one
+    /// in at most one of twenty.
+    pub odd_runs: Vec<usize>,
     /// What it is ranked and judged by.
     #[serde(skip)]
     pub ranked_by: Metric,
@@ -178,6 +180,13 @@ pub struct Effect {
     pub ci_high: Option<f64>,
     /// Number of experiments.
     pub n: usize,
+    /// Number of runs that they are of.
+    pub runs: usize,
+    /// By how much runs differ, as a standard deviation in points; `None` with a single run, which
+    /// can't tell.
+    pub tau: Option<f64>,
+    /// Runs differ by more than chance lets them (Cochran's Q, at 1 %).
+    pub runs_differ: bool,
     /// Two-sided p-value of no effect.
     #[serde(skip)]
     pub p_value: f64,
@@ -204,7 +213,8 @@ pub struct Impact {
     pub metric: Metric,
     /// Change in % for a speedup of 1.
     pub slope: f64,
-    /// Lower end of its 95 % interval; `None` with one experiment.
+    /// Lower end of its 95 % interval; `None` where nothing was repeated, so that no scatter is
+    /// known.
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub ci_high: Option<f64>,
@@ -232,7 +242,8 @@ pub enum Verdict {
     Nothing,
     /// Neither of the three above is known yet.
     Inconclusive {
-        /// About how many more seconds of experiments on it would tell; `None` when even that is unknown.
+        /// About how many more seconds of experiments on it would tell; `None` when even that is
+        /// unknown, and of several runs, where more runs would tell.
         more_seconds: Option<f64>,
     },
 }
@@ -256,11 +267,6 @@ impl TargetSummary {
 
     pub(crate) fn identity(&self) -> Identity<'_, TargetKind> {
         (self.kind, &self.name, self.file.as_deref(), self.line)
-    }
-
-    /// The impact that it is ranked by: that on the [metric](TargetSummary::ranked_by) of the first point that has it.
-    pub fn ranking_impact(&self) -> Option<&Impact> {
-        self.impacts.iter().find(|impact| impact.metric == self.ranked_by)
     }
 
     /// The effect that it is ranked and judged by: that on the [metric](TargetSummary::ranked_by)
@@ -304,32 +310,6 @@ impl TargetSummary {
 /// What no effect means: within so many points.
 pub(crate) const NOTHING: f64 = 1.0;
 
-/// The impact that these observations show.
-pub(crate) fn impact_of(
-    observations: &[Observation],
-    point_index: usize,
-    point: &PointSummary,
-    metric: Metric,
-) -> Option<Impact> {
-    let weighted = |one: &Observation| (one.datum(), one.n as f64);
-    let data: Vec<((f64, f64), f64)> = observations.iter().map(weighted).collect();
-    let slope = stats::weighted_slope(&data);
-    let df = data.len() as f64 - 1.0;
-    let error = stats::standard_error(&data, stats::weighted_slope);
-    let half = error.map(|error| error * stats::t_quantile(df));
-    Some(Impact {
-        point: point.name.clone(),
-        point_index,
-        metric,
-        slope,
-        ci_low: half.map(|half| slope - half),
-        ci_high: half.map(|half| slope + half),
-        r2: stats::r2_through_origin(&data, slope),
-        p_value: error.map_or(1.0, |error| stats::p_of(slope, error, df)),
-        n: observations.iter().map(|one| one.n).sum(),
-    })
-}
-
 /// The verdict on a target, given whether its effect is a discovery.
 pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
     let (Some(effect), Some((low, high))) = (target.ranking_effect(), target.gain()) else {
@@ -344,6 +324,8 @@ pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
         Verdict::Matters
     } else if judged && discovered && high < 0.0 && gain < -NOTHING {
         Verdict::Hurts
+    } else if effect.runs > 1 {
+        Verdict::Inconclusive { more_seconds: None }
     } else {
         // Half the width shrinks with the root of the time. It must become less than the effect, or
         // than what is left of nothing.

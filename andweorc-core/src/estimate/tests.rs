@@ -143,8 +143,10 @@ fn what_matters_is_first_and_what_does_not_is_nothing() {
     near(effects[1].effect_pct, 20.0, 0.5);
     assert!(effects[0].ci_low.unwrap() < 10.0 && effects[0].ci_high.unwrap() > 10.0);
     assert_eq!((effects[0].n, effects[1].n), (4, 4));
-    near(hot.ranking_impact().unwrap().slope, 40.0, 1.0);
-    assert!(hot.ranking_impact().unwrap().r2 > 0.99);
+    let impact = &hot.impacts[0];
+    assert_eq!(impact.metric, Metric::Throughput);
+    near(impact.slope, 40.0, 1.0);
+    assert!(impact.r2 > 0.99 && impact.ci_low.unwrap() < 40.0 && impact.ci_high.unwrap() > 40.0);
     let p99 = hot.effects_on("request", Metric::P99).next_back().unwrap();
     near(p99.effect_pct, -100.0 / 6.0, 0.2);
 }

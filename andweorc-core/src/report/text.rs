@@ -3,7 +3,7 @@
 use crate::estimate::{Analysis, Effect, Load, Metric, Probes, TargetSummary, Verdict};
 use crate::plain;
 use crate::profile::Run;
-use crate::report::waits;
+use crate::report::{between_runs, waits};
 use std::fmt::Write;
 
 /// `write!` to a `String`, which can't fail.
@@ -75,6 +75,9 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
                 Verdict::Inconclusive { more_seconds: Some(more) } => {
                     format!("about {} more would tell", seconds(more.max(1.0)))
                 }
+                _ if target.ranking_effect().is_some_and(|effect| effect.runs > 1) => {
+                    "more runs would tell".to_owned()
+                }
                 // One experiment makes no verdict; of more, the load is what is not known.
                 _ if target.ranking_effect().is_some_and(|effect| effect.n > 1) => {
                     "not judged under this load".to_owned()
@@ -84,6 +87,11 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
             line!(out, "   - {}: {}; {longer}", title(target), best_effect(target, point, metric));
         },
     );
+    let between = between_runs(runs.len(), analysis);
+    if !between.is_empty() {
+        line!(out, "\nBetween the runs:");
+        between.iter().for_each(|one| line!(out, "   - {one}"));
+    }
     waits::write(&mut out, runs, analysis);
     foot(&mut out, runs);
     out

@@ -5,7 +5,7 @@ use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary};
 use andweorc_core::plain;
 use andweorc_core::profile::Run;
 use andweorc_core::report::{
-    counted, load_warning, metric_name, notes, real_ns, tenths, why_nothing,
+    between_runs, counted, load_warning, metric_name, notes, real_ns, tenths, why_nothing,
 };
 
 /// The ranking as a table, then the notes.
@@ -36,6 +36,11 @@ pub(super) fn markdown(runs: &[Run]) -> String {
     match analysis.ranking_point() {
         None => out += &format!("{}\n", why_nothing(runs)),
         Some(point) => table(&mut out, &analysis, &point.name),
+    }
+    let between = between_runs(runs.len(), &analysis);
+    if !between.is_empty() {
+        out += "\n### Between the runs\n\n";
+        between.iter().for_each(|one| out += &format!("- {}\n", text(one)));
     }
     let notes = notes(runs);
     if !notes.is_empty() {

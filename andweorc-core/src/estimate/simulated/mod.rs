@@ -1,6 +1,8 @@
 //! Whether intervals hold what they should, and verdicts are right as often: simulated runs whose
 //! truth is known.
 
+mod runs;
+
 use super::*;
 use crate::estimate::tests::{PROBE, push, run_with_probe};
 use crate::profile::{PointKind, TargetKind, TargetRecord};
@@ -28,6 +30,13 @@ fn normal(random: &mut Rng) -> f64 {
 
 /// A run with `n` experiments on each target at each of two speedups, in random order.
 fn simulated(machine: Machine, targets: usize, n: usize, random: &mut Rng) -> Run {
+    let effects: Vec<f64> = EFFECTS.iter().map(|effect| (effect / 100.0).ln_1p()).collect();
+    simulated_with(machine, &effects[..targets], n, random)
+}
+
+/// The same of targets with these effects at a speedup of one half, as logarithms.
+fn simulated_with(machine: Machine, effects: &[f64], n: usize, random: &mut Rng) -> Run {
+    let targets = effects.len();
     let mut run = run_with_probe();
     // By throughput alone, whatever the probes say.
     run.points[0].kind = PointKind::Progress;
@@ -59,7 +68,7 @@ fn simulated(machine: Machine, targets: usize, n: usize, random: &mut Rng) -> Ru
             (0..targets).flat_map(|target| [(target, 0.25), (target, 0.5)]).collect();
         Rng::with_seed(run.experiments.len() as u64 ^ 7).shuffle(&mut cells);
         for (target, speedup) in cells {
-            let effect = (EFFECTS[target] / 100.0).ln_1p() * speedup / 0.5;
+            let effect = effects[target] * speedup / 0.5;
             stretch(&mut run, Some(100 + target as u32), speedup, effect);
             stretch(&mut run, None, 0.0, 0.0);
         }
@@ -96,25 +105,32 @@ struct Told {
     false_nothing: Share,
 }
 
+impl Told {
+    /// Counts what an analysis says of targets with these effects at a speedup of one half, %.
+    fn take(&mut self, analysis: &Analysis, effects: &[f64]) {
+        for target in &analysis.targets {
+            let truth = effects[target.name["part ".len()..].parse::<usize>().unwrap()];
+            for effect in &target.effects {
+                let truth = percent((truth / 100.0).ln_1p() * effect.speedup / 0.5);
+                let (low, high) = (effect.ci_low.unwrap(), effect.ci_high.unwrap());
+                self.covered.add((low..=high).contains(&truth));
+            }
+            let stands_out = matches!(target.verdict, Verdict::Matters | Verdict::Hurts);
+            if truth == 0.0 {
+                self.false_matters.add(stands_out);
+            } else {
+                self.false_nothing.add(target.verdict == Verdict::Nothing);
+            }
+        }
+    }
+}
+
 fn told(machine: Machine, targets: usize, n: usize, runs: u64) -> Told {
     let mut told = Told::default();
     for seed in 0..runs {
         let mut random = Rng::with_seed(1_000 * n as u64 + seed);
-        let analysis = analyse_ranking(&[simulated(machine, targets, n, &mut random)]);
-        for target in &analysis.targets {
-            let truth = EFFECTS[target.name["part ".len()..].parse::<usize>().unwrap()];
-            for effect in &target.effects {
-                let truth = percent((truth / 100.0).ln_1p() * effect.speedup / 0.5);
-                let (low, high) = (effect.ci_low.unwrap(), effect.ci_high.unwrap());
-                told.covered.add((low..=high).contains(&truth));
-            }
-            let stands_out = matches!(target.verdict, Verdict::Matters | Verdict::Hurts);
-            if truth == 0.0 {
-                told.false_matters.add(stands_out);
-            } else {
-                told.false_nothing.add(target.verdict == Verdict::Nothing);
-            }
-        }
+        let run = simulated(machine, targets, n, &mut random);
+        told.take(&analyse_ranking(&[run]), &EFFECTS);
     }
     told
 }
