@@ -1,4 +1,9 @@
 //! Effects and impacts of a target, from its observations in all runs.
+//!
+//! The effect at each speedup is known from the experiments at that speedup alone, and how much
+//! these scatter from all. A curve that is made monotone, as most are, would be narrower by little,
+//! and its intervals would hold the truth too seldom where a part that gets faster is contended by
+//! little, so that no test tells that its curve falls again.
 
 use crate::estimate::percent;
 use crate::estimate::runs::{self, Said};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::estimate::summary::NOTHING;
 use crate::profile::{
     ExperimentRecord, Header, PointCount, PointKind, PointRecord, Record, Run, SamplesRecord,
     TargetKind, TargetRecord, TargetTime, VERSION,
@@ -194,6 +195,21 @@ fn one_experiment_has_no_interval_and_is_inconclusive() {
     assert_eq!(hot.effects[0].ci_low, None);
     assert_eq!(hot.verdict, Verdict::Inconclusive { more_seconds: None });
     assert_eq!(hot.half_width(), f64::INFINITY);
+}
+
+#[test]
+fn one_experiment_has_an_interval_from_what_others_scatter_and_is_inconclusive() {
+    let mut run = measured(3);
+    let is_cold = |one: &ExperimentRecord| one.target == Some(2) && one.speedup == 0.5;
+    let first = run.experiments.iter().position(is_cold).unwrap();
+    let mut seq = 0..;
+    run.experiments.retain(|one| seq.next() == Some(first) || !is_cold(one));
+    let analysis = analyse(&[run]);
+    let cold = analysis.targets.iter().find(|target| target.name == "cold").unwrap();
+    let effect = cold.ranking_effect().unwrap();
+    assert_eq!((effect.speedup, effect.n), (0.5, 1));
+    assert!(effect.ci_low.unwrap() > -NOTHING && effect.ci_high.unwrap() < NOTHING, "{effect:?}");
+    assert!(matches!(cold.verdict, Verdict::Inconclusive { .. }), "{cold:?}");
 }
 
 #[test]

@@ -30,13 +30,24 @@ fn normal(random: &mut Rng) -> f64 {
 
 /// A run with `n` experiments on each target at each of two speedups, in random order.
 fn simulated(machine: Machine, targets: usize, n: usize, random: &mut Rng) -> Run {
-    let effects: Vec<f64> = EFFECTS.iter().map(|effect| (effect / 100.0).ln_1p()).collect();
-    simulated_with(machine, &effects[..targets], n, random)
+    let curves = EFFECTS.map(|effect| linear((effect / 100.0).ln_1p()));
+    simulated_with(machine, &curves[..targets], [n, n], random)
 }
 
-/// The same of targets with these effects at a speedup of one half, as logarithms.
-fn simulated_with(machine: Machine, effects: &[f64], n: usize, random: &mut Rng) -> Run {
-    let targets = effects.len();
+/// The speedups of a simulated run.
+const SPEEDUPS: [f64; 2] = [0.25, 0.5];
+
+/// The effects of a target at both speedups, as logarithms.
+type Curve = [f64; 2];
+
+/// In proportion to the speedup, up to this.
+fn linear(effect: f64) -> Curve {
+    [effect / 2.0, effect]
+}
+
+/// The same of targets with these effects, with so many experiments at each speedup.
+fn simulated_with(machine: Machine, curves: &[Curve], n: [usize; 2], random: &mut Rng) -> Run {
+    let targets = curves.len();
     let mut run = run_with_probe();
     // By throughput alone, whatever the probes say.
     run.points[0].kind = PointKind::Progress;
@@ -63,13 +74,14 @@ fn simulated_with(machine: Machine, effects: &[f64], n: usize, random: &mut Rng)
         stretch(&mut run, Some(PROBE), 0.15, 0.0);
         stretch(&mut run, None, 0.0, 0.0);
     }
-    for _ in 0..n {
-        let mut cells: Vec<(usize, f64)> =
-            (0..targets).flat_map(|target| [(target, 0.25), (target, 0.5)]).collect();
+    for round in 0..n[0].max(n[1]) {
+        let mut cells: Vec<(usize, usize)> =
+            (0..targets).flat_map(|target| [(target, 0), (target, 1)]).collect();
+        cells.retain(|&(_, at)| round < n[at]);
         Rng::with_seed(run.experiments.len() as u64 ^ 7).shuffle(&mut cells);
-        for (target, speedup) in cells {
-            let effect = effects[target] * speedup / 0.5;
-            stretch(&mut run, Some(100 + target as u32), speedup, effect);
+        for (target, at) in cells {
+            let id = 100 + target as u32;
+            stretch(&mut run, Some(id), SPEEDUPS[at], curves[target][at]);
             stretch(&mut run, None, 0.0, 0.0);
         }
     }
@@ -156,6 +168,39 @@ fn intervals_cover_the_truth_and_verdicts_are_seldom_wrong() {
                     "{machine:?} {targets} targets, n = {n}: covered {covered:.3}, false matters {matters:.3}, false nothing {nothing:.3}"
                 );
             }
+        }
+    }
+}
+
+/// Curves that a model of a target's effects would have to fit: in proportion, saturating, flat,
+/// falling, contended, and contended by so little that it is hardly seen.
+const CURVES: [Curve; 6] =
+    [[0.09, 0.18], [0.15, 0.18], [0.0, 0.0], [-0.03, -0.06], [0.03, -0.05], [0.015, 0.0]];
+
+#[test]
+fn intervals_hold_curves_of_any_shape_where_a_speedup_has_fewer_experiments() {
+    for machine in [QUIET, Machine { drift: 0.01, ..QUIET }, Machine { hit: 0.04, ..QUIET }] {
+        let mut by_curve = [Share::default(); CURVES.len()];
+        for n in [[1, 2], [2, 2], [2, 3], [3, 6], [1, 20]] {
+            let mut by_n = Share::default();
+            for seed in 0..250 {
+                let mut random = Rng::with_seed(seed);
+                let run = simulated_with(machine, &CURVES, n, &mut random);
+                for target in &analyse_ranking(&[run]).targets {
+                    let curve = target.name["part ".len()..].parse::<usize>().unwrap();
+                    for (effect, log) in target.effects.iter().zip(CURVES[curve]) {
+                        let ends = effect.ci_low.unwrap()..=effect.ci_high.unwrap();
+                        let covered = ends.contains(&percent(log));
+                        by_curve[curve].add(covered);
+                        by_n.add(covered);
+                    }
+                }
+            }
+            let covered = by_n.value();
+            assert!((0.93..=0.97).contains(&covered), "{machine:?}, n = {n:?}: {covered:.3}");
+        }
+        for (curve, covered) in CURVES.iter().zip(by_curve.map(Share::value)) {
+            assert!((0.93..=0.97).contains(&covered), "{machine:?}, {curve:?}: {covered:.3}");
         }
     }
 }

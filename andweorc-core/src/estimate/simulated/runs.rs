@@ -91,8 +91,9 @@ fn replicated(tau: f64, lengths: &[usize], runs: usize, draws: u64) -> Told {
         let mut random = Rng::with_seed(seed);
         let run = |random: &mut Rng, i: usize| {
             let truths = EFFECTS[2..5].iter().map(|effect| (effect / 100.0).ln_1p());
-            let effects: Vec<f64> = truths.map(|truth| truth + tau * normal(random)).collect();
-            simulated_with(QUIET, &effects, lengths[i % lengths.len()], random)
+            let curves: Vec<Curve> =
+                truths.map(|truth| linear(truth + tau * normal(random))).collect();
+            simulated_with(QUIET, &curves, [lengths[i % lengths.len()]; 2], random)
         };
         let runs: Vec<Run> = (0..runs).map(|i| run(&mut random, i)).collect();
         told.take(&analyse_ranking(&runs), &EFFECTS[2..5]);
@@ -132,7 +133,7 @@ fn runs_that_differ_are_told_and_an_odd_one_is_named() {
     let mut analysis = |tau: f64, odd: Option<usize>| {
         let run = |i: usize| {
             let off = if odd == Some(i) { 0.3 } else { tau * normal(&mut random) };
-            simulated_with(QUIET, &[0.2 + off, 0.0], 4, &mut random)
+            simulated_with(QUIET, &[linear(0.2 + off), [0.0; 2]], [4, 4], &mut random)
         };
         analyse_ranking(&(0..10).map(run).collect::<Vec<_>>())
     };
