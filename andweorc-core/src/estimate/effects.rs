@@ -41,6 +41,7 @@ pub(crate) fn effects(data: &[Observation], scatter: &Scatter, on: On<'_>) -> Ve
             runs: scatter::by_run(data).filter(|run| has(run, speedup)).count(),
             tau: together.and_then(|it| it.tau).map(|tau| tau * points(log)),
             runs_differ: runs::differ(&of_runs),
+            df: together.map_or(f64::INFINITY, |it| it.df),
             p_value: together.map_or(1.0, |it| it.p_value()),
         }
     };

@@ -26,6 +26,7 @@
 //! it is done anew after each experiment.
 
 mod effects;
+mod forecast;
 pub(crate) mod load;
 pub(crate) mod observe;
 pub(crate) mod ongoing;

@@ -1,5 +1,6 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
+use crate::estimate::forecast::{self, Judged};
 use crate::estimate::observe::Identity;
 use crate::profile::{
     ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
@@ -187,6 +188,9 @@ pub struct Effect {
     pub tau: Option<f64>,
     /// Runs differ by more than chance lets them (Cochran's Q, at 1 %).
     pub runs_differ: bool,
+    /// Degrees of freedom of the interval; infinite without one.
+    #[serde(skip)]
+    pub df: f64,
     /// Two-sided p-value of no effect.
     #[serde(skip)]
     pub p_value: f64,
@@ -317,24 +321,34 @@ pub(crate) fn verdict_of(target: &TargetSummary, discovered: bool) -> Verdict {
     };
     let sign = if target.ranked_by.less_is_better() { -1.0 } else { 1.0 };
     let gain = sign * effect.effect_pct;
-    let judged = effect.n > 1;
-    if judged && low >= -NOTHING && high <= NOTHING {
-        Verdict::Nothing
-    } else if judged && discovered && low > 0.0 && gain > NOTHING {
-        Verdict::Matters
-    } else if judged && discovered && high < 0.0 && gain < -NOTHING {
-        Verdict::Hurts
-    } else if effect.runs > 1 {
-        Verdict::Inconclusive { more_seconds: None }
-    } else {
-        // Half the width shrinks with the root of the time. It must become less than the effect, or
-        // than what is left of nothing.
-        let wanted = if gain.abs() > NOTHING { gain.abs() } else { NOTHING - gain.abs() };
-        let times = (target.half_width() / wanted.max(CLOSE)).powi(2).max(1.5);
-        Verdict::Inconclusive { more_seconds: Some((times - 1.0) * target.seconds) }
+    if effect.n > 1 && says(gain, low, high) {
+        if low >= -NOTHING && high <= NOTHING {
+            return Verdict::Nothing;
+        }
+        if discovered {
+            return if gain > 0.0 { Verdict::Matters } else { Verdict::Hurts };
+        }
     }
+    let more_seconds = (effect.runs == 1).then(|| more_seconds(target, effect)).flatten();
+    Verdict::Inconclusive { more_seconds }
 }
 
-/// An effect of one point is neither nothing nor known to be more, however narrow its interval: the
-/// forecast takes it for so far from that.
-const CLOSE: f64 = 0.25;
+/// Whether an interval says what there is: nothing, or an effect of more than a point.
+pub(crate) fn says(effect: f64, low: f64, high: f64) -> bool {
+    let nothing = low >= -NOTHING && high <= NOTHING;
+    nothing || effect.abs() > NOTHING && (low > 0.0 || high < 0.0)
+}
+
+/// About how many more seconds of experiments would tell.
+fn more_seconds(target: &TargetSummary, effect: &Effect) -> Option<f64> {
+    let judged =
+        Judged { effect: effect.effect_pct, half: target.half_width(), df: effect.df, n: effect.n };
+    let experiments = forecast::experiments(judged)?;
+    let same = |it: &&Effect| it.metric == effect.metric && it.point_index == effect.point_index;
+    let all = || target.effects.iter().filter(same);
+    let held: f64 = all().map(|it| it.n as f64).sum();
+    // The largest speedup gets two turns for each one of another.
+    let will_be = experiments * (1.0 + (all().count() as f64 - 1.0) / 2.0);
+    let more = (will_be - held).max(experiments - effect.n as f64);
+    Some(more * target.seconds / held)
+}

@@ -216,7 +216,7 @@ fn one_experiment_has_an_interval_from_what_others_scatter_and_is_inconclusive()
 fn noise_is_inconclusive_and_says_how_much_longer() {
     let mut run = closed();
     for i in 0..12 {
-        let noise = [9_000, 11_000, 10_500, 9_400][i % 4];
+        let noise = [9_700, 10_300, 10_150, 9_820][i % 4];
         push(&mut run, None, 0.0, 10_000, 1);
         push(&mut run, Some(1), 0.5, noise, 1);
     }

@@ -66,6 +66,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
             line!(out, "   - {}{although}: {}", title(target), best_effect(target, point, metric));
         },
     );
+    let is_judged = analysis.load == Some(Load::Closed) || metric.less_is_better();
     section(
         &mut out,
         "Not known yet:",
@@ -78,6 +79,7 @@ pub fn text(runs: &[Run], analysis: &Analysis) -> String {
                 _ if target.ranking_effect().is_some_and(|effect| effect.runs > 1) => {
                     "more runs would tell".to_owned()
                 }
+                _ if is_judged => "run longer: how much longer can't be told yet".to_owned(),
                 // One experiment makes no verdict; of more, the load is what is not known.
                 _ if target.ranking_effect().is_some_and(|effect| effect.n > 1) => {
                     "not judged under this load".to_owned()

@@ -1,6 +1,7 @@
 //! Whether intervals hold what they should, and verdicts are right as often: simulated runs whose
 //! truth is known.
 
+mod forecast;
 mod runs;
 
 use super::*;
@@ -17,6 +18,23 @@ struct Machine {
     drift: f64,
     /// How often a stretch is hit by something else, and loses a tenth.
     hit: f64,
+}
+
+impl Machine {
+    /// Appends a stretch on a target at a speedup, with this effect as a logarithm.
+    fn stretch(
+        self,
+        run: &mut Run,
+        (target, speedup, effect): (Option<u32>, f64, f64),
+        level: &mut f64,
+        random: &mut Rng,
+    ) {
+        let hit = if random.f64() < self.hit { -0.1 } else { 0.0 };
+        *level += self.drift * normal(random);
+        let log = *level + self.noise * normal(random) + hit + effect;
+        push(run, target, speedup, (1e6 * log.exp()) as u64, 1_000);
+        run.experiments.last_mut().unwrap().points[0].latency.clear();
+    }
 }
 
 const QUIET: Machine = Machine { noise: 0.01, drift: 0.0, hit: 0.0 };
@@ -63,11 +81,7 @@ fn simulated_with(machine: Machine, curves: &[Curve], n: [usize; 2], random: &mu
     }
     let mut level = 0.0;
     let mut stretch = |run: &mut Run, target: Option<u32>, speedup: f64, effect: f64| {
-        let hit = if random.f64() < machine.hit { -0.1 } else { 0.0 };
-        level += machine.drift * normal(random);
-        let log = level + machine.noise * normal(random) + hit + effect;
-        push(run, target, speedup, (1e6 * log.exp()) as u64, 1_000);
-        run.experiments.last_mut().unwrap().points[0].latency.clear();
+        machine.stretch(run, (target, speedup, effect), &mut level, random);
     };
     stretch(&mut run, None, 0.0, 0.0);
     for _ in 0..2 {
