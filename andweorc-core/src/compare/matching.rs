@@ -142,6 +142,7 @@ mod tests {
             wall_share: None,
             effects: vec![],
             impacts: vec![],
+            odd_runs: vec![],
             ranked_by: Metric::Throughput,
             verdict: Verdict::Nothing,
             seconds: 0.0,

@@ -9,11 +9,12 @@
 //!   time, so that both sides of a comparison come from samples of one size and share the bias of a small one.
 //! - An **impact** is the slope of the effect over the speedup: the regression through the origin of all experiments on a
 //!   target, which weights each speedup by its experiments. In % for a speedup of 1: a slope of 40 means +10 % at 25 %.
-//! - **Intervals** are 95 %. That of an effect is Student's, with the variance of one experiment
-//!   that all targets and the baselines tell together (`scatter`), so that two experiments are
-//!   enough for one; that of an impact is from a bootstrap over its experiments
-//!   (`stats::standard_error`). Of very many experiments some are taken together first (`tally`),
-//!   so that a run may go on for days.
+//! - **Intervals** are 95 %, and Student's, with the variance of one experiment that all targets
+//!   and the baselines tell together (`scatter`), so that two experiments are enough for one. Of
+//!   very many experiments some are taken together first (`tally`), so that a run may go on for
+//!   days.
+//! - **Several runs** are as many values, of which each has its own error, and which differ by
+//!   something more: random effects (`runs`).
 //! - **Verdicts** follow from the interval of the effect at the largest speedup that was tested,
 //!   which reports print beside them ([`Verdict`]). Of many targets, which of them have an effect
 //!   at all is decided by Benjamini & Hochberg (1995) at 5 %.
@@ -24,11 +25,14 @@
 //! All of it takes time in proportion to the rows, not to targets times rows, and that of a running program no more after days than after an hour:
 //! it is done anew after each experiment.
 
+mod effects;
+mod forecast;
 pub(crate) mod load;
 mod now;
 pub(crate) mod observe;
 pub(crate) mod ongoing;
 mod rank;
+mod runs;
 mod scatter;
 pub(crate) mod seen;
 mod series;
@@ -46,9 +50,9 @@ pub use waits::WaitSummary;
 use crate::profile::{Run, TargetKind};
 use crate::stats;
 use observe::Rows;
-use scatter::{Cell, Scatter, Variance};
+use scatter::Scatter;
 use series::Observation;
-use summary::{impact_of, rank_key, verdict_of};
+use summary::{rank_key, verdict_of};
 use tally::MOST;
 
 /// What is known from some runs.
@@ -155,6 +159,7 @@ fn analyse_metrics(
     let probes = load::probes(rows, &points, &targets);
     let load = probes.and_then(|probes| probes.load());
     targets.retain(|target| target.kind != TargetKind::Probe);
+    let tested = targets.len();
     let ranked_by = rank::ranking(load, &points, rows);
     let chosen = if points.is_empty() { Vec::new() } else { chosen(ranked_by) };
     for (index, metric) in chosen {
@@ -169,10 +174,16 @@ fn analyse_metrics(
             if target.effects.is_empty() {
                 target.seconds = data.iter().map(|one| one.seconds).sum();
             }
-            let variance = scatter.of_target(&data);
-            target.effects.extend(effects(&data, variance, index, &points[index], metric));
+            let on = effects::On { point_index: index, point: &points[index], metric };
+            let effects = effects::effects(&data, &scatter, on);
+            if (index, metric) == (ranked_by.point_index, ranked_by.metric)
+                && let Some(largest) = effects.last()
+            {
+                target.odd_runs = effects::odd_runs(&data, &scatter, largest.speedup, tested);
+            }
+            target.effects.extend(effects);
             if impacts {
-                target.impacts.extend(impact_of(&data, index, &points[index], metric));
+                target.impacts.push(effects::impact(&data, &scatter, on));
             }
         }
     }
@@ -219,7 +230,7 @@ fn judged<'a>(
     let verdict = |target: usize| {
         let effect = effects[target].filter(|effect| can_judge(load, effect.metric));
         effect.map_or(Verdict::Inconclusive { more_seconds: None }, |effect| {
-            verdict_of(effect, targets[target].seconds, found[target])
+            verdict_of(&targets[target], effect, found[target])
         })
     };
     let mut judged: Vec<Judged> =
@@ -243,9 +254,9 @@ fn scatter_of(
     let data: Vec<Vec<Observation>> =
         targets.iter().map(|target| observations(rows, target, point, metric)).collect();
     let baselines = rows.iter().filter_map(|run| run.of_baselines(point, metric));
-    let groups: Vec<Variance> =
-        data.iter().map(|data| scatter::within(data)).chain(baselines).collect();
-    (data, Scatter::of(groups))
+    let of_targets = data.iter().flat_map(|data| scatter::by_run(data)).map(scatter::within);
+    let scatter = Scatter::of(of_targets.chain(baselines));
+    (data, scatter)
 }
 
 /// All observations of a target by this metric of the point with this index, of all runs.
@@ -255,35 +266,11 @@ fn observations(
     point: usize,
     metric: Metric,
 ) -> Vec<Observation> {
-    rows.iter().flat_map(|run| run.observations(target, point, metric)).collect()
-}
-
-/// The effect at each speedup, in rising order. `variance` is that of one experiment, if it is
-/// known.
-fn effects<'a>(
-    data: &'a [Observation],
-    variance: Option<Variance>,
-    point_index: usize,
-    point: &'a PointSummary,
-    metric: Metric,
-) -> impl Iterator<Item = Effect> + 'a {
-    scatter::speedups(data).into_iter().map(move |speedup| {
-        let cell = Cell::of(data, speedup);
-        let half = variance.map(|variance| cell.half(variance));
-        Effect {
-            point: point.name.clone(),
-            point_index,
-            metric,
-            speedup,
-            effect_pct: percent(cell.log),
-            value: None,
-            ci_low: half.map(|half| percent(cell.log - half)),
-            ci_high: half.map(|half| percent(cell.log + half)),
-            n: cell.n,
-            p_value: variance
-                .map_or(1.0, |variance| stats::p_of(cell.log, cell.error(variance), variance.df)),
-        }
-    })
+    let of_run = |(run, rows): (usize, &Rows<'_>)| -> Vec<Observation> {
+        let found = rows.observations(target, point, metric);
+        found.map(|one| Observation { run, ..one }).collect()
+    };
+    rows.iter().enumerate().flat_map(of_run).collect()
 }
 
 /// A logarithm of a ratio as a change in %.

@@ -65,15 +65,22 @@ impl Scatter {
     }
 }
 
-/// How much experiments at one speedup differ from their mean.
+/// How much experiments at one speedup differ from their mean in the same run.
 pub(crate) fn within(observations: &[Observation]) -> Variance {
     let (mut squares, mut df) = (0.0, 0.0);
-    for speedup in speedups(observations) {
-        let cell = Cell::of(observations, speedup);
-        squares += cell.squares;
-        df += cell.count - 1.0;
+    for run in by_run(observations) {
+        for speedup in speedups(run) {
+            let cell = Cell::of(run, speedup);
+            squares += cell.squares;
+            df += cell.count - 1.0;
+        }
     }
     Variance { of_one: if df > 0.0 { squares / df } else { 0.0 }, df }
+}
+
+/// The observations of each run, which are next to each other.
+pub(crate) fn by_run(observations: &[Observation]) -> impl Iterator<Item = &[Observation]> {
+    observations.chunk_by(|a, b| a.run == b.run)
 }
 
 /// The speedups of these experiments, in rising order.
@@ -187,7 +194,7 @@ mod tests {
     use super::*;
 
     fn observation(speedup: f64, log_ratio: f64, shared: usize) -> Observation {
-        Observation { speedup, n: 1, log_ratio, effect_pct: 0.0, seconds: 1.0, shared }
+        Observation { run: 0, speedup, n: 1, log_ratio, seconds: 1.0, shared }
     }
 
     #[test]

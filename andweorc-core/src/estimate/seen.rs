@@ -58,6 +58,7 @@ fn nothing_known(record: &TargetRecord) -> TargetSummary {
         wall_share: None,
         effects: Vec::new(),
         impacts: Vec::new(),
+        odd_runs: Vec::new(),
         ranked_by: Metric::Throughput,
         verdict: Verdict::Inconclusive { more_seconds: None },
         seconds: 0.0,

@@ -10,14 +10,14 @@ const WAITING: usize = 1_000;
 /// Experiments on a target at one speedup: one, or several that are taken together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Observation {
+    /// Index of the run among those that are analysed together.
+    pub(crate) run: usize,
     /// The speedup, a fraction.
     pub(crate) speedup: f64,
     /// How many experiments it is; all means weigh each alike.
     pub(crate) n: usize,
     /// Mean logarithm of the metric over the mean of the neighbouring baselines' metrics.
     pub(crate) log_ratio: f64,
-    /// Mean effect, %.
-    pub(crate) effect_pct: f64,
     /// Real seconds that they took, with their share of the baselines.
     pub(crate) seconds: f64,
     /// How many of them share a baseline with one of the same target and speedup before.
@@ -27,15 +27,13 @@ pub(crate) struct Observation {
 impl Observation {
     /// As a datum of the impact's regression: speedup, effect in %.
     pub(crate) fn datum(&self) -> (f64, f64) {
-        (self.speedup, self.effect_pct)
+        (self.speedup, percent(self.log_ratio))
     }
 
     /// Takes in more of the same speedup.
     fn add(&mut self, other: &Observation) {
         let (a, b) = (self.n as f64, other.n as f64);
-        let mean = |of: f64, and: f64| (of * a + and * b) / (a + b);
-        self.log_ratio = mean(self.log_ratio, other.log_ratio);
-        self.effect_pct = mean(self.effect_pct, other.effect_pct);
+        self.log_ratio = (self.log_ratio * a + other.log_ratio * b) / (a + b);
         self.seconds += other.seconds;
         self.n += other.n;
         self.shared += other.shared;
@@ -67,10 +65,10 @@ impl Waiting {
         let baselines: Vec<f64> = self.before.into_iter().chain(after).collect();
         let log_ratio = (self.measured / crate::stats::mean(&baselines)).ln();
         (!baselines.is_empty()).then(|| Observation {
+            run: 0,
             speedup: self.trial.speedup,
             n: 1,
             log_ratio,
-            effect_pct: percent(log_ratio),
             seconds: 2.0 * self.trial.real_ns as f64 / 1e9,
             shared: usize::from(self.shares),
         })
@@ -252,10 +250,10 @@ mod tests {
             assert!(all.len() == n && few.len() <= 8, "{n}: {}", few.len());
             for speedup in [0.25, 0.5] {
                 let of = |these: &[Observation]| {
-                    let mut sums = [0.0; 4];
+                    let mut sums = [0.0; 3];
                     for one in these.iter().filter(|one| one.speedup == speedup) {
                         let n = one.n as f64;
-                        let each = [n, n * one.log_ratio, n * one.effect_pct, one.seconds];
+                        let each = [n, n * one.log_ratio, one.seconds];
                         sums.iter_mut().zip(each).for_each(|(sum, each)| *sum += each);
                     }
                     sums
@@ -296,7 +294,7 @@ mod tests {
         series.trial(trial, Some(20.0), 4);
         series.trial(trial, None, 4);
         let effects = |series: &Series| -> Vec<f64> {
-            series.observations(1).map(|one| one.effect_pct.round()).collect()
+            series.observations(1).map(|one| percent(one.log_ratio).round()).collect()
         };
         assert_eq!(effects(&series), [-50.0, 100.0]);
         series.baseline(Some(30.0), 4);

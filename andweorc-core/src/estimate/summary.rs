@@ -1,13 +1,12 @@
 //! The results: points, targets, effects, impacts, verdicts.
 
+use crate::estimate::forecast;
 use crate::estimate::now::Now;
 use crate::estimate::observe::Identity;
 use crate::estimate::rank::Ranking;
-use crate::estimate::series::Observation;
 use crate::profile::{
     ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
 };
-use crate::stats;
 use serde::Serialize;
 use std::fmt;
 
@@ -153,6 +152,10 @@ pub struct TargetSummary {
     pub effects: Vec<Effect>,
     /// By point and metric.
     pub impacts: Vec<Impact>,
+    /// The runs that say something else of it than all others do, by their indices: each lies
+    /// outside of what those let expect of it. Without odd ones a report of several runs names one
+    /// in at most one of twenty.
+    pub odd_runs: Vec<usize>,
     /// What it is ranked and judged by.
     #[serde(skip)]
     pub ranked_by: Metric,
@@ -186,6 +189,16 @@ pub struct Effect {
     pub ci_high: Option<f64>,
     /// Number of experiments.
     pub n: usize,
+    /// Number of runs that they are of.
+    pub runs: usize,
+    /// By how much runs differ, as a standard deviation in points; `None` with a single run, which
+    /// can't tell.
+    pub tau: Option<f64>,
+    /// Runs differ by more than chance lets them (Cochran's Q, at 1 %).
+    pub runs_differ: bool,
+    /// Degrees of freedom of the interval; infinite without one.
+    #[serde(skip)]
+    pub df: f64,
     /// Two-sided p-value of no effect.
     #[serde(skip)]
     pub p_value: f64,
@@ -223,7 +236,8 @@ pub struct Impact {
     pub metric: Metric,
     /// Change in % for a speedup of 1.
     pub slope: f64,
-    /// Lower end of its 95 % interval; `None` with one experiment.
+    /// Lower end of its 95 % interval; `None` where nothing was repeated, so that no scatter is
+    /// known.
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub ci_high: Option<f64>,
@@ -251,7 +265,8 @@ pub enum Verdict {
     Nothing,
     /// Neither of the three above is known yet.
     Inconclusive {
-        /// About how many more seconds of experiments on it would tell; `None` when even that is unknown.
+        /// About how many more seconds of experiments on it would tell; `None` when even that is
+        /// unknown, and of several runs, where more runs would tell.
         more_seconds: Option<f64>,
     },
 }
@@ -275,11 +290,6 @@ impl TargetSummary {
 
     pub(crate) fn identity(&self) -> Identity<'_, TargetKind> {
         (self.kind, &self.name, self.file.as_deref(), self.line)
-    }
-
-    /// The impact that it is ranked by: that on the [metric](TargetSummary::ranked_by) of the first point that has it.
-    pub fn ranking_impact(&self) -> Option<&Impact> {
-        self.impacts.iter().find(|impact| impact.metric == self.ranked_by)
     }
 
     /// The effect that it is ranked and judged by: that on the [metric](TargetSummary::ranked_by)
@@ -331,56 +341,45 @@ pub(crate) fn rank_key(effect: Option<&Effect>) -> f64 {
 /// What no effect means: within so many points.
 pub(crate) const NOTHING: f64 = 1.0;
 
-/// The impact that these observations show.
-pub(crate) fn impact_of(
-    observations: &[Observation],
-    point_index: usize,
-    point: &PointSummary,
-    metric: Metric,
-) -> Option<Impact> {
-    let weighted = |one: &Observation| (one.datum(), one.n as f64);
-    let data: Vec<((f64, f64), f64)> = observations.iter().map(weighted).collect();
-    let slope = stats::weighted_slope(&data);
-    let df = data.len() as f64 - 1.0;
-    let error = stats::standard_error(&data, stats::weighted_slope);
-    let half = error.map(|error| error * stats::t_quantile(df));
-    Some(Impact {
-        point: point.name.clone(),
-        point_index,
-        metric,
-        slope,
-        ci_low: half.map(|half| slope - half),
-        ci_high: half.map(|half| slope + half),
-        r2: stats::r2_through_origin(&data, slope),
-        p_value: error.map_or(1.0, |error| stats::p_of(slope, error, df)),
-        n: observations.iter().map(|one| one.n).sum(),
-    })
-}
-
-/// The verdict by an effect, given whether it is a discovery and how many seconds of experiments it
-/// took.
-pub(crate) fn verdict_of(effect: &Effect, seconds: f64, discovered: bool) -> Verdict {
+/// The verdict on a target by one of its effects, given whether that is a discovery.
+pub(crate) fn verdict_of(target: &TargetSummary, effect: &Effect, discovered: bool) -> Verdict {
     let Some((low, high)) = effect.gain() else {
         return Verdict::Inconclusive { more_seconds: None };
     };
     let sign = if effect.metric.less_is_better() { -1.0 } else { 1.0 };
     let gain = sign * effect.effect_pct;
-    let judged = effect.n > 1;
-    if judged && low >= -NOTHING && high <= NOTHING {
-        Verdict::Nothing
-    } else if judged && discovered && low > 0.0 && gain > NOTHING {
-        Verdict::Matters
-    } else if judged && discovered && high < 0.0 && gain < -NOTHING {
-        Verdict::Hurts
-    } else {
-        // Half the width shrinks with the root of the time. It must become less than the effect, or
-        // than what is left of nothing.
-        let wanted = if gain.abs() > NOTHING { gain.abs() } else { NOTHING - gain.abs() };
-        let times = (effect.half_width() / wanted.max(CLOSE)).powi(2).max(1.5);
-        Verdict::Inconclusive { more_seconds: Some((times - 1.0) * seconds) }
+    if effect.n > 1 && says(gain, low, high) {
+        if low >= -NOTHING && high <= NOTHING {
+            return Verdict::Nothing;
+        }
+        if discovered {
+            return if gain > 0.0 { Verdict::Matters } else { Verdict::Hurts };
+        }
     }
+    let more_seconds = (effect.runs == 1).then(|| more_seconds(target, effect)).flatten();
+    Verdict::Inconclusive { more_seconds }
 }
 
-/// An effect of one point is neither nothing nor known to be more, however narrow its interval: the
-/// forecast takes it for so far from that.
-const CLOSE: f64 = 0.25;
+/// Whether an interval says what there is: nothing, or an effect of more than a point.
+pub(crate) fn says(effect: f64, low: f64, high: f64) -> bool {
+    let nothing = low >= -NOTHING && high <= NOTHING;
+    nothing || effect.abs() > NOTHING && (low > 0.0 || high < 0.0)
+}
+
+/// About how many more seconds of experiments would tell.
+fn more_seconds(target: &TargetSummary, effect: &Effect) -> Option<f64> {
+    let judged = forecast::Judged {
+        effect: effect.effect_pct,
+        half: effect.half_width(),
+        df: effect.df,
+        n: effect.n,
+    };
+    let experiments = forecast::experiments(judged)?;
+    let same = |it: &&Effect| it.metric == effect.metric && it.point_index == effect.point_index;
+    let all = || target.effects.iter().filter(same);
+    let held: f64 = all().map(|it| it.n as f64).sum();
+    // The largest speedup gets two turns for each one of another.
+    let will_be = experiments * (1.0 + (all().count() as f64 - 1.0) / 2.0);
+    let more = (will_be - held).max(experiments - effect.n as f64);
+    Some(more * target.seconds / held)
+}

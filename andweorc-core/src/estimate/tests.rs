@@ -1,4 +1,5 @@
 use super::*;
+use crate::estimate::summary::NOTHING;
 use crate::profile::{
     ExperimentRecord, Header, PointCount, PointKind, PointRecord, Record, Run, SamplesRecord,
     TargetKind, TargetRecord, TargetTime, VERSION,
@@ -143,8 +144,10 @@ fn what_matters_is_first_and_what_does_not_is_nothing() {
     near(effects[1].effect_pct, 20.0, 0.5);
     assert!(effects[0].ci_low.unwrap() < 10.0 && effects[0].ci_high.unwrap() > 10.0);
     assert_eq!((effects[0].n, effects[1].n), (4, 4));
-    near(hot.ranking_impact().unwrap().slope, 40.0, 1.0);
-    assert!(hot.ranking_impact().unwrap().r2 > 0.99);
+    let impact = &hot.impacts[0];
+    assert_eq!(impact.metric, Metric::Throughput);
+    near(impact.slope, 40.0, 1.0);
+    assert!(impact.r2 > 0.99 && impact.ci_low.unwrap() < 40.0 && impact.ci_high.unwrap() > 40.0);
     let p99 = hot.effects_on("request", Metric::P99).next_back().unwrap();
     near(p99.effect_pct, -100.0 / 6.0, 0.2);
 }
@@ -195,10 +198,25 @@ fn one_experiment_has_no_interval_and_is_inconclusive() {
 }
 
 #[test]
+fn one_experiment_has_an_interval_from_what_others_scatter_and_is_inconclusive() {
+    let mut run = measured(3);
+    let is_cold = |one: &ExperimentRecord| one.target == Some(2) && one.speedup == 0.5;
+    let first = run.experiments.iter().position(is_cold).unwrap();
+    let mut seq = 0..;
+    run.experiments.retain(|one| seq.next() == Some(first) || !is_cold(one));
+    let analysis = analyse(&[run]);
+    let cold = analysis.targets.iter().find(|target| target.name == "cold").unwrap();
+    let effect = cold.ranking_effect().unwrap();
+    assert_eq!((effect.speedup, effect.n), (0.5, 1));
+    assert!(effect.ci_low.unwrap() > -NOTHING && effect.ci_high.unwrap() < NOTHING, "{effect:?}");
+    assert!(matches!(cold.verdict, Verdict::Inconclusive { .. }), "{cold:?}");
+}
+
+#[test]
 fn noise_is_inconclusive_and_says_how_much_longer() {
     let mut run = closed();
     for i in 0..12 {
-        let noise = [9_000, 11_000, 10_500, 9_400][i % 4];
+        let noise = [9_700, 10_300, 10_150, 9_820][i % 4];
         push(&mut run, None, 0.0, 10_000, 1);
         push(&mut run, Some(1), 0.5, noise, 1);
     }

@@ -11,6 +11,7 @@
 //! | `notes` | what the user should know |
 //! | `words` | numbers with their units |
 
+mod between;
 mod json;
 mod load;
 mod next;
@@ -20,6 +21,7 @@ mod text;
 mod waits;
 mod words;
 
+pub use between::between_runs;
 pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};
 pub use next::{Next, next};

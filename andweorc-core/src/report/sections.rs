@@ -35,15 +35,17 @@ pub fn sections(analysis: &Analysis) -> Vec<Section<'_>> {
     all.into_iter().filter_map(section).collect()
 }
 
-/// What would decide an undecided target: `45 s more`.
-pub fn needs(target: &TargetSummary) -> String {
+/// What would decide an undecided target of these: `45 s more`.
+pub fn needs(analysis: &Analysis, target: &TargetSummary) -> String {
     match (target.verdict, target.ranking_effect()) {
         // One experiment makes no verdict.
         (_, Some(effect)) if effect.n < 2 => "a repetition".to_owned(),
         (Verdict::Inconclusive { more_seconds: Some(more) }, _) => {
             format!("{} more", seconds(more.max(1.0)))
         }
-        // The load is what does not let it be judged.
+        // How long it takes can't be told yet, or the load is what does not let it be judged.
+        (_, Some(effect)) if effect.runs > 1 => "more runs".to_owned(),
+        (_, Some(effect)) if analysis.can_judge(effect.metric) => "more time".to_owned(),
         (_, Some(_)) => "a closed load".to_owned(),
         _ => "more experiments".to_owned(),
     }

@@ -5,8 +5,9 @@ use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary, Ver
 use andweorc_core::plain;
 use andweorc_core::profile::{Run, TargetKind};
 use andweorc_core::report::{
-    MAIN_METRICS, Section, change, counted, date, load_name, load_warning, metric_name, needs,
-    next, notes, real_ns, sections, tenths, untested_waits, value, values, why_nothing,
+    MAIN_METRICS, Section, between_runs, change, counted, date, load_name, load_warning,
+    metric_name, needs, next, notes, real_ns, sections, tenths, untested_waits, value, values,
+    why_nothing,
 };
 
 /// What the program does now, a table of the targets by verdict with at most `top` of each, the
@@ -35,6 +36,11 @@ pub(super) fn markdown(runs: &[Run], top: usize) -> String {
         let place = place(&it.name, it.file.as_deref(), it.line);
         let place = place.map_or(String::new(), |place| format!(" ({})", code(&place)));
         out += &format!("- {}{place}: {}\n", code(&it.name), wait.words);
+    }
+    let between = between_runs(runs.len(), &analysis);
+    if !between.is_empty() {
+        out += "\n### Between the runs\n\n";
+        between.iter().for_each(|one| out += &format!("- {}\n", text(one)));
     }
     let notes = notes(runs);
     if !notes.is_empty() {
@@ -111,7 +117,11 @@ fn table(out: &mut String, analysis: &Analysis, point: &str, top: usize) {
         left_out = left_out.max(section.targets.len().saturating_sub(top));
         for target in section.targets.iter().take(top) {
             let share = target.share.map_or(String::new(), percent);
-            *out += &format!("| {} | {} | {share} |", verdict(&section, target), title(target));
+            *out += &format!(
+                "| {} | {} | {share} |",
+                verdict(analysis, &section, target),
+                title(target)
+            );
             let judged = target.ranking_effect();
             for &speedup in lesser {
                 let effect =
@@ -140,11 +150,11 @@ fn table(out: &mut String, analysis: &Analysis, point: &str, top: usize) {
 }
 
 /// What to do with a target: `**make faster**`, `undecided, 45 s more`.
-fn verdict(section: &Section<'_>, target: &TargetSummary) -> String {
+fn verdict(analysis: &Analysis, section: &Section<'_>, target: &TargetSummary) -> String {
     let words = section.heading.to_lowercase();
     match section.verdict {
         Verdict::Matters | Verdict::Hurts => format!("**{words}**"),
-        Verdict::Inconclusive { .. } => format!("{words}, {}", needs(target)),
+        Verdict::Inconclusive { .. } => format!("{words}, {}", needs(analysis, target)),
         Verdict::Nothing => words,
     }
 }

@@ -8,7 +8,7 @@ use crate::estimate::Analysis;
 use crate::plain;
 use crate::profile::Run;
 use crate::report::sections::place;
-use crate::report::{load_warning, next, notes, untested_waits, why_nothing};
+use crate::report::{between_runs, load_warning, next, notes, untested_waits, why_nothing};
 use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
 use textwrap::{Options, WordSplitter};
@@ -130,10 +130,25 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
             page.prose(Tone::Doubt, "", &warning);
         }
         targets::write(&mut page, analysis);
+        between(&mut page, runs, analysis);
         waits(&mut page, runs, analysis);
     }
     foot(&mut page, runs, analysis);
     page.out
+}
+
+/// How the runs differ.
+fn between(page: &mut Page, runs: &[Run], analysis: &Analysis) {
+    let sentences = between_runs(runs.len(), analysis);
+    if sentences.is_empty() {
+        return;
+    }
+    page.line("");
+    let heading = page.looks.paint(Tone::Heading, "BETWEEN THE RUNS");
+    page.line(&heading);
+    for sentence in sentences {
+        page.prose(Tone::Plain, "  - ", &sentence);
+    }
 }
 
 /// The waits that nobody tested.

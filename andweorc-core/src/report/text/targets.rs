@@ -89,7 +89,7 @@ fn shares(analysis: &Analysis, section: &Section<'_>, shown: &[&TargetSummary]) 
         let share = target.share.map_or(String::new(), percent);
         let mut cells = vec![Cell::right(share), Cell::left(judged_cell(analysis, target, most))];
         if undecided {
-            cells.push(Cell::left(needs(target)).in_tone(Tone::Doubt));
+            cells.push(Cell::left(needs(analysis, target)).in_tone(Tone::Doubt));
         }
         titled(target, cells)
     };
