@@ -293,7 +293,7 @@ fn options_of_cargo_are_handed_to_it() {
     assert!(out.contains("slowdown=1.5\n"), "{out}");
     assert!(out.contains("options=ANDWEORC_TARGETS ANDWEORC_MAX_SLOWDOWN\n"), "{out}");
     assert!(at.join("target/andweorc/build/quick/shop").exists());
-    assert!(said(&["--dev", "--locked", "--target-dir", "other"]).contains("1. span stock"));
+    assert!(said(&["--dev", "--locked", "--target-dir", "other"]).contains("stock shop.rs:12"));
     assert!(at.join("other/andweorc/shop.jsonl").exists());
     fs::remove_file(at.join("Cargo.lock")).unwrap();
     let output = run(at, &["--dev", "--locked"]);
@@ -308,7 +308,7 @@ fn a_program_for_a_triple_is_found_where_cargo_puts_it() {
     let about = stdout(&rustc);
     let host = about.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
     let output = run(project.path(), &["--dev", "--target", host]);
-    assert!(stdout(&output).contains("1. span stock"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("stock shop.rs:12"), "{}", stderr(&output));
     assert!(project.path().join(format!("target/andweorc/build/{host}/debug/shop")).exists());
 }
 
@@ -318,7 +318,7 @@ fn a_project_elsewhere_is_named_by_its_manifest() {
     let elsewhere = tempfile::tempdir().unwrap();
     let manifest = project.path().join("Cargo.toml");
     let output = run(elsewhere.path(), &["--dev", "--manifest-path", manifest.to_str().unwrap()]);
-    assert!(stdout(&output).contains("1. span stock"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("stock shop.rs:12"), "{}", stderr(&output));
     assert!(project.path().join("target/andweorc/shop.jsonl").exists());
     let output = run(elsewhere.path(), &["--manifest-path", "nowhere/Cargo.toml"]);
     assert_eq!(output.status.code(), Some(2));

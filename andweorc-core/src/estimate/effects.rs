@@ -29,6 +29,11 @@ pub(crate) fn effects(data: &[Observation], scatter: &Scatter, on: On<'_>) -> Ve
         let cell = Cell::of(data, speedup);
         let log = together.map_or(cell.log, |it| it.value);
         let half = together.map(|it| it.half());
+        let interval = half.map(|half| [log - half, log + half]);
+        let (log, interval) = match on.metric {
+            Metric::Throughput => within_reach(log, interval, cell.reach),
+            _ => (log, interval),
+        };
         Effect {
             value: None,
             point: on.point.name.clone(),
@@ -36,8 +41,8 @@ pub(crate) fn effects(data: &[Observation], scatter: &Scatter, on: On<'_>) -> Ve
             metric: on.metric,
             speedup,
             effect_pct: percent(log),
-            ci_low: half.map(|half| percent(log - half)),
-            ci_high: half.map(|half| percent(log + half)),
+            ci_low: interval.map(|[low, _]| percent(low)),
+            ci_high: interval.map(|[_, high]| percent(high)),
             n: cell.n,
             runs: scatter::by_run(data).filter(|run| has(run, speedup)).count(),
             tau: together.and_then(|it| it.tau).map(|tau| tau * points(log)),
@@ -47,6 +52,25 @@ pub(crate) fn effects(data: &[Observation], scatter: &Scatter, on: On<'_>) -> Ve
         }
     };
     scatter::speedups(data).into_iter().map(at).collect()
+}
+
+/// A throughput moves by no more than so many times what all else was delayed by.
+///
+/// It can't rise by more than once that: delays make nothing faster, so that the program does no more
+/// in real time than without them. Processors that sleep less beside the target, and contention that
+/// delays relieve, bend that a little; and when it falls by twice that, each delay would have cost as
+/// much again.
+const REACH: f64 = 2.0;
+
+/// The part of an interval, all in logarithms, that a throughput can reach: so a few experiments tell
+/// of a target that hardly ever runs. An interval that lies outside of that says that something else
+/// is at work, and is left.
+fn within_reach(log: f64, interval: Option<[f64; 2]>, reach: f64) -> (f64, Option<[f64; 2]>) {
+    let reach = REACH * reach;
+    let Some([low, high]) = interval.filter(|[low, high]| *low < reach && *high > -reach) else {
+        return (log, interval);
+    };
+    (log.clamp(-reach, reach), Some([low.max(-reach), high.min(reach)]))
 }
 
 /// The runs that are odd in the effect at this speedup, among so many targets.
@@ -123,4 +147,34 @@ fn slope(run: &[Observation]) -> f64 {
 /// The sum of squares of the speedups.
 fn leverage(run: &[Observation]) -> f64 {
     run.iter().map(|one| one.n as f64 * one.speedup.powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::Verdict;
+    use crate::estimate::analyse;
+    use crate::estimate::tests::{closed, push};
+
+    #[test]
+    fn a_throughput_moves_by_no_more_than_twice_the_delay() {
+        let wide = Some([-0.3, 0.2]);
+        assert_eq!(within_reach(-0.05, wide, 0.01), (-0.02, Some([-0.02, 0.02])));
+        assert_eq!(within_reach(0.1, Some([0.05, 0.15]), 0.06), (0.1, Some([0.05, 0.12])));
+        assert_eq!(within_reach(0.1, Some([0.05, 0.15]), 0.01), (0.1, Some([0.05, 0.15])));
+        assert_eq!(within_reach(0.1, None, 0.01), (0.1, None));
+    }
+
+    #[test]
+    fn a_target_that_hardly_ever_runs_is_nothing_although_the_program_scatters() {
+        let mut run = closed();
+        push(&mut run, None, 0.0, 10_000, 1_000);
+        for count in [9_700, 10_300, 9_900] {
+            // Of the second 4 ms are delay.
+            push(&mut run, Some(1), 0.01, count, 1_000);
+            push(&mut run, None, 0.0, 10_100, 1_000);
+        }
+        let target = &analyse(&[run]).targets[0];
+        assert_eq!(target.verdict, Verdict::Nothing, "{:?}", target.ranking_effect());
+    }
 }

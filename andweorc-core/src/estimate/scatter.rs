@@ -96,6 +96,8 @@ pub(crate) fn speedups(observations: &[Observation]) -> Vec<f64> {
 pub(crate) struct Cell {
     /// Mean of the logarithms.
     pub(crate) log: f64,
+    /// The mean of the logarithms that are within reach.
+    pub(crate) reach: f64,
     /// How many experiments there are.
     pub(crate) n: usize,
     /// The sum of squares about the mean, each of one experiment.
@@ -110,10 +112,14 @@ impl Cell {
     pub(crate) fn of(observations: &[Observation], speedup: f64) -> Cell {
         let these = || observations.iter().filter(|one| one.speedup == speedup);
         let n: usize = these().map(|one| one.n).sum();
-        let log = these().map(|one| one.n as f64 * one.log_ratio).sum::<f64>() / n as f64;
+        let mean = |of: fn(&Observation) -> f64| {
+            these().map(|one| one.n as f64 * of(one)).sum::<f64>() / n as f64
+        };
+        let log = mean(|one| one.log_ratio);
         let square = |one: &Observation| one.n as f64 * (one.log_ratio - log).powi(2);
         Cell {
             log,
+            reach: mean(|one| one.reach),
             n,
             squares: these().map(square).sum(),
             count: these().count() as f64,
@@ -194,7 +200,7 @@ mod tests {
     use super::*;
 
     fn observation(speedup: f64, log_ratio: f64, shared: usize) -> Observation {
-        Observation { run: 0, speedup, n: 1, log_ratio, seconds: 1.0, shared }
+        Observation { run: 0, speedup, n: 1, log_ratio, seconds: 1.0, shared, reach: 1.0 }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Observation {
     pub(crate) seconds: f64,
     /// How many of them share a baseline with one of the same target and speedup before.
     pub(crate) shared: usize,
+    /// The mean of their [reaches](Trial::reach).
+    pub(crate) reach: f64,
 }
 
 impl Observation {
@@ -34,6 +36,7 @@ impl Observation {
     fn add(&mut self, other: &Observation) {
         let (a, b) = (self.n as f64, other.n as f64);
         self.log_ratio = (self.log_ratio * a + other.log_ratio * b) / (a + b);
+        self.reach = (self.reach * a + other.reach * b) / (a + b);
         self.seconds += other.seconds;
         self.n += other.n;
         self.shared += other.shared;
@@ -47,6 +50,15 @@ pub(crate) struct Trial {
     pub(crate) target: u32,
     pub(crate) speedup: f64,
     pub(crate) real_ns: u64,
+    pub(crate) delay_ns: u64,
+}
+
+impl Trial {
+    /// The logarithm by which a throughput rises when the program does as much in real time as
+    /// without the delays, which are taken out of the time.
+    fn reach(&self) -> f64 {
+        -(-(self.delay_ns as f64 / self.real_ns.max(1) as f64)).ln_1p()
+    }
 }
 
 /// A trial whose next baseline is not known yet.
@@ -71,6 +83,7 @@ impl Waiting {
             log_ratio,
             seconds: 2.0 * self.trial.real_ns as f64 / 1e9,
             shared: usize::from(self.shares),
+            reach: self.trial.reach(),
         })
     }
 }
@@ -234,7 +247,7 @@ mod tests {
         series.baseline(Some(100.0), most);
         for i in 0..n {
             let speedup = if i % 2 == 0 { 0.25 } else { 0.5 };
-            let trial = Trial { target: 7, speedup, real_ns: 500_000_000 };
+            let trial = Trial { target: 7, speedup, real_ns: 500_000_000, delay_ns: 0 };
             series.trial(trial, Some(value(i)), most);
             series.baseline(Some(100.0), most);
         }
@@ -287,7 +300,7 @@ mod tests {
     #[test]
     fn a_trial_is_compared_with_the_baseline_before_until_there_is_one_after() {
         let mut series = Series::default();
-        let trial = Trial { target: 1, speedup: 0.5, real_ns: 1 };
+        let trial = Trial { target: 1, speedup: 0.5, real_ns: 1, delay_ns: 0 };
         series.trial(trial, Some(5.0), 4);
         assert_eq!(series.observations(1).count(), 0, "with none there is nothing to say");
         series.baseline(Some(10.0), 4);
@@ -311,7 +324,7 @@ mod tests {
         let mut series = Series::default();
         series.baseline(Some(1.0), 4);
         for _ in 0..3 * WAITING {
-            series.trial(Trial { target: 1, speedup: 0.5, real_ns: 1 }, Some(2.0), 4);
+            series.trial(Trial { target: 1, speedup: 0.5, real_ns: 1, delay_ns: 0 }, Some(2.0), 4);
         }
         assert!(series.waiting.len() <= WAITING && series.waiting.capacity() <= 4 * WAITING);
         let n: usize = series.observations(1).map(|one| one.n).sum();

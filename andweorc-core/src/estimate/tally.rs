@@ -81,8 +81,9 @@ impl Tally {
                     _ if experiment.spoiled.is_some() => series.spoiled(value),
                     None => series.baseline(value, self.most),
                     Some(target) => {
-                        let ExperimentRecord { speedup, real_ns, .. } = *experiment;
-                        series.trial(Trial { target, speedup, real_ns }, value, self.most);
+                        let ExperimentRecord { speedup, real_ns, delay_ns, .. } = *experiment;
+                        let trial = Trial { target, speedup, real_ns, delay_ns };
+                        series.trial(trial, value, self.most);
                     }
                 }
             }

@@ -6,6 +6,7 @@
 
 pub(crate) mod choose;
 mod early;
+mod first;
 mod guard;
 mod hold;
 mod lacks;

@@ -10,6 +10,7 @@ use crate::experiment::choose::{
     Times, choose_points, is_named, is_sampled, names, want_functions_alone, want_samples,
 };
 use crate::experiment::early::{self, Early, nothing_hit};
+use crate::experiment::first::first_to_mark;
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::lacks::why_none;
@@ -222,6 +223,10 @@ impl Runner {
             let now = self.elapsed().to_duration();
             if early.is_idle(is_hit, now) {
                 self.note(nothing_hit(crate::point::points().iter().map(|point| point.name())));
+                if may_sample {
+                    may_sample = false;
+                    self.sample();
+                }
             }
             if is_hit {
                 unknown = Some((no_points, no_targets));
@@ -378,6 +383,10 @@ impl Runner {
             self.note(format!(
                 "no progress point was hit, so there was nothing to measure (points known: {seen}){advice}"
             ));
+            self.take_samples();
+            if let Some(first) = first_to_mark() {
+                self.note(first);
+            }
         } else if self.settings.targets.is_empty()
             && self.sampled.samples > 0
             && targets.iter().all(|target| target.kind() != TargetKind::Line)
