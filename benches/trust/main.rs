@@ -98,7 +98,8 @@ fn bench(options: &Options) -> Result<(), Box<dyn Error>> {
             if let Some(answer) = answer {
                 score.count(answer);
             }
-            let truth = truth.map_or(String::new(), |truth| format!(" truth {truth}"));
+            let truth = truth
+                .map_or(String::new(), |truth| format!(" truth {}", report.of_truth(&truth).0));
             let answer = answer.map_or("", Answer::word);
             println!("  {:<28} {verdict:<44}{truth}  {answer}", part.title());
         }

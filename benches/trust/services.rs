@@ -28,8 +28,6 @@ pub(crate) struct Service {
     pub(crate) clients: Clients,
     /// The parts: each the name of a dial and the target's, which may be a wait.
     pub(crate) parts: &'static [Part],
-    /// By what the truth is told: requests, or their latency.
-    pub(crate) by_latency: bool,
     start: fn(),
 }
 
@@ -49,7 +47,7 @@ const fn wait(name: &'static str) -> Part {
 }
 
 const fn inside(name: &'static str, parts: &'static [Part], start: fn()) -> Service {
-    Service { name, clients: Clients::Inside, parts, by_latency: false, start }
+    Service { name, clients: Clients::Inside, parts, start }
 }
 
 pub(crate) const SERVICES: &[Service] = &[
@@ -67,28 +65,24 @@ pub(crate) const SERVICES: &[Service] = &[
         name: "paced_inside",
         clients: Clients::Inside,
         parts: &[work("enrich"), work("archive")],
-        by_latency: true,
         start: paced_inside,
     },
     Service {
         name: "http_closed",
         clients: Clients::Http { waiting: 8, paced: 0 },
         parts: &[work("stock"), work("render")],
-        by_latency: false,
         start: http,
     },
     Service {
         name: "http_open",
         clients: Clients::Http { waiting: 0, paced: 300 },
         parts: &[work("stock"), work("render")],
-        by_latency: true,
         start: http,
     },
     Service {
         name: "http_mixed",
         clients: Clients::Http { waiting: 1, paced: 150 },
         parts: &[work("stock"), work("render")],
-        by_latency: true,
         start: http,
     },
 ];
@@ -385,7 +379,8 @@ fn hot(us: u64) -> u64 {
 
 #[inline(never)]
 fn warm(us: u64) -> u64 {
-    burn(us)
+    // Otherwise it would be made one with `hot`.
+    burn(us).rotate_left(7)
 }
 
 #[andweorc::main]

@@ -20,7 +20,6 @@ pub(crate) struct Truth {
     pub(crate) throughput: Change,
     /// Of the mean latency, %.
     pub(crate) latency: Change,
-    by_latency: bool,
 }
 
 /// A change in %, with its 95 % interval.
@@ -50,12 +49,6 @@ impl fmt::Display for Change {
     }
 }
 
-impl fmt::Display for Truth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (if self.by_latency { self.latency } else { self.throughput }).fmt(f)
-    }
-}
-
 impl Truth {
     /// Measures it.
     pub(crate) fn of(service: &Service, part: &Part) -> Result<Truth, Box<dyn Error>> {
@@ -66,8 +59,7 @@ impl Truth {
             throughputs.push((faster_rate / rate).ln());
             latencies.push((faster_latency / latency).ln());
         }
-        let (throughput, latency) = (Change::of(&throughputs), Change::of(&latencies));
-        Ok(Truth { throughput, latency, by_latency: service.by_latency })
+        Ok(Truth { throughput: Change::of(&throughputs), latency: Change::of(&latencies) })
     }
 }
 

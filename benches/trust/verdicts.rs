@@ -85,9 +85,12 @@ impl Report {
         self.seconds
     }
 
-    /// Whether it judges by latency.
-    fn is_by_latency(&self) -> bool {
-        self.ranked_by.metric != "throughput"
+    /// The truth by what it judges, and whether less of that is better.
+    pub(crate) fn of_truth(&self, truth: &Truth) -> (Change, bool) {
+        match &*self.ranked_by.metric {
+            "throughput" => (truth.throughput, false),
+            _ => (truth.latency, true),
+        }
     }
 
     pub(crate) fn verdict(&self, part: &Part) -> Verdict {
@@ -143,11 +146,11 @@ pub(crate) enum Answer {
 impl Answer {
     /// A verdict is false where the whole interval of the truth contradicts it.
     pub(crate) fn of(verdict: &Verdict, truth: &Truth, report: &Report) -> Answer {
-        let (change, sign) =
-            if report.is_by_latency() { (truth.latency, -1.0) } else { (truth.throughput, 1.0) };
-        let mut gain = [sign * change.low, sign * change.high];
-        gain.sort_by(f64::total_cmp);
-        let [low, high] = gain;
+        let (change, less_is_better) = report.of_truth(truth);
+        let (low, high) = match less_is_better {
+            true => (-change.high, -change.low),
+            false => (change.low, change.high),
+        };
         match &*verdict.word {
             "matters" if high <= NOTHING => Answer::FalseMatters,
             "hurts" if low >= -NOTHING => Answer::FalseMatters,

@@ -93,7 +93,7 @@ fn until(truth: f64, luck: f64, judged: Judged, error: f64) -> f64 {
         let off = luck * error * (times - 1.0).sqrt() / times;
         let effect = truth + (judged.effect - truth) / times + off;
         let half = error / times.sqrt() * quantile(judged.df + (times - 1.0) * n);
-        if says(effect, effect - half, effect + half) {
+        if says(effect - half, effect + half) {
             return times * n;
         }
         times *= STEP;

@@ -255,11 +255,11 @@ pub struct Impact {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The interval is above zero and the effect above one point. Of many targets it also stands
-    /// out from what chance would show.
+    /// The interval is above one point. Of many targets it also stands out from what chance would
+    /// show.
     Matters,
-    /// The interval is below zero and the effect below minus one point: faster, it lowers the
-    /// throughput, or raises the latency.
+    /// The interval is below minus one point: faster, it lowers the throughput, or raises the
+    /// latency.
     Hurts,
     /// The interval is within one point of zero.
     Nothing,
@@ -348,7 +348,7 @@ pub(crate) fn verdict_of(target: &TargetSummary, effect: &Effect, discovered: bo
     };
     let sign = if effect.metric.less_is_better() { -1.0 } else { 1.0 };
     let gain = sign * effect.effect_pct;
-    if effect.n > 1 && says(gain, low, high) {
+    if effect.n > 1 && says(low, high) {
         if low >= -NOTHING && high <= NOTHING {
             return Verdict::Nothing;
         }
@@ -361,9 +361,9 @@ pub(crate) fn verdict_of(target: &TargetSummary, effect: &Effect, discovered: bo
 }
 
 /// Whether an interval says what there is: nothing, or an effect of more than a point.
-pub(crate) fn says(effect: f64, low: f64, high: f64) -> bool {
+pub(crate) fn says(low: f64, high: f64) -> bool {
     let nothing = low >= -NOTHING && high <= NOTHING;
-    nothing || effect.abs() > NOTHING && (low > 0.0 || high < 0.0)
+    nothing || low > NOTHING || high < -NOTHING
 }
 
 /// About how many more seconds of experiments would tell.

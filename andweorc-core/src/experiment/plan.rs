@@ -1,17 +1,22 @@
 //! Which experiment to hold next: where it narrows the ranking most.
 //!
-//! At first every (target, speedup) gets its turn [`PASSES`] times, in a new order each time, so
-//! that drift of the machine does not fall on one of them. Then come the targets without a verdict,
+//! At first every (target, speedup) gets its turn, and the largest speedup, by which verdicts are,
+//! [`PASSES`] times, in a new order each time, so that drift of the machine does not fall on one of
+//! them. Then come the targets without a verdict,
 //! the one first that will have it soonest: so most of them have one when the time is up. Last come
 //! those whose effect is known least, until all are settled.
 //!
-//! A verdict is by the largest speedup, which gets two turns of three.
+//! Later too the largest speedup gets two turns of three.
 
 use crate::target::Target;
 use crate::time::Speedup;
 
-/// Turns of every (target, speedup) before the estimates decide: one experiment makes no verdict.
+/// Turns of each target at its largest speedup before the estimates decide: one experiment makes no
+/// verdict.
 pub(crate) const PASSES: u32 = 2;
+
+/// The share of a run's time that these turns take at most; with the rest the estimates decide.
+const FIRST: f64 = 0.5;
 
 /// One (target, speedup), and how often it was held unspoiled.
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +69,25 @@ impl Plan {
         self.cells.len()
     }
 
+    /// How many experiments a run should have time for.
+    pub(crate) fn wanted(&self) -> u32 {
+        let first: u32 = self.cells.iter().map(|cell| self.passes(cell)).sum();
+        (f64::from(first) / FIRST).ceil() as u32
+    }
+
+    /// So often a cell gets its turn before the estimates decide.
+    fn passes(&self, cell: &Cell) -> u32 {
+        let is_less = |it: &Cell| it.target.id() == cell.target.id() && it.speedup > cell.speedup;
+        if self.cells.iter().any(is_less) { 1 } else { PASSES }
+    }
+
     /// The next experiment; `None` when all targets are settled. `known` tells what is known of a target.
     pub(crate) fn next(&mut self, known: impl Fn(&Target) -> Known) -> Option<Cell> {
-        let least = self.cells.iter().map(|cell| cell.held).min()?;
-        if least < PASSES {
-            let due: Vec<_> = self.cells.iter().filter(|cell| cell.held == least).collect();
-            return self.random.choice(due).copied();
+        let early = |cell: &&Cell| cell.held < self.passes(cell);
+        if let Some(least) = self.cells.iter().filter(early).map(|cell| cell.held).min() {
+            let due = self.cells.iter().filter(early).filter(|cell| cell.held == least);
+            let due: Vec<Cell> = due.copied().collect();
+            return self.random.choice(due);
         }
         // Undecided ones before all others, then the most urgent.
         let urgency = |target: &Target| match known(target) {
@@ -126,13 +144,18 @@ mod tests {
     fn everything_gets_its_passes_first() {
         let mut plan = plan();
         let mut held = HashMap::new();
-        for _ in 0..PASSES as usize * plan.len() {
+        // Each of two targets once at the smaller speedup.
+        for _ in 0..2 * (1 + PASSES) {
             let cell = plan.next(|_| Known::Settled).expect("passes are left");
             *held.entry((cell.target.name(), cell.speedup)).or_insert(0) += 1;
             plan.held(cell);
         }
         assert_eq!(held.len(), 4);
-        assert!(held.values().all(|&n| n == PASSES));
+        let largest = Speedup::from_ppm(500_000);
+        let is_due = |(&(_, speedup), &n): (&(&str, Speedup), &u32)| {
+            n == if speedup == largest { PASSES } else { 1 }
+        };
+        assert!(held.iter().all(is_due), "{held:?}");
         assert!(plan.next(|_| Known::Settled).is_none());
     }
 

@@ -57,10 +57,13 @@ const PROBES: u32 = 2;
 
 /// After so many experiments on targets the load is probed again, while it is not known and when it
 /// is: it may change.
-const PROBED_AGAIN: [u32; 2] = [6, 24];
+const PROBED_AGAIN: [u32; 2] = [3, 24];
+
+/// So many more probes are held at most where all is settled but the load.
+const LAST_PROBES: u32 = 6;
 
 /// By how much a probe delays the program.
-const PROBE: Speedup = Speedup::from_ppm(150_000);
+const PROBE: Speedup = Speedup::from_ppm(250_000);
 
 /// Seed of the order of experiments: two runs with the same settings differ by the program and the machine alone.
 const SEED: u64 = 0x616e_6477_656f_7263;
@@ -149,10 +152,23 @@ impl Runner {
                 return "stopped";
             }
         }
-        let mut since_probe = 0;
+        let (mut since_probe, mut last_probes) = (0, 0);
         loop {
             let Some(cell) = plan.next(|target| known(analysis.as_ref(), target)) else {
-                return if plan.len() == 0 { "nothing left to test" } else { "settled" };
+                if plan.len() == 0 {
+                    return "nothing left to test";
+                }
+                // Without the load a verdict may be by another metric than it should.
+                let is_known = analysis.as_ref().is_none_or(|it: &Analysis| it.load.is_some());
+                if is_known || last_probes == LAST_PROBES || self.left() < 2 * lengths.mean() {
+                    return "settled";
+                }
+                last_probes += 1;
+                if !self.probe(probe, lengths) {
+                    return "stopped";
+                }
+                analysis = Some(self.run.ranking());
+                continue;
             };
             if self.left() < 2 * lengths.mean() {
                 return "time";
@@ -494,7 +510,7 @@ impl Runner {
 
     /// How long experiments should be: so that every one gets its passes in the time, and the first point enough hits.
     fn lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
-        let pairs = PROBES + plan.len() as u32 * crate::experiment::plan::PASSES;
+        let pairs = PROBES + plan.wanted();
         let each = self.left() / (2 * pairs);
         let unmeasured = Lengths { settle: SETTLE, measure: Duration::ZERO, recover: RECOVER };
         let measure = each.saturating_sub(unmeasured.mean()).clamp(SHORTEST, LONGEST);

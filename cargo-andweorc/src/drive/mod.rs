@@ -30,6 +30,8 @@ pub(crate) use output::Stream;
 
 /// How long a program may go on by itself when its profile has its end: it prints something, most often.
 const OWN_END: Duration = Duration::from_secs(2);
+/// How long after the end of a session the program's own one begins, at most.
+const NEXT_SESSION: Duration = Duration::from_millis(500);
 /// How long a program may take to end after Ctrl-C, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -179,7 +181,7 @@ impl Drive<'_> {
             if self.program.has_ended() {
                 return Ok(Why::Ended);
             }
-            if self.follower.has_ended() {
+            if self.follower.has_ended() && self.stays_ended(view) {
                 return Ok(Why::Profiled);
             }
             if child::stop_asked() {
@@ -190,6 +192,16 @@ impl Drive<'_> {
                 return Err(self.no_profile(Instead::WentOn(self.launch.options.ready_timeout)));
             }
         }
+    }
+
+    /// Whether no other profile takes the place of the one that has its end: a program that starts a
+    /// session itself ends the one that was started for it.
+    fn stays_ended(&mut self, view: &mut View) -> bool {
+        let until = Instant::now() + NEXT_SESSION;
+        while self.follower.has_ended() && !self.program.has_ended() && Instant::now() < until {
+            self.tick(view);
+        }
+        self.follower.has_ended()
     }
 
     fn look_after_load(&mut self, view: &mut View) -> Result<(), DriveError> {

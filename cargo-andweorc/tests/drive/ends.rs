@@ -23,6 +23,14 @@ fn a_program_is_stopped_when_its_profile_has_its_end() {
     assert_eq!(left.len(), 2, "the profile and the build: {left:?}");
 }
 
+#[test]
+fn a_session_that_the_program_starts_itself_takes_the_place_of_the_one_started_for_it() {
+    let project = Project::new();
+    let output = project.run(&["--duration", "5s", "--", "own-session"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output).matches("  stock shop.rs:12").count(), 1, "{}", stdout(&output));
+}
+
 /// What is in the folder of the profiles, in order.
 fn profiles(project: &Project) -> Vec<String> {
     let entries = project.out().parent().unwrap().read_dir().unwrap().flatten();

@@ -13,12 +13,12 @@ function why(target) {
   const at = "At " + percent(effect.speedup) + " faster, the largest speedup tested, the 95 % interval " + interval(effect.low, effect.high);
   const more = more_seconds ? " About " + roughly(Math.max(more_seconds, 1)) + " more of experiments on it would tell." : "";
   const [up, down] = better() > 0 ? ["raises", "lowers"] : ["lowers", "raises"];
-  if (verdict === "matters") return "Faster, it " + up + " the " + what + ". " + at + " leaves out zero, and the effect is more than one point.";
-  if (verdict === "hurts") return "Faster, it " + down + " the " + what + ", by contention most often. " + at + " leaves out zero, and the effect is more than one point.";
+  if (verdict === "matters") return "Faster, it " + up + " the " + what + ". " + at + " is away from zero by more than one point.";
+  if (verdict === "hurts") return "Faster, it " + down + " the " + what + ", by contention most often. " + at + " is away from zero by more than one point.";
   if (verdict === "nothing") return "Faster, it changes nothing. " + at + " lies within one point of zero.";
   if (effect.n < 2 || effect.low === null) return "Not known yet: one experiment at the largest speedup makes no verdict." + more;
   if (effect.low > 0 || effect.high < 0) {
-    return "Not known yet. " + at + " leaves out zero, but the effect is less than one point, or of so many targets some stand out as much by chance." + more;
+    return "Not known yet. " + at + " leaves out zero, but not what counts as nothing, or of so many targets some stand out as much by chance." + more;
   }
   return "Not known yet. " + at + " has zero in it, and reaches further than one point from it." + more;
 }
