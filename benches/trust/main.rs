@@ -29,7 +29,7 @@ Each service is profiled by the command with its defaults. Then each of its part
 50 % cheaper, in turns with the service as it is, and the change is compared with the verdict. A part
 that the report leaves out is undecided. Nothing else should run meanwhile.";
 
-/// What to do.
+/// The work that the arguments ask for.
 enum Mode {
     /// Be this service.
     Service(String),

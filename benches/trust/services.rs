@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-/// Who asks the service.
+/// The clients of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clients {
     /// Tasks of the service itself.
@@ -138,7 +138,7 @@ fn burn(us: u64) -> u64 {
     x
 }
 
-/// What is left of `us` of this part: `DIAL=part=50` makes it half.
+/// The rest of `us` of this part: `DIAL=part=50` makes it half.
 fn dial(part: &str, us: u64) -> u64 {
     let dial = std::env::var("DIAL").unwrap_or_default();
     match dial.split_once('=') {

@@ -1,4 +1,4 @@
-//! What really happens when a part is made cheaper.
+//! The truth: a part is really made cheaper.
 
 use crate::load_of;
 use crate::services::{Part, Service};
@@ -86,7 +86,7 @@ struct Clients(Option<Child>);
 impl Drop for Clients {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             child.kill().unwrap_or_default();
             child.wait().map(drop).unwrap_or_default();
         }

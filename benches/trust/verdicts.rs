@@ -1,4 +1,4 @@
-//! What a report says, and whether it is true.
+//! Verdicts of a report, and whether they are true.
 
 use crate::services::{Part, Service};
 use crate::truth::{Change, Truth};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::path::Path;
 use std::{fmt, fs, io};
 
-/// What no effect means: within so many points, as reports have it.
+/// An effect is none within so many points, as reports have it.
 const NOTHING: f64 = 1.0;
 
 /// A report, as far as it is looked at.
@@ -50,7 +50,7 @@ impl Part {
     }
 }
 
-/// What a report says of a part.
+/// A report's verdict on a part.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     word: String,
@@ -102,7 +102,7 @@ impl Report {
         }
     }
 
-    /// What it says of targets that have no dial.
+    /// Its verdicts on targets that have no dial.
     pub(crate) fn others(&self, service: &Service) -> impl Iterator<Item = String> {
         self.targets.iter().filter(|target| !service.parts.iter().any(|part| target.is(part))).map(
             |target| {

@@ -53,6 +53,12 @@ pub fn waited(name: &str) -> (u64, u64) {
     (outside, by_task)
 }
 
+/// Time for which the tasks of this name were ready and not polled, ns.
+pub fn queued(name: &str) -> u64 {
+    let [_, _, queued] = target(TargetKind::Wait, name, None, None).waited_ns().unwrap();
+    queued
+}
+
 /// How often the tasks of this name were polled and have waited, for who reads that an assertion failed.
 fn counted(name: &str) -> String {
     let [polls, waits] =
@@ -141,7 +147,24 @@ where
     }
 }
 
-/// Runs a task of this name, and asserts that it has waited for tasks alone, be it itself.
+/// Runs a task of this name, and asserts that it has waited for its turn alone.
+pub fn waits_for_its_turn<S, F>(name: &'static str, future: impl Fn() -> F)
+where
+    S: Tasks,
+    F: Future<Output = ()> + Send + 'static,
+{
+    for runtime in runtimes::<S>() {
+        runtime.block_on(async { S::spawn(name, future()).await.unwrap() });
+        let ((outside, by_task), queued) = (waited(name), queued(name));
+        assert!(
+            outside == 0 && by_task == 0 && queued > 0,
+            "{name}: {outside} ns outside, {by_task} tasks, {queued} queued; {}",
+            counted(name)
+        );
+    }
+}
+
+/// Runs a task of this name, and asserts that it has waited for tasks alone.
 pub fn waits_for_tasks<S, F>(name: &'static str, future: impl Fn() -> F)
 where
     S: Tasks,

@@ -56,7 +56,7 @@ pub(crate) fn effects(data: &[Observation], scatter: &Scatter, on: On<'_>) -> Ve
 
 /// A throughput moves by no more than so many times what all else was delayed by.
 ///
-/// It can't rise by more than once that: delays make nothing faster, so that the program does no more
+/// A rise is by no more than once that: delays make nothing faster, so that the program does no more
 /// in real time than without them. Processors that sleep less beside the target, and contention that
 /// delays relieve, bend that a little; and when it falls by twice that, each delay would have cost as
 /// much again.
@@ -83,7 +83,7 @@ pub(crate) fn odd_runs(
     runs::odd(&said(data, scatter, speedup), targets)
 }
 
-/// What each run says of the effect at this speedup; nothing where no scatter is known.
+/// The effect at this speedup as each run tells it; nothing where no scatter is known.
 fn said(data: &[Observation], scatter: &Scatter, speedup: f64) -> Vec<Said> {
     let of_run = |run: &[Observation]| {
         let cell = has(run, speedup).then(|| Cell::of(run, speedup))?;

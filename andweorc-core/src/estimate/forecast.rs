@@ -10,7 +10,7 @@
 use crate::estimate::summary::says;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// What is known of the effect that a target is judged by.
+/// All that is known of the effect that a target is judged by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judged {
     /// The effect, in points.

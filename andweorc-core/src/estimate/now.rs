@@ -1,4 +1,4 @@
-//! What points do now, undelayed, and what they would do at each speedup.
+//! The figures of points now, undelayed, and as they would be at each speedup.
 //!
 //! A metric is now its mean over the baselines that can be used and in which the point did
 //! anything. What it would be is that, changed by the effect.

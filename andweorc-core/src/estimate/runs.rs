@@ -13,7 +13,7 @@
 use crate::estimate::scatter::Variance;
 use crate::stats;
 
-/// What one run says, as a logarithm.
+/// An effect as one run tells it, as a logarithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Said {
     /// Index of the run.
@@ -24,7 +24,7 @@ pub(crate) struct Said {
     pub(crate) variance: Variance,
 }
 
-/// What runs say together.
+/// An effect as runs tell it together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Combined {
     /// The estimate.
@@ -61,7 +61,7 @@ const DIFFER: f64 = 0.01;
 /// At most so often one of the runs of a report is called odd where none is.
 const ODD: f64 = 0.05;
 
-/// What these runs say together. `None` of no run.
+/// The effect as these runs tell it together. `None` of no run.
 pub(crate) fn combine(runs: &[Said]) -> Option<Combined> {
     if let [one] = runs {
         let Variance { of_one, df } = one.variance;

@@ -102,7 +102,7 @@ pub(crate) struct Series {
     baselines: Baselines,
 }
 
-/// What baselines are, and how much they differ from their neighbours.
+/// The mean of baselines, and how much they differ from their neighbours.
 #[derive(Clone, Copy, Debug, Default)]
 struct Baselines {
     /// The last two in a row.

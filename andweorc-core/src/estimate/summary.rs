@@ -93,7 +93,7 @@ pub struct PointSummary {
     pub file: Option<String>,
     /// Line, where known.
     pub line: Option<u32>,
-    /// What it does in baselines.
+    /// The figures in baselines.
     pub now: Now,
 }
 
@@ -179,7 +179,7 @@ pub struct Effect {
     pub speedup: f64,
     /// The change in %.
     pub effect_pct: f64,
-    /// What the metric would be: per second, or in ns. `None` where the interval says nothing, and
+    /// The metric as it would be: per second, or in ns. `None` where the interval says nothing, and
     /// where no baseline tells what it is now.
     pub value: Option<f64>,
     /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is

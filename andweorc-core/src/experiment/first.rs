@@ -1,4 +1,4 @@
-//! What to mark first in a program that has no points: where it is busy.
+//! The first place to mark in a program that has no points: where it is busy.
 
 use crate::experiment::choose::names;
 use crate::profile::TargetKind;

@@ -1,4 +1,4 @@
-//! What to do next: one command, from what is there.
+//! The next step: one command, from what is there.
 
 use crate::estimate::{Analysis, Load, TargetSummary, Verdict, WaitSummary};
 use crate::plain;
@@ -16,7 +16,7 @@ const SHORTEST: f64 = 20.0;
 /// Before its experiments a run looks what there is and probes its load: about so long, s.
 const BEFORE: f64 = 5.0;
 
-/// What a target of which nothing is known needs, s.
+/// A target of which nothing is known needs so long, s.
 const TYPICAL: f64 = 12.0;
 
 /// Columns that a list of targets may take, for the command to fit on one line.
@@ -25,16 +25,16 @@ const LIST: usize = 29;
 /// Columns that a name in a sentence has at most.
 const NAME: usize = 40;
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Next {
     /// A command, to be typed into a shell.
     pub command: String,
-    /// What it is for.
+    /// The purpose.
     pub why: String,
 }
 
-/// What to do next, given what these runs tell.
+/// The next step, given what these runs tell.
 pub fn next(runs: &[Run], analysis: &Analysis) -> Next {
     let to = |command: &str, why: &str| Next { command: command.into(), why: why.into() };
     let load = "cargo andweorc run --load 'COMMAND'";
@@ -153,7 +153,7 @@ fn spent(runs: &[Run]) -> f64 {
     runs.iter().map(real_ns).sum::<u64>() as f64 / 1e9
 }
 
-/// As `--duration` takes it, rounded up: `75s`, `12m`.
+/// A time as `--duration` takes it, rounded up: `75s`, `12m`.
 fn duration(seconds: f64) -> String {
     let seconds = (seconds.max(SHORTEST) / 5.0).ceil() * 5.0;
     if seconds > 120.0 { format!("{}m", (seconds / 60.0).ceil()) } else { format!("{seconds}s") }

@@ -1,8 +1,8 @@
-//! What the user should know of the runs.
+//! Notes on the runs for the user.
 
 use crate::profile::Run;
 
-/// What to say when no point was measured.
+/// The reason why no point was measured, and a remedy.
 pub fn why_nothing(runs: &[Run]) -> &'static str {
     if runs.iter().any(|run| !run.notes.is_empty()) {
         "Nothing could be measured; the notes say why."
@@ -20,7 +20,7 @@ pub fn real_ns(run: &Run) -> u64 {
     run.end.as_ref().map_or_else(last, |end| end.real_ns)
 }
 
-/// What the user should know: the notes of the runs, and what was lost.
+/// All that the user should know: the notes of the runs, and what was lost.
 pub fn notes(runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     for run in runs {

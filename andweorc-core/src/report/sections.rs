@@ -9,7 +9,7 @@ use std::mem;
 /// Targets of one verdict.
 #[derive(Clone, Debug)]
 pub struct Section<'a> {
-    /// What to do with them: `MAKE FASTER`.
+    /// The advice that they have in common: `MAKE FASTER`.
     pub heading: &'static str,
     /// A verdict of this section.
     pub verdict: Verdict,
@@ -35,7 +35,7 @@ pub fn sections(analysis: &Analysis) -> Vec<Section<'_>> {
     all.into_iter().filter_map(section).collect()
 }
 
-/// What would decide an undecided target of these: `45 s more`.
+/// That which would decide an undecided target of these: `45 s more`.
 pub fn needs(analysis: &Analysis, target: &TargetSummary) -> String {
     match (target.verdict, target.ranking_effect()) {
         // One experiment makes no verdict.
@@ -51,7 +51,7 @@ pub fn needs(analysis: &Analysis, target: &TargetSummary) -> String {
     }
 }
 
-/// What a target is called. What has another kind than span says so, as `ANDWEORC_TARGETS` takes
+/// The name of a target in reports. One that has another kind than span says so, as `ANDWEORC_TARGETS` takes
 /// it; a wait is no part of the program's work, and is described.
 pub fn label(target: &TargetSummary) -> String {
     let name = plain::name(&target.name);

@@ -30,7 +30,7 @@ pub fn untested_waits<'a>(runs: &[Run], analysis: &'a Analysis) -> Vec<Wait<'a>>
         })
     };
     let is_long = |wait: &&WaitSummary| {
-        // Who waits for a processor waits for no one else.
+        // A wait for a processor is a wait for no one else.
         let waited_ns = wait.total_ns.saturating_sub(wait.by.queue_ns);
         wait.count > 0 && waited_ns as f64 >= LONG * real_ns as f64 && !tested(wait)
     };

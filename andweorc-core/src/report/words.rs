@@ -9,7 +9,7 @@ pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What a metric is called: `mean` alone would say nothing.
+/// The name of a metric: `mean` alone would say nothing.
 pub fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
@@ -47,7 +47,7 @@ fn digits(value: f64) -> String {
 /// The metrics that a point's first line has.
 pub const MAIN_METRICS: [Metric; 4] = [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P99];
 
-/// What a point does or would do, by these metrics: `654/s, p50 12.1 ms, p99 14.8 ms`. Those that
+/// The figures of a point, or as they would be, by these metrics: `654/s, p50 12.1 ms, p99 14.8 ms`. Those that
 /// are not known are left out.
 pub fn values(metrics: &[Metric], of: impl Fn(Metric) -> Option<f64>) -> String {
     let shown = metrics.iter().filter_map(|&metric| {

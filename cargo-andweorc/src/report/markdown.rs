@@ -10,7 +10,7 @@ use andweorc_core::report::{
     why_nothing,
 };
 
-/// What the program does now, a table of the targets by verdict with at most `top` of each, the
+/// The program's figures now, a table of the targets by verdict with at most `top` of each, the
 /// waits that nobody tested, the notes, and what to do next.
 pub(super) fn markdown(runs: &[Run], top: usize) -> String {
     let analysis = estimate::analyse(runs);
@@ -54,7 +54,7 @@ pub(super) fn markdown(runs: &[Run], top: usize) -> String {
     out
 }
 
-/// What the point that is ranked by does now, and how and where it was measured.
+/// The figures of the point that is ranked by, and how and where it was measured.
 fn head(runs: &[Run], run: &Run, analysis: &Analysis) -> String {
     let mut out = String::new();
     if let Some(point) = analysis.ranking_point() {
@@ -149,7 +149,7 @@ fn table(out: &mut String, analysis: &Analysis, point: &str, top: usize) {
     }
 }
 
-/// What to do with a target: `**make faster**`, `undecided, 45 s more`.
+/// The advice on a target: `**make faster**`, `undecided, 45 s more`.
 fn verdict(analysis: &Analysis, section: &Section<'_>, target: &TargetSummary) -> String {
     let words = section.heading.to_lowercase();
     match section.verdict {

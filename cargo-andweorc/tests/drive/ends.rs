@@ -31,7 +31,7 @@ fn a_session_that_the_program_starts_itself_takes_the_place_of_the_one_started_f
     assert_eq!(stdout(&output).matches("  stock shop.rs:12").count(), 1, "{}", stdout(&output));
 }
 
-/// What is in the folder of the profiles, in order.
+/// All that is in the folder of the profiles, in order.
 fn profiles(project: &Project) -> Vec<String> {
     let entries = project.out().parent().unwrap().read_dir().unwrap().flatten();
     let mut names: Vec<String> = entries.map(|e| e.file_name().into_string().unwrap()).collect();

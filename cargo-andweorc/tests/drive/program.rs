@@ -44,7 +44,7 @@ fn main() {
         return file.write_all(profile.as_bytes()).unwrap();
     }
     if has("idle") {
-        // What a run writes in which nothing can be measured, its notes as they come.
+        // The rows of a run in which nothing can be measured, its notes as they come.
         let header = profile.lines().next().unwrap();
         let note = r#"{"record":"note","at_ns":3,"text":"no request seen in the first 3 s"}"#;
         writeln!(file, "{header}\n{note}").unwrap();
@@ -52,7 +52,7 @@ fn main() {
         return writeln!(file, "{}", profile.lines().last().unwrap()).unwrap();
     }
     if has("own-session") {
-        // What is started for it ends as it starts its own.
+        // The session that is started for it ends as it starts its own.
         let (header, end) = (profile.lines().next().unwrap(), profile.lines().last().unwrap());
         writeln!(file, "{header}\n{end}").unwrap();
         thread::sleep(Duration::from_millis(250));

@@ -1,7 +1,8 @@
 //! Each of tokio's ways to wait for another task.
 
 use super::{
-    Tasks, WHILE, Waits, only_for_tasks, runtimes, waited, waits_for_a_task, waits_for_tasks,
+    Tasks, WHILE, Waits, only_for_tasks, queued, runtimes, waited, waits_for_a_task,
+    waits_for_its_turn,
 };
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -147,7 +148,7 @@ pub fn joins<S: Tasks>() {
 
 /// A task that has used up its budget waits for nobody outside.
 pub fn budget<S: Tasks>() {
-    waits_for_tasks::<S, _>("budget", || async {
+    waits_for_its_turn::<S, _>("budget", || async {
         for _ in 0..2_000 {
             tokio::task::consume_budget().await;
         }
@@ -158,7 +159,7 @@ pub fn budget<S: Tasks>() {
 pub fn yielding<S: Tasks, F: Future<Output = ()> + Send + 'static>(
     yields: impl Fn() -> F + Clone + Send + Sync + 'static,
 ) {
-    waits_for_tasks::<S, _>("yield", || {
+    waits_for_its_turn::<S, _>("yield", || {
         let yields = yields.clone();
         async move {
             for _ in 0..1_000 {
@@ -195,12 +196,12 @@ where
             first.await;
         };
         runtime.block_on(async { S::spawn(name, first).await.unwrap() });
-        let (outside, by_task) = waited(name);
+        let ((outside, by_task), before) = (waited(name), queued(name));
         runtime.block_on(async { S::spawn(name, yields()).await.unwrap() });
-        let more = waited(name);
+        let (more, after) = (waited(name), queued(name));
         assert!(
-            more.0 == outside && more.1 > by_task,
-            "{name}: {outside}, {by_task}, then {more:?}"
+            more == (outside, by_task) && after > before,
+            "{name}: {outside}, {by_task}, {before} queued, then {more:?}, {after}"
         );
     }
 }

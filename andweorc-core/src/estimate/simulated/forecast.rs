@@ -49,7 +49,7 @@ fn part(target: &TargetSummary) -> usize {
     target.name["part ".len()..].parse().unwrap()
 }
 
-/// What the plan holds next: a target and a speedup, of those without a verdict.
+/// The next turn of the plan: a target and a speedup, of those without a verdict.
 fn next(analysis: &Analysis) -> Option<(usize, usize)> {
     let open = analysis.targets.iter().filter_map(|target| match target.verdict {
         Verdict::Inconclusive { more_seconds } => {

@@ -63,7 +63,7 @@ fn linear(effect: f64) -> Curve {
     [effect / 2.0, effect]
 }
 
-/// The same of targets with these effects, with so many experiments at each speedup.
+/// Likewise of targets with these effects, with so many experiments at each speedup.
 fn simulated_with(machine: Machine, curves: &[Curve], n: [usize; 2], random: &mut Rng) -> Run {
     let targets = curves.len();
     let mut run = run_with_probe();

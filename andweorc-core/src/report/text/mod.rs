@@ -19,7 +19,7 @@ const WIDTH: usize = 80;
 /// A space at which no line is broken. Texts have no other: it is not seen, and so escaped.
 const NO_BREAK: &str = "\u{a0}";
 
-/// What stands behind a number.
+/// Units that stand behind a number.
 const UNITS: [&str; 3] = ["%", "ms", "us"];
 
 /// How the report for people looks.
@@ -38,7 +38,7 @@ impl Default for Looks {
     }
 }
 
-/// What a text means, by which it is coloured.
+/// The meaning of a text, by which it is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tone {
     Plain,

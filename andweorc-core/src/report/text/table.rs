@@ -104,7 +104,7 @@ pub(super) fn lines(rows: &[Row], looks: Looks) -> Vec<String> {
         .collect()
 }
 
-/// What is missing to so many columns.
+/// The spaces that are missing to so many columns.
 fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(display_width(text)))
 }
