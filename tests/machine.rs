@@ -11,7 +11,7 @@ mod limit;
 #[allow(dead_code, reason = "shared with the tests of the switch, which use all of it")]
 mod parent;
 
-use andweorc_core::profile::{ExperimentRecord, Run};
+use andweorc_core::profile::{ExperimentRecord, Run, TargetKind};
 use child::DONE;
 use limit::Limit;
 use nix::errno::Errno;
@@ -63,7 +63,11 @@ fn assert_limited(run: &Run, share: f64) {
     let usable = || {
         let limited = |why: &String| why.starts_with(LIMIT);
         let whole = move |it: &&ExperimentRecord| it.spoiled.as_ref().is_none_or(limited);
-        run.experiments.iter().filter(|it| it.target.is_some()).filter(whole)
+        // A probe delays all, whoever runs.
+        let is_probe =
+            |id: u32| run.targets.iter().any(|it| it.id == id && it.kind == TargetKind::Probe);
+        let on_target = move |it: &&ExperimentRecord| it.target.is_some_and(|id| !is_probe(id));
+        run.experiments.iter().filter(on_target).filter(whole)
     };
     let real: f64 = usable().map(|it| it.speedup * it.real_ns as f64 / 1e9).sum();
     let delay: f64 = usable().map(|it| it.delay_ns as f64 / 1e9).sum();

@@ -147,7 +147,8 @@ where
     }
 }
 
-/// Runs a task of this name, and asserts that it has waited for its turn alone.
+/// Runs a task of this name, and asserts that it has waited for its turn. Where nobody wrapped it, a
+/// part of that is taken for a wait for a task: how its wake was meant is told a moment later.
 pub fn waits_for_its_turn<S, F>(name: &'static str, future: impl Fn() -> F)
 where
     S: Tasks,
@@ -157,7 +158,7 @@ where
         runtime.block_on(async { S::spawn(name, future()).await.unwrap() });
         let ((outside, by_task), queued) = (waited(name), queued(name));
         assert!(
-            outside == 0 && by_task == 0 && queued > 0,
+            outside == 0 && queued > by_task,
             "{name}: {outside} ns outside, {by_task} tasks, {queued} queued; {}",
             counted(name)
         );

@@ -38,6 +38,9 @@ use std::time::Duration;
 /// How long the program is watched before targets are chosen. Again and again, until a point is hit.
 const OBSERVE: Duration = Duration::from_secs(1);
 
+/// A run that has less time left does not look for functions beside tasks.
+const TIME_TO_SAMPLE: Duration = Duration::from_secs(10);
+
 /// Queues settle to the changed speeds before an experiment is measured, and back after it.
 const SETTLE: Duration = Duration::from_millis(50);
 const RECOVER: Duration = Duration::from_millis(30);
@@ -247,10 +250,13 @@ impl Runner {
             if is_hit {
                 unknown = Some((no_points, no_targets));
             }
-            // Without spans nobody says what the parts of the work are: functions do.
+            // Without spans, and with tasks of one kind, nobody says what the parts of the work are:
+            // functions do. Where there is nothing to test else they are waited for in any case.
             let by_default = self.settings.targets.is_empty();
             let has_spans = targets.iter().any(|it| it.kind() == TargetKind::Span);
-            if may_sample && by_default && !points.is_empty() && !has_spans {
+            let has_parts = has_spans || targets.len() > 1;
+            let has_time = targets.is_empty() || self.left() > TIME_TO_SAMPLE;
+            if may_sample && by_default && !points.is_empty() && !has_parts && has_time {
                 may_sample = false;
                 self.sample();
                 continue;
