@@ -1,7 +1,7 @@
 //! A run on a program of plain threads in which nothing is timed.
 
 use andweorc_core::point::point;
-use andweorc_core::profile::{PointKind, Profile, TargetKind};
+use andweorc_core::profile::{PointKind, Profile, TargetKind, TargetRecord};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
 use andweorc_core::thread;
@@ -21,7 +21,7 @@ fn hot(rounds: u64) -> u64 {
 }
 
 #[test]
-fn lines_are_found_tested_and_told_of_when_nothing_is_timed() {
+fn lines_and_functions_are_found_and_these_tested_when_nothing_is_timed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sampled.jsonl");
     let mut settings = Settings::default();
@@ -53,14 +53,16 @@ fn lines_are_found_tested_and_told_of_when_nothing_is_timed() {
     }
     assert!(told("sampled by perf task-clock"), "{notes:?}");
     let here = run.targets.iter().find(|target| {
-        target.kind == TargetKind::Line
-            && target.file.as_ref().is_some_and(|file| file.ends_with("tests/sampled.rs"))
+        target.kind == TargetKind::Function
+            && target.name.ends_with("hot")
             && run.experiments.iter().any(|it| it.target == Some(target.id))
     });
-    assert!(here.is_some(), "no line of this file was tested: {:?}", run.targets);
-    assert!(
-        run.targets.iter().any(|it| it.kind == TargetKind::Function && it.name.ends_with("hot"))
-    );
+    assert!(here.is_some(), "the function was not tested: {:?}", run.targets);
+    let is_line = |it: &TargetRecord| {
+        it.kind == TargetKind::Line
+            && it.file.as_ref().is_some_and(|file| file.ends_with("tests/sampled.rs"))
+    };
+    assert!(run.targets.iter().any(is_line), "no line of this file: {:?}", run.targets);
     let delayed = run.experiments.iter().filter(|it| it.target == here.map(|it| it.id));
     assert!(delayed.map(|it| it.delay_ns).sum::<u64>() > 0, "samples were credited");
 }
