@@ -96,8 +96,8 @@ impl Target {
         }
     }
 
-    /// Counts a wait for the world outside, of so many ns, that a span inside of this one had: it is
-    /// not this one's own. For targets of kind wait.
+    /// Counts a wait for the world outside, of so many ns, that a span inside of this one had: it
+    /// is not this one's own. For targets of kind wait.
     pub fn record_wait_inside(&self, outside_ns: u64) {
         if let Times::Waits(waits) = &self.times {
             waits.add_inside(outside_ns);

@@ -442,9 +442,9 @@ pub fn wait_ends(wait: &Target) {
     }
 }
 
-/// Counts a wait of `wait`, which is inside of `around`, from `since` to `until`, by how the wait of
-/// the task that the calling thread polls ended with this poll, where that is known. Not inlined: few
-/// visits of a span end a wait.
+/// Counts a wait of `wait`, which is inside of `around`, from `since` to `until`, by how the wait
+/// of the task that the calling thread polls ended with this poll, where that is known. Not
+/// inlined: few visits of a span end a wait.
 #[inline(never)]
 pub fn record_wait(wait: &Target, around: Option<&Target>, since: Real, until: Real) {
     let ended = THREAD.with(|thread| thread.ended.get());

@@ -61,8 +61,8 @@ impl fmt::Debug for Ended {
 /// The waits of a target of kind wait.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// Time in all, number, and of the time that for the world outside, for another task, and in the
-    /// queue.
+    /// Time in all, number, and of the time that for the world outside, for another task, and in
+    /// the queue.
     times: Counters<5>,
     /// Of that for the world outside, what spans inside of it waited.
     inside: Counters<1>,

@@ -42,14 +42,15 @@ pub(crate) struct CiOptions {
     /// Write the result as JSON to this file; `-` prints it in the place of the text
     #[arg(long, value_name = "PATH")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the result as a page for a browser to this file; `-` prints it in the place of the text
+    /// Write the result as a page for a browser to this file; `-` prints it in the place of the
+    /// text
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,
     /// The page.
     #[command(flatten)]
     pub(crate) page: PageOptions,
-    /// Build this git revision and the checkout, run both in turns and judge, in the place of profiles that are there; `REV..REV` compares
-    /// two revisions
+    /// Build this git revision and the checkout, run both in turns and judge, in the place of
+    /// profiles that are there; `REV..REV` compares two revisions
     #[arg(long, value_name = "REV", conflicts_with = "SidesOptions")]
     pub(crate) compare: Option<String>,
     /// With `--compare`: how often each of the two is run
@@ -60,7 +61,8 @@ pub(crate) struct CiOptions {
     pub(crate) program: ProgramOptions,
 }
 
-/// So many runs a side show that equal versions are equal in nine pairs of ten, with the limits as they are by default (docs/diff.md).
+/// So many runs a side show that equal versions are equal in nine pairs of ten, with the limits as
+/// they are by default (docs/diff.md).
 const RUNS: u32 = 4;
 
 /// Whether a metric is guarded, and by which limit.
@@ -150,7 +152,8 @@ fn is_within_limit(outcome: &OutcomeChange) -> bool {
     worse.is_some_and(|loss| loss <= outcome.limit_pct)
 }
 
-/// Why so many runs of A and of B can't rule a regression out, however well they agree; `None` when they can.
+/// Why so many runs of A and of B can't rule a regression out, however well they agree; `None` when
+/// they can.
 fn cannot_pass(runs: [usize; 2], options: &CiOptions) -> Option<String> {
     let p99 = match options.max_p99_regression {
         Guard::From(limit) => Some((Metric::P99, limit)),

@@ -29,7 +29,8 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the arguments. Ends the process where they ask for nothing that can be done, or for help.
+    /// Reads the arguments. Ends the process where they ask for nothing that can be done, or for
+    /// help.
     pub(crate) fn read(arguments: impl Iterator<Item = OsString>) -> Cli {
         let matches = complete().get_matches_from(arguments);
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -185,7 +186,8 @@ pub(crate) struct RunOptions {
     /// The program that is run, and how.
     #[command(flatten)]
     pub(crate) program: ProgramOptions,
-    /// Where the profile goes; one that is there is kept beside it, by its time [default: andweorc/PROGRAM.jsonl in the target folder]
+    /// Where the profile goes; one that is there is kept beside it, by its time [default:
+    /// andweorc/PROGRAM.jsonl in the target folder]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// Open the page of the report in a browser
@@ -194,8 +196,8 @@ pub(crate) struct RunOptions {
     /// Keep the profile as the baseline of this name, for `diff` and `ci`
     #[arg(long, value_name = "NAME", value_parser = baseline)]
     pub(crate) save_baseline: Option<String>,
-    /// Build this git revision too, run both in turns, and print what changed from it to the checkout as it is; `REV..REV` compares two
-    /// revisions
+    /// Build this git revision too, run both in turns, and print what changed from it to the
+    /// checkout as it is; `REV..REV` compares two revisions
     #[arg(long, value_name = "REV", conflicts_with_all = ["out", "open", "save_baseline"])]
     pub(crate) compare: Option<String>,
     /// With `--compare`: how often each of the two is run
@@ -224,7 +226,8 @@ pub(crate) struct ProgramOptions {
     /// Time budget, such as `20s` or `1m30s`; a program that ends sooner is run again until it is used up [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<String>,
-    /// Names of the targets to test, separated by commas [default: the busiest, and the longest waits]
+    /// Names of the targets to test, separated by commas [default: the busiest, and the longest
+    /// waits]
     #[arg(long, value_name = "NAMES")]
     pub(crate) targets: Option<String>,
     /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or branch-misses [default: task-clock]

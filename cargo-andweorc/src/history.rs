@@ -1,5 +1,5 @@
-//! Earlier profiles. A run puts what it finds in the place of its profile aside, under the time at which that was written, and puts it back
-//! when it has measured nothing itself.
+//! Earlier profiles. A run puts what it finds in the place of its profile aside, under the time at
+//! which that was written, and puts it back when it has measured nothing itself.
 
 use andweorc_core::plain;
 use andweorc_core::profile::{Profile, Run};

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// Which two versions.
 #[derive(Debug, Args)]
 pub(crate) struct SidesOptions {
-    /// A and B: a profile, a folder of profiles of one version, or the name of a baseline [default: the newest profile in the target
-    /// folder, and the one of the same program before it]
+    /// A and B: a profile, a folder of profiles of one version, or the name of a baseline [default:
+    /// the newest profile in the target folder, and the one of the same program before it]
     #[arg(value_name = "PROFILE", num_args = 0..=2)]
     pub(crate) profiles: Vec<String>,
     /// Compare with this baseline; then B alone is named [default: the newest profile in the target folder]
@@ -39,8 +39,9 @@ impl SidesOptions {
     ///
     /// # Errors
     ///
-    /// When the options don't name two sides, one can't be read, a baseline is compared with the profile that it is a copy of, or
-    /// the two are of different programs and that is not asked for.
+    /// When the options don't name two sides, one can't be read, a baseline is compared with the
+    /// profile that it is a copy of, or the two are of different programs and that is not asked
+    /// for.
     pub(crate) fn read(&self) -> Result<[Side; 2], Box<dyn Error>> {
         let sides = match (&self.baseline, &self.profiles[..]) {
             (Some(name), []) => {

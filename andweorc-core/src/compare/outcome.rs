@@ -51,8 +51,9 @@ pub(crate) fn throughput(
     change(a, b, point, Metric::Throughput, limit, THROUGHPUT)
 }
 
-/// Half the width of the narrowest 95 % interval, %, that a change of the metric can have with so many runs of A and of B, if these agree
-/// as well as they can: with few of them the assumed drift between runs is most of what is known. Infinite without a run on a side.
+/// Half the width of the narrowest 95 % interval, %, that a change of the metric can have with so
+/// many runs of A and of B, if these agree as well as they can: with few of them the assumed drift
+/// between runs is most of what is known. Infinite without a run on a side.
 pub fn narrowest(metric: Metric, runs: [usize; 2]) -> f64 {
     let (drift, _) = if metric == Metric::Throughput { THROUGHPUT } else { P99 };
     let [a, b] = runs.map(|runs| vec![Cluster { value: 0.0, variance: Some(0.0) }; runs]);

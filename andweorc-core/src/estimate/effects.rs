@@ -56,21 +56,25 @@ pub(crate) fn effects(data: &[Observation], scatter: &Scatter, on: On<'_>) -> Ve
 
 /// A throughput moves by no more than so many times what all else was delayed by.
 ///
-/// A rise is by no more than once that: delays make nothing faster, so that the program does no more
-/// in real time than without them. Processors that sleep less beside the target, and contention that
-/// delays relieve, bend that a little; and when it falls by twice that, each delay would have cost as
-/// much again.
+/// A rise is by no more than once that: delays make nothing faster, so that the program does no
+/// more in real time than without them. Processors that sleep less beside the target, and
+/// contention that delays relieve, bend that a little; and when it falls by twice that, each delay
+/// would have cost as much again.
 const REACH: f64 = 2.0;
 
 /// The part of an interval, all in logarithms, that a throughput can reach: so a few experiments tell
-/// of a target that hardly ever runs. An interval that lies outside of that says that something else
-/// is at work, and is left.
+/// of a target that hardly ever runs. Where the estimate itself is out of reach, all that can be
+/// reached is left, since what is left of the interval would look surer than it is. An interval that
+/// lies outside as a whole says that something else is at work, and is left.
 fn within_reach(log: f64, interval: Option<[f64; 2]>, reach: f64) -> (f64, Option<[f64; 2]>) {
     let reach = REACH * reach;
     let Some([low, high]) = interval.filter(|[low, high]| *low < reach && *high > -reach) else {
         return (log, interval);
     };
-    (log.clamp(-reach, reach), Some([low.max(-reach), high.min(reach)]))
+    if log.abs() > reach {
+        return (log.clamp(-reach, reach), Some([-reach, reach]));
+    }
+    (log, Some([low.max(-reach), high.min(reach)]))
 }
 
 /// The runs that are odd in the effect at this speedup, among so many targets.
@@ -162,6 +166,8 @@ mod tests {
         assert_eq!(within_reach(-0.05, wide, 0.01), (-0.02, Some([-0.02, 0.02])));
         assert_eq!(within_reach(0.1, Some([0.05, 0.15]), 0.06), (0.1, Some([0.05, 0.12])));
         assert_eq!(within_reach(0.1, Some([0.05, 0.15]), 0.01), (0.1, Some([0.05, 0.15])));
+        // No sliver such as [-0.06, -0.055].
+        assert_eq!(within_reach(-0.1, Some([-0.14, -0.055]), 0.03), (-0.06, Some([-0.06, 0.06])));
         assert_eq!(within_reach(0.1, None, 0.01), (0.1, None));
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Not from its present effect alone: half of the way to a verdict is that the effect comes nearer
 //! to the truth, and a first effect is most often farther from zero than the truth is; nor from its
-//! error alone, which is an estimate too. So the
-//! forecast goes by what the truth may be, given the effect, its error and a belief in how effects
-//! are spread. For each of these truths it is known when the interval will be narrow enough, with the
-//! luck that further experiments may have. Only where most truths agree there is a forecast.
+//! error alone, which is an estimate too. So the forecast goes by what the truth may be, given the
+//! effect, its error and a belief in how effects are spread. For each of these truths it is known
+//! when the interval will be narrow enough, with the luck that further experiments may have. Only
+//! where most truths agree there is a forecast.
 
 use crate::estimate::summary::says;
 use statrs::distribution::{ContinuousCDF, Normal};

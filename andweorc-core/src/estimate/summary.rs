@@ -332,8 +332,8 @@ impl TargetSummary {
     }
 }
 
-/// The surest gain, by which targets are ranked: the lower end of the interval of the effect, turned
-/// so that more is better. A target without one is the last.
+/// The surest gain, by which targets are ranked: the lower end of the interval of the effect,
+/// turned so that more is better. A target without one is the last.
 pub(crate) fn rank_key(effect: Option<&Effect>) -> f64 {
     effect.and_then(Effect::gain).map_or(f64::NEG_INFINITY, |(low, _)| low)
 }

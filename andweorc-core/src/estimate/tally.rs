@@ -1,9 +1,11 @@
 //! What the estimates need of a run's experiments, in memory that does not grow with their number.
 //!
-//! Experiments come in their order, and are forgotten when they have been compared with their neighbouring baselines: what is kept is an
-//! observation of each metric of each point that is asked for. Of a target at one speedup there are at most so many observations
-//! ([`MOST`]): before there are more, each two neighbours become one of twice the experiments. All experiments weigh alike, so that effects
-//! and slopes are as they would be; intervals are by how much what is left scatters, and as wide but for the luck of the draw.
+//! Experiments come in their order, and are forgotten when they have been compared with their
+//! neighbouring baselines: what is kept is an observation of each metric of each point that is
+//! asked for. Of a target at one speedup there are at most so many observations ([`MOST`]): before
+//! there are more, each two neighbours become one of twice the experiments. All experiments weigh
+//! alike, so that effects and slopes are as they would be; intervals are by how much what is left
+//! scatters, and as wide but for the luck of the draw.
 
 use crate::estimate::series::{Series, Trial};
 use crate::estimate::summary::Metric;

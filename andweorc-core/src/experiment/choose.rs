@@ -160,12 +160,12 @@ impl Times {
     }
 }
 
-/// Of these targets, the busiest first, the ones that may matter: the busiest that are no containers,
-/// and the longest waits for the world outside. Of what is sampled, the functions.
+/// Of these targets, the busiest first, the ones that may matter: the busiest that are no
+/// containers, and the longest waits for the world outside. Of what is sampled, the functions.
 ///
-/// Left out, where there are others, are the task of `main`, a task that takes nearly all CPU time, and
-/// what belongs to libraries. A wait has to be one of a span that ends often, a unit of somebody's work: that of a task
-/// may be its own pace, or for the next request.
+/// Left out, where there are others, are the task of `main`, a task that takes nearly all CPU time,
+/// and what belongs to libraries. A wait has to be one of a span that ends often, a unit of
+/// somebody's work: that of a task may be its own pace, or for the next request.
 fn by_default(
     used: Vec<(&'static Target, Time)>,
     [real_ns, cpu_ns]: [u64; 2],

@@ -1,4 +1,5 @@
-//! Notes that a run makes soon after its begin when nothing can be measured, so that nobody waits for its end in vain.
+//! Notes that a run makes soon after its begin when nothing can be measured, so that nobody waits
+//! for its end in vain.
 
 use crate::experiment::choose::names;
 use crate::settings::distance;

@@ -208,8 +208,9 @@ impl Runner {
         self.hold(Some(Cell::new(probe, PROBE)), lengths) && self.hold(None, lengths)
     }
 
-    /// Watches the program until a point is hit and a target is seen. An error, the reason why the run ends, when the time is up before,
-    /// or when the program has had work for some time and nothing of it has a name that was asked for.
+    /// Watches the program until a point is hit and a target is seen. An error, the reason why the
+    /// run ends, when the time is up before, or when the program has had work for some time and
+    /// nothing of it has a name that was asked for.
     fn observe(&mut self) -> Result<(Vec<&'static Point>, Vec<&'static Target>), &'static str> {
         self.set_status("observing", None);
         let mut early = Early::default();
@@ -250,8 +251,9 @@ impl Runner {
             if is_hit {
                 unknown = Some((no_points, no_targets));
             }
-            // Without spans, and with tasks of one kind, nobody says what the parts of the work are:
-            // functions do. Where there is nothing to test else they are waited for in any case.
+            // Without spans, and with tasks of one kind, nobody says what the parts of the work
+            // are: functions do. Where there is nothing to test else they are waited for in any
+            // case.
             let by_default = self.settings.targets.is_empty();
             let has_spans = targets.iter().any(|it| it.kind() == TargetKind::Span);
             let has_parts = has_spans || targets.len() > 1;

@@ -79,7 +79,8 @@ fn tokio(lock: &Table) -> Check {
     }
 }
 
-/// Checks that the profile `release` keeps names of lines. Variables such as `CARGO_PROFILE_RELEASE_DEBUG` go before the manifest, as they do for cargo.
+/// Checks that the profile `release` keeps names of lines. Variables such as
+/// `CARGO_PROFILE_RELEASE_DEBUG` go before the manifest, as they do for cargo.
 fn debug_info(manifest: &Table, variable: impl Fn(&str) -> Option<String>) -> Check {
     let release = manifest.get("profile").and_then(|profile| profile.get("release"));
     let setting = |name: &str| {

@@ -194,8 +194,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Whether no other profile takes the place of the one that has its end: a program that starts a
-    /// session itself ends the one that was started for it.
+    /// Whether no other profile takes the place of the one that has its end: a program that starts
+    /// a session itself ends the one that was started for it.
     fn stays_ended(&mut self, view: &mut View) -> bool {
         let until = Instant::now() + NEXT_SESSION;
         while self.follower.has_ended() && !self.program.has_ended() && Instant::now() < until {

@@ -1,7 +1,7 @@
 //! Pages that need nothing else: no network, no other file.
 //!
-//! A page is a shell (`shell.html`), its style, and a body. A content security policy allows this style, and the script of the page if it
-//! has one, by their hashes, and nothing else.
+//! A page is a shell (`shell.html`), its style, and a body. A content security policy allows this
+//! style, and the script of the page if it has one, by their hashes, and nothing else.
 
 mod editor;
 mod source;

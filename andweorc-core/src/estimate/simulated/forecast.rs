@@ -1,10 +1,10 @@
 //! Whether what is said of further seconds comes true.
 //!
-//! A run goes on as the plan of a real one lets it: each (target, speedup) has its turns first, then
-//! the target without a verdict that is forecast to have it soonest, at its largest speedup two
-//! turns of three. A forecast is of the seconds of experiments on that target, so it is compared
-//! with the median of these until it has a verdict, over several ways in which that same run may
-//! go on.
+//! A run goes on as the plan of a real one lets it: each (target, speedup) has its turns first,
+//! then the target without a verdict that is forecast to have it soonest, at its largest speedup
+//! two turns of three. A forecast is of the seconds of experiments on that target, so it is
+//! compared with the median of these until it has a verdict, over several ways in which that same
+//! run may go on.
 
 use super::*;
 use crate::estimate::ongoing::Ongoing;

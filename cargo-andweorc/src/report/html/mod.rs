@@ -1,7 +1,8 @@
 //! The report as one page.
 //!
-//! Its script makes it from the data, which stands in it as JSON, and only by `textContent` and attributes, so that a name can't become
-//! mark-up; `script_safe` keeps the JSON inside its element.
+//! Its script makes it from the data, which stands in it as JSON, and only by `textContent` and
+//! attributes, so that a name can't become mark-up; `script_safe` keeps the JSON inside its
+//! element.
 
 mod data;
 mod dead_end;
