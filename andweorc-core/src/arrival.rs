@@ -48,6 +48,9 @@ pub struct Looks {
 /// An input that was noticed later than this counts as noticed so late: it has waited for something else than a worker that slept.
 const MOST_LAG: Nanos = Nanos::from_micros(200);
 
+/// The thread that watches may hear of an input so much later than the worker that slept for it.
+const LATE_WATCH: Nanos = Nanos::from_micros(60);
+
 /// Those of this process.
 pub(crate) static LOOKS: Looks = Looks::new();
 
@@ -70,7 +73,7 @@ pub struct Look {
     lag: Nanos,
     /// For how long the worker waited for its processor behind the target.
     waited: Nanos,
-    /// The last input that something was taken to have come with.
+    /// The last input that something was taken to have come with, in this look or the one before.
     input: Real,
 }
 
@@ -121,12 +124,14 @@ impl Look {
         self.waited = waited;
     }
 
-    /// How much later than the input for which the worker slept it was noticed, where both are known.
-    fn lagged(&self, inputs: &Inputs) -> Option<Nanos> {
+    /// The input for which the worker slept, and how much later than that it was noticed, or
+    /// earlier, where both are known.
+    fn lagged(&self, inputs: &Inputs) -> Option<(Real, Nanos)> {
         let until = self.at - self.waited;
-        let slept_since = self.idle.filter(|_| self.slept)?.max(self.after);
+        let slept_since = self.idle.filter(|_| self.slept)?.max(self.after).max(self.input);
         // It was woken by the first.
-        Some(until - inputs.first(slept_since, until)?)
+        let input = inputs.first(slept_since, until + LATE_WATCH)?;
+        Some((input, until - input))
     }
 
     fn came_before(&mut self, waits: Option<Real>, typical: &Typical, inputs: &Inputs) -> Real {
@@ -187,7 +192,8 @@ impl Looks {
         let slept = !soon && idle.is_some() && has_slept();
         let goes_on = soon || (idle.is_some() && last.idle == idle && !slept);
         let at = if goes_on { last.at } else { now };
-        if !goes_on && let Some(lag) = last.lagged(inputs) {
+        let lagged = if goes_on { None } else { last.lagged(inputs) };
+        if let Some((_, lag)) = lagged {
             let mean = self.lag.load(Relaxed);
             self.lag.store(mean + (lag.min(MOST_LAG).0 - mean) / 16, Relaxed);
         }
@@ -196,7 +202,9 @@ impl Looks {
             Look { last: now, ..last }
         } else {
             let [wakes, lag] = [&self.wakes, &self.lag].map(|mean| Nanos(mean.load(Relaxed)));
-            Look { idle, at, last: now, after, slept, wakes, lag, ..Look::NONE }
+            // The thread may have heard of that one after the worker: it tells of nothing else.
+            let input = lagged.map_or(Real(0), |(input, _)| input);
+            Look { idle, at, last: now, after, slept, wakes, lag, input, ..Look::NONE }
         });
         look.get()
     }

@@ -24,7 +24,7 @@ pub(crate) struct Costs {
 
 impl Costs {
     /// How many sections a receipt has.
-    pub(crate) const SECTIONS: u32 = 8;
+    pub(crate) const SECTIONS: u32 = 40;
 
     pub(crate) fn new(pace: Pace) -> Costs {
         Costs {

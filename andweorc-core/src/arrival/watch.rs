@@ -1,7 +1,7 @@
 //! A thread that the kernel tells at once when input comes for the program's sockets, while the workers that wait for it are busy.
 //!
 //! It has an epoll of its own in which it puts the sockets and pipes that are in the others of this process, those of its runtimes, as /proc/self/fdinfo lists
-//! them. Edge-triggered, and input only: that there is room to write again is no news for who waits for an answer (a Unix socket says so whenever the other
+//! them. It hears of input after the worker that sleeps for it ([`Wakes`]): heard before, it had the processor on which that one was to run. Edge-triggered, and input only: that there is room to write again is no news for who waits for an answer (a Unix socket says so whenever the other
 //! side has read something). A socket that is closed leaves by itself.
 //!
 //! It works while an experiment is held, baselines too, so that what it costs is on both sides of a comparison: 12 to 16 us of processor time for each input on a virtual machine. Where input comes faster
@@ -235,16 +235,23 @@ impl Watch {
         let epolls = files
             .into_iter()
             .filter(|&fd| fd != own && is_called(fd, |name| name == b"anon_inode:[eventpoll]"));
-        let is_socket = |name: &[u8]| name.starts_with(b"socket:") || name.starts_with(b"pipe:");
-        let watched = epolls.flat_map(watched_by);
-        watched.filter(|&fd| is_called(fd, is_socket)).for_each(|fd| self.add(fd));
+        for (fd, wakes) in epolls.flat_map(watched_by) {
+            if is_called(fd, |name| name.starts_with(b"socket:")) {
+                self.add(fd, if is_stream(fd) { wakes } else { Wakes::Among });
+            } else if is_called(fd, |name| name.starts_with(b"pipe:")) {
+                self.add(fd, Wakes::Among);
+            }
+        }
         true
     }
 
     /// Puts one in its epoll, unless it is there.
-    fn add(&self, fd: RawFd) {
-        let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
-        let mut event = libc::epoll_event { events, u64: 0 };
+    fn add(&self, fd: RawFd, wakes: Wakes) {
+        let events = match wakes {
+            Wakes::Last => libc::EPOLLIN | libc::EPOLLET | libc::EPOLLEXCLUSIVE,
+            Wakes::Among => libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET,
+        };
+        let mut event = libc::epoll_event { events: events as u32, u64: 0 };
         // SAFETY: takes plain numbers and an event that lives as long as the call. If the file was closed meanwhile, or the number is another one's
         // now, the kernel says so, or tells of that one.
         unsafe {
@@ -272,11 +279,44 @@ fn is_called(fd: RawFd, so: impl Fn(&[u8]) -> bool) -> bool {
     name.is_ok_and(|name| so(name.as_os_str().as_bytes()))
 }
 
-/// The files that an epoll watches; none if it is none any more.
-fn watched_by(epoll: RawFd) -> Vec<RawFd> {
+/// When the thread is woken by a socket that others wait for too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wakes {
+    /// After all of them. Who asks for that (`EPOLLEXCLUSIVE`) is woken in the place of others who
+    /// do, behind it in the socket's queue: only where nobody does.
+    Last,
+    /// The last who came is woken first.
+    Among,
+}
+
+/// Whether a socket is a connection. Nobody who reads from one takes the wakes of others, as those do
+/// who wait for a datagram, or for somebody who connects.
+fn is_stream(fd: RawFd) -> bool {
+    let option = |name| {
+        let (mut value, mut size) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the kernel writes no more than `size` bytes to `value`, which has as many, and how
+        // many these are to `size`. It refuses what is no socket.
+        let found = unsafe {
+            let value = (&raw mut value).cast();
+            libc::getsockopt(fd, libc::SOL_SOCKET, name, value, &raw mut size)
+        };
+        (found == 0).then_some(value)
+    };
+    option(libc::SO_TYPE) == Some(libc::SOCK_STREAM) && option(libc::SO_ACCEPTCONN) == Some(0)
+}
+
+/// The files that an epoll watches, and when a thread that watches them too may be woken; none if
+/// it is no epoll any more.
+fn watched_by(epoll: RawFd) -> Vec<(RawFd, Wakes)> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{epoll}")).unwrap_or_default();
     // "tfd:        5 events:       1d data: ..."
-    let watched = |line: &str| line.strip_prefix("tfd:")?.split_whitespace().next()?.parse().ok();
+    let watched = |line: &str| {
+        let mut words = line.strip_prefix("tfd:")?.split_whitespace();
+        let fd = words.next()?.parse().ok()?;
+        let events = words.nth(1).and_then(|events| u32::from_str_radix(events, 16).ok());
+        let alone = events.is_some_and(|events| events & libc::EPOLLEXCLUSIVE as u32 == 0);
+        Some((fd, if alone { Wakes::Last } else { Wakes::Among }))
+    };
     info.lines().filter_map(watched).collect()
 }
 
@@ -285,6 +325,7 @@ mod tests {
     use super::*;
     use nix::sys::epoll::EpollFlags;
     use std::io::{Read, Write};
+    use std::os::fd::{FromRawFd, OwnedFd};
     use std::os::unix::net::UnixStream;
     use std::thread;
     use std::time::Instant;
@@ -347,6 +388,35 @@ mod tests {
             INPUTS.first(before, before + Nanos::from_millis(1)).is_none()
         });
         assert!(forgotten);
+    }
+
+    #[test]
+    fn it_takes_no_wake_from_anybody() {
+        let [_, connection] = UnixStream::pair().map(|(a, b)| [a, b]).unwrap();
+        let other = |kind| {
+            // SAFETY: takes plain numbers. What it returns is a new file, which nobody else owns.
+            let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
+            assert!(fd >= 0);
+            // SAFETY: as above.
+            unsafe { OwnedFd::from_raw_fd(fd) }
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (datagram, fresh) = (other(libc::SOCK_DGRAM), other(libc::SOCK_STREAM));
+        let file = fs::File::open("/dev/null").unwrap();
+        assert!(is_stream(connection.as_raw_fd()) && is_stream(fresh.as_raw_fd()));
+        assert!(!is_stream(listener.as_raw_fd()) && !is_stream(datagram.as_raw_fd()));
+        assert!(!is_stream(file.as_raw_fd()));
+
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let plain = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        epoll.add(&connection, EpollEvent::new(plain, 0)).unwrap();
+        epoll.add(&fresh, EpollEvent::new(plain | EpollFlags::EPOLLEXCLUSIVE, 0)).unwrap();
+        let mut watched = watched_by(epoll.0.as_raw_fd());
+        let mut expected =
+            vec![(connection.as_raw_fd(), Wakes::Last), (fresh.as_raw_fd(), Wakes::Among)];
+        watched.sort_by_key(|it| it.0);
+        expected.sort_by_key(|it| it.0);
+        assert_eq!(watched, expected, "who asks to be woken alone keeps that");
     }
 
     /// How the kernel schedules a thread of this process; 0 for the calling one.
