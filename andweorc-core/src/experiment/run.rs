@@ -100,6 +100,8 @@ pub(crate) struct Runner {
     sampling: Option<Sampling>,
     sampled: Found,
     copies: Copies,
+    /// Why points and targets were not seen.
+    noted_causes: HashSet<String>,
 }
 
 impl Runner {
@@ -120,6 +122,7 @@ impl Runner {
             status,
             sampling: None,
             sampled: Found::default(),
+            noted_causes: HashSet::new(),
             copies: Copies::default(),
         }
     }
@@ -397,8 +400,8 @@ impl Runner {
         let targets = targets();
         if points.iter().all(|point| point.count() == 0) {
             let seen = names(points.iter().map(|point| point.name()));
-            // A cause that is known is noted at the end of the run.
-            let advice = if causes().is_empty() {
+            let causes = causes();
+            let advice = if causes.is_empty() {
                 ": mark a unit of work with `andweorc::progress!(\"name\")`, or give requests a tracing span, with \
                  `andweorc::subscriber()`, or `andweorc::layer()` added to the program's own"
             } else {
@@ -407,6 +410,8 @@ impl Runner {
             self.note(format!(
                 "no progress point was hit, so there was nothing to measure (points known: {seen}){advice}"
             ));
+            // What hides spans goes before where to have some.
+            self.note_causes(causes);
             self.take_samples();
             if let Some(first) = first_to_mark() {
                 self.note(first);
@@ -619,7 +624,7 @@ impl Runner {
                     .to_owned(),
             );
         }
-        causes().into_iter().for_each(|why| self.note(why));
+        self.note_causes(causes());
         let unmatched = crate::point::unmatched();
         if unmatched > 0 {
             self.note(format!(
@@ -636,6 +641,15 @@ impl Runner {
             lost_records: self.writer.lost_records(),
         }));
         self.set_status("done", None);
+    }
+
+    /// Notes those that have not been noted yet.
+    fn note_causes(&mut self, causes: Vec<String>) {
+        for cause in causes {
+            if self.noted_causes.insert(cause.clone()) {
+                self.note(cause);
+            }
+        }
     }
 
     fn note(&mut self, text: String) {

@@ -4,6 +4,7 @@ use super::table::{Cell, Row};
 use super::{Page, Tone};
 use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
 use crate::plain;
+use crate::profile::TargetKind;
 use crate::report::sections::{Section, label, needs, place, sections};
 use crate::report::words::{shortened, tenths, value, values, wide};
 
@@ -101,7 +102,12 @@ fn shares(analysis: &Analysis, section: &Section<'_>, shown: &[&TargetSummary]) 
 /// The row of a target.
 fn titled(target: &TargetSummary, cells: Vec<Cell>) -> Row {
     let place = place(&target.name, target.file.as_deref(), target.line);
-    Row { name: label(target), place, is_heading: false, cells }
+    // In a narrow column, as it is typed.
+    let name = match target.kind {
+        TargetKind::Wait => format!("wait:{}", plain::name(&target.name)),
+        _ => label(target),
+    };
+    Row { name, place, is_heading: false, cells }
 }
 
 /// The least and the largest speedup that targets are judged and shown at.

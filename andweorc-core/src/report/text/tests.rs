@@ -93,7 +93,7 @@ fn functions_and_lines_are_named_once_and_waits_described() {
     run.targets[0].name = "payment".into();
     let shown = report(run);
     line(&shown, "If what payment waits for took half as long: ");
-    line(&shown, "  what payment waits for   +9.9 %");
+    line(&shown, "  wait:payment   +9.9 %");
 }
 
 #[test]
