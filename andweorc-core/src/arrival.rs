@@ -391,6 +391,18 @@ mod tests {
     }
 
     #[test]
+    fn an_input_that_the_thread_heard_of_after_the_worker_tells_of_nothing_else() {
+        let worker = Worker::new(0);
+        assert_eq!(worker.came(500, Some(300), true, None), at_once(500));
+        worker.looks.waited(us(300), us(505), true);
+        // The one for which it slept, heard of 20 us later, and the next, while it is busy.
+        [520, 900].map(|came| worker.inputs.came(us(came)));
+        let came = worker.came(1000, Some(995), false, None).at;
+        // A sixteenth of the 20 us by which workers are ahead of the thread is learnt.
+        assert_eq!(came, Real(900_000 - 20_000 / 16), "520 was noticed at 500");
+    }
+
+    #[test]
     fn of_what_is_noticed_at_once_no_input_is_needed() {
         let worker = Worker::new(0);
         worker.inputs.came(us(400));

@@ -1,7 +1,8 @@
 //! A thread that the kernel tells at once when input comes for the program's sockets, while the workers that wait for it are busy.
 //!
 //! It has an epoll of its own in which it puts the sockets and pipes that are in the others of this process, those of its runtimes, as /proc/self/fdinfo lists
-//! them. It hears of input after the worker that sleeps for it ([`Wakes`]): heard before, it had the processor on which that one was to run. Edge-triggered, and input only: that there is room to write again is no news for who waits for an answer (a Unix socket says so whenever the other
+//! them. It hears of input after the worker that sleeps for it ([`Wakes`]): woken before, it would have
+//! the processor on which that one is to run. Edge-triggered, and input only: that there is room to write again is no news for who waits for an answer (a Unix socket says so whenever the other
 //! side has read something). A socket that is closed leaves by itself.
 //!
 //! It works while an experiment is held, baselines too, so that what it costs is on both sides of a comparison: 12 to 16 us of processor time for each input on a virtual machine. Where input comes faster
@@ -289,13 +290,13 @@ enum Wakes {
     Among,
 }
 
-/// Whether a socket is a connection. Nobody who reads from one takes the wakes of others, as those do
-/// who wait for a datagram, or for somebody who connects.
+/// Whether a socket is a connection. All who wait to read from one are woken, where of those who
+/// wait for a datagram, or for somebody who connects, one is.
 fn is_stream(fd: RawFd) -> bool {
     let option = |name| {
         let (mut value, mut size) = (0, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the kernel writes no more than `size` bytes to `value`, which has as many, and how
-        // many these are to `size`. It refuses what is no socket.
+        // SAFETY: the kernel writes no more than `size` bytes to `value`, which has as many, and
+        // how many these are to `size`. It refuses what is no socket.
         let found = unsafe {
             let value = (&raw mut value).cast();
             libc::getsockopt(fd, libc::SOL_SOCKET, name, value, &raw mut size)
@@ -392,12 +393,12 @@ mod tests {
 
     #[test]
     fn it_takes_no_wake_from_anybody() {
-        let [_, connection] = UnixStream::pair().map(|(a, b)| [a, b]).unwrap();
+        let (connection, _other_side) = UnixStream::pair().unwrap();
         let other = |kind| {
-            // SAFETY: takes plain numbers. What it returns is a new file, which nobody else owns.
+            // SAFETY: takes plain numbers.
             let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
             assert!(fd >= 0);
-            // SAFETY: as above.
+            // SAFETY: it is a new file, which nobody else owns.
             unsafe { OwnedFd::from_raw_fd(fd) }
         };
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

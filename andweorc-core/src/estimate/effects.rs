@@ -62,10 +62,10 @@ pub(crate) fn effects(data: &[Observation], scatter: &Scatter, on: On<'_>) -> Ve
 /// would have cost as much again.
 const REACH: f64 = 2.0;
 
-/// The part of an interval, all in logarithms, that a throughput can reach: so a few experiments tell
-/// of a target that hardly ever runs. Where the estimate itself is out of reach, all that can be
-/// reached is left, since what is left of the interval would look surer than it is. An interval that
-/// lies outside as a whole says that something else is at work, and is left.
+/// The part of an interval, all in logarithms, that a throughput can reach: so a few experiments
+/// tell of a target that hardly ever runs. Where the estimate itself is out of reach, all that can
+/// be reached is returned, since what remains of the interval would look surer than it is. An
+/// interval that lies outside as a whole says that something else is at work, and stays as it is.
 fn within_reach(log: f64, interval: Option<[f64; 2]>, reach: f64) -> (f64, Option<[f64; 2]>) {
     let reach = REACH * reach;
     let Some([low, high]) = interval.filter(|[low, high]| *low < reach && *high > -reach) else {

@@ -410,7 +410,7 @@ impl Runner {
             self.note(format!(
                 "no progress point was hit, so there was nothing to measure (points known: {seen}){advice}"
             ));
-            // What hides spans goes before where to have some.
+            // Why spans are not seen is said before where to have some.
             self.note_causes(causes);
             self.take_samples();
             if let Some(first) = first_to_mark() {
