@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(worker.came(500, Some(300), true, None), at_once(500));
         worker.looks.waited(us(300), us(505), true);
         // The one for which it slept, heard of 20 us later, and the next, while it is busy.
-        [520, 900].map(|came| worker.inputs.came(us(came)));
+        [520, 900].into_iter().for_each(|came| worker.inputs.came(us(came)));
         let came = worker.came(1000, Some(995), false, None).at;
         // A sixteenth of the 20 us by which workers are ahead of the thread is learnt.
         assert_eq!(came, Real(900_000 - 20_000 / 16), "520 was noticed at 500");
