@@ -103,6 +103,36 @@ fn one_that_yields_waits_in_the_run_queue() {
 }
 
 #[test]
+fn one_that_yields_on_a_worker_that_never_parked_waits_in_the_run_queue() {
+    for hooked in [true, false] {
+        let mut builder = Builder::new_current_thread();
+        if hooked {
+            builder.andweorc();
+        }
+        let runtime = builder.build().unwrap();
+        let name = if hooked { "waits: never parked" } else { "waits: no hooks" };
+        // Where the machine stands still during a yield that is not known as one yet: once more.
+        let known = (0..20).any(|_| {
+            let before = wait_of(name).waited_ns().unwrap_or_default();
+            runtime.block_on(async {
+                let task = task::Builder::new().name(name).spawn(async {
+                    for _ in 0..500 {
+                        tokio::task::yield_now().await;
+                    }
+                });
+                while !task.is_finished() {
+                    tokio::task::yield_now().await;
+                }
+            });
+            let [outside, by_task, queue] = wait_of(name).waited_ns().unwrap();
+            assert_eq!(by_task, before[1]);
+            outside - before[0] < (queue - before[2]) / 4
+        });
+        assert!(known, "{name}");
+    }
+}
+
+#[test]
 fn delay_grows_while_somebody_is_in_the_wait_that_is_the_target() {
     let runtime = runtime();
     let _guard = runtime.enter();

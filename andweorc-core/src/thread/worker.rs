@@ -44,11 +44,15 @@ pub fn parked_since() -> Option<Real> {
     THREAD.with(|thread| thread.parked.get())
 }
 
-/// Whether the calling thread is a worker with something to do: what it wakes between two polls it has found in the driver, in passing, or the runtime
-/// has put off.
+/// Whether the calling thread is a worker with something to do: what it wakes between two polls it
+/// has found in the driver, in passing, or the runtime has put off. One that has never parked, or
+/// has no hooks, is known by the task that it polled last.
 #[inline]
 pub fn is_busy_worker() -> bool {
-    THREAD.with(|thread| thread.hooked.get() && thread.parked.get().is_none())
+    THREAD.with(|thread| {
+        let works = thread.hooked.get() || thread.busy_until.get().is_some();
+        works && thread.parked.get().is_none()
+    })
 }
 
 /// For the unpark hook of a worker: it was idle until now.
