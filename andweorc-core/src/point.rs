@@ -34,8 +34,8 @@ pub struct Point {
     explicit: bool,
     /// It is in the workspace's own code.
     own: bool,
-    /// The fewest spans of the user that one of its spans was seen inside of.
-    depth: AtomicU32,
+    /// How far out the outermost of its spans was: see [`Point::nesting`].
+    nesting: AtomicU32,
     count: Counters<1>,
     latencies: Latencies,
     // What reports read.
@@ -88,17 +88,28 @@ impl Point {
         self.own
     }
 
-    /// Of the spans of this point, the fewest parents that one was seen with: 0 for a root. [`u32::MAX`] before the first.
+    /// Of the spans of this point, the fewest parents that one was seen with: 0 for a root.
     #[inline]
     pub fn depth(&self) -> u32 {
-        // Relaxed: a hint that only ever falls.
-        self.depth.load(Ordering::Relaxed)
+        self.nesting() / 2
     }
 
-    /// Notes that a span of this point was seen inside of so many others.
-    pub fn seen_at_depth(&self, depth: u32) {
-        // Relaxed: as above.
-        self.depth.fetch_min(depth, Ordering::Relaxed);
+    /// How far out the outermost of its spans was: twice its [depth](Point::depth), and one more if
+    /// it was opened outside of all targets: on a thread that polls no task. 0 for a root in a task, [`u32::MAX`] before the first.
+    #[inline]
+    pub fn nesting(&self) -> u32 {
+        // Relaxed: a hint that only ever falls.
+        self.nesting.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a span of this point was seen inside of so many others, in a task or not.
+    pub fn seen_at_depth(&self, depth: u32, in_task: bool) {
+        let nesting = 2 * depth + u32::from(!in_task);
+        // Written seldom, since all threads read it.
+        if nesting < self.nesting() {
+            // Relaxed: as above.
+            self.nesting.fetch_min(nesting, Ordering::Relaxed);
+        }
     }
 
     /// Counts one unit of work.
@@ -224,7 +235,7 @@ pub fn point(
         line,
         explicit,
         own: file.is_none_or(is_own_file),
-        depth: AtomicU32::new(u32::MAX),
+        nesting: AtomicU32::new(u32::MAX),
         count: Counters::default(),
         latencies: Latencies::new(),
     }));
@@ -310,11 +321,14 @@ mod tests {
     fn a_span_becomes_a_root_and_stays_one() {
         let span = point(PointKind::Latency, "span", None, None, false);
         assert_eq!(span.importance(), Importance::Inner);
-        span.seen_at_depth(2);
+        span.seen_at_depth(2, true);
         assert_eq!((span.importance(), span.depth()), (Importance::Inner, 2));
-        span.seen_at_depth(0);
-        span.seen_at_depth(1);
+        span.seen_at_depth(0, false);
+        span.seen_at_depth(1, true);
         assert_eq!((span.importance(), span.depth()), (Importance::Root, 0));
+        assert_eq!(span.nesting(), 1);
+        span.seen_at_depth(0, true);
+        assert_eq!(span.nesting(), 0);
     }
 
     #[test]

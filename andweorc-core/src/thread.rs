@@ -419,6 +419,12 @@ pub fn virtual_now() -> Virtual {
     virtual_at(clock::now())
 }
 
+/// Whether the calling thread is inside a target: it polls a task, or has entered a span.
+#[inline]
+pub fn is_in_target() -> bool {
+    THREAD.with(|thread| thread.context.get() != 0)
+}
+
 /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world
 /// outside: a timer or a socket.
 #[inline]

@@ -96,18 +96,16 @@ fn is_users(span: &Metadata<'_>) -> bool {
     }
 }
 
-/// Notes how deep a span of this point is, inside of these. Most often that is at the root, or known: it is out of the way of those.
+/// Notes how deep a span of this point is, inside of these. Most often it is known to be a root in
+/// a task: it is out of the way of those.
 #[cold]
 #[inline(never)]
 fn look_at_depth(point: &Point, around: impl Iterator<Item = &'static Metadata<'static>>) {
     // A span that was filtered out is no parent, and a library's around the user's own is none either.
     let parents = around.filter(|span| is_users(span) && counts(span, point));
     // As deep as it was seen before is deep enough to know.
-    let known = point.depth();
-    let depth = parents.take(known as usize).count() as u32;
-    if depth < known {
-        point.seen_at_depth(depth);
-    }
+    let depth = parents.take(point.depth() as usize).count() as u32;
+    point.seen_at_depth(depth, thread::is_in_target());
 }
 
 /// Whether a span around one of `point` counts as its parent.
@@ -142,7 +140,7 @@ impl<M: Default> Recorder<M> {
             return None;
         }
         let Site::Span(site) = self.sites.get(metadata) else { return None };
-        if site.point.depth() > 0 {
+        if site.point.nesting() > 0 {
             look_at_depth(site.point, around());
         }
         Some(Timed { site, begin: thread::virtual_now() })

@@ -32,8 +32,10 @@ const SELDOM: u64 = 10;
 
 const CONTAINS: u64 = 100;
 
-/// The points in order of importance: those named by `wanted`, in that order; by default those of the workspace's own code first, and of these what
-/// the user wrote down, then root spans, then what is inside of them, each by hits. A root that hardly ever ends (a connection) comes after what is
+/// The points in order of importance: those named by `wanted`, in that order; by default those of
+/// the workspace's own code first, and of these what the user wrote down, then root spans in tasks,
+/// then those on threads that poll none (parts of a request that a thread pool does), then what is
+/// inside of spans, each by hits. A root that hardly ever ends (a connection) comes after what is
 /// inside. Points that were never hit are left out. Second, the wanted names that no point has.
 pub(crate) fn choose_points(wanted: &[String]) -> (Vec<&'static Point>, Vec<String>) {
     let mut hit: Vec<_> =
@@ -51,7 +53,7 @@ fn in_order(hit: &mut [(&'static Point, u64)]) {
         let explicit = point.importance() == Importance::Explicit;
         let most = most[usize::from(point.is_own())];
         let open_for_long = !explicit && hits < SELDOM && hits * CONTAINS < most;
-        (!point.is_own(), !explicit, open_for_long, point.depth(), Reverse(hits))
+        (!point.is_own(), !explicit, open_for_long, point.nesting(), Reverse(hits))
     });
 }
 
@@ -344,11 +346,12 @@ mod tests {
     fn the_first_point_is_the_users_own_and_ends() {
         use crate::point::point;
         use crate::profile::PointKind;
-        let span = |name, file, depth| {
+        let span_in = |name, file, depth, in_task| {
             let span = point(PointKind::Latency, name, Some(file), None, false);
-            span.seen_at_depth(depth);
+            span.seen_at_depth(depth, in_task);
             span
         };
+        let span = |name, file, depth| span_in(name, file, depth, true);
         let (own, h2) = ("src/main.rs", "/x/.cargo/registry/src/i-1/h2-0.4.12/src/proto.rs");
         let frame = span("choose: queue_frame", h2, 0);
         let connection = span("choose: connection", own, 0);
@@ -374,6 +377,12 @@ mod tests {
             ["marked", "connection", "queue_frame"]
         );
         assert_eq!(order(vec![(frame, 1)]), ["queue_frame"], "nothing else is there");
+        let job = span_in("choose: job", own, 0, false);
+        assert_eq!(
+            order(vec![(job, 4000), (part, 1000), (connection, 1000)]),
+            ["connection", "job", "part"],
+            "what a pool does for a request comes after it"
+        );
     }
 
     #[test]
