@@ -18,7 +18,7 @@ const DURATION: Duration = Duration::from_secs(60);
 /// The share of the CPU time from which a part is worth a word although it changes nothing.
 const HUNGRY: f64 = 0.1;
 
-/// An effect is next to nothing when its whole interval is within so many points of zero.
+/// An effect is little when its whole interval is within so many points of zero.
 const LITTLE: f64 = 3.0;
 
 /// Runs the experiments. Ends when the ranking is settled, when the time is up, or on Ctrl-C or SIGTERM.
@@ -117,7 +117,8 @@ pub(crate) fn tell(outcome: &Outcome, pace: Pace) {
         };
         if share >= HUNGRY && low > -LITTLE && high < LITTLE {
             println!(
-                "`{}` burns {:.0} % of the CPU, and making it {:.0} % faster would change next to nothing: {change:+.1} % [{low:+.1}, {high:+.1}].",
+                "`{}` burns {:.0} % of the CPU, and making it {:.0} % faster would change throughput by less than \
+                 {LITTLE:.0} %: {change:+.1} % [{low:+.1}, {high:+.1}].",
                 target.name,
                 share * 100.0,
                 effect.speedup * 100.0
