@@ -74,6 +74,8 @@ pub use andweorc_core::symbols::{Scope, ScopeError};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
+#[cfg(feature = "clock")]
+use andweorc_clock as _;
 #[cfg(feature = "threads")]
 use andweorc_threads as _;
 #[cfg(feature = "hyper")]

@@ -3,7 +3,9 @@
 use crate::time::{Nanos, Real};
 #[cfg(not(loom))]
 use libc::CLOCK_MONOTONIC;
-use libc::{CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec};
+use libc::{CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, c_int, clockid_t, timespec};
+#[cfg(feature = "program-clock")]
+use std::{ffi::c_void, mem, ptr::null_mut, sync::atomic::AtomicPtr, sync::atomic::Ordering};
 
 #[cfg(loom)]
 crate::plain_thread_local! {
@@ -87,6 +89,51 @@ pub(crate) fn cpu_of_thread(tid: i32) -> Option<Nanos> {
     try_read((!tid << 3) | PER_THREAD | SCHED).map(Nanos)
 }
 
+/// The C library's own `clock_gettime`, whatever [virtual clock](crate::program_clock) the program
+/// has in its place.
+///
+/// # Safety
+///
+/// As for that function: `time` is a valid place for a time.
+#[cfg(not(feature = "program-clock"))]
+pub unsafe fn c_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
+    // SAFETY: the caller answers for `time`.
+    unsafe { libc::clock_gettime(id, time) }
+}
+
+/// The C library's own `clock_gettime`, whatever [virtual clock](crate::program_clock) the program
+/// has in its place.
+///
+/// # Safety
+///
+/// As for that function: `time` is a valid place for a time.
+#[cfg(feature = "program-clock")]
+pub unsafe fn c_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
+    type Function = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+    unsafe extern "C" fn kernel(id: clockid_t, time: *mut timespec) -> c_int {
+        // SAFETY: the caller answers for `time`.
+        unsafe { libc::syscall(libc::SYS_clock_gettime, id, time) as c_int }
+    }
+
+    // Relaxed: every thread finds the same, and the function was there before main.
+    let mut found = FOUND.load(Ordering::Relaxed);
+    if found.is_null() {
+        // SAFETY: the name is a C string.
+        found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"clock_gettime".as_ptr()) };
+        if found.is_null() {
+            // The C library is linked statically.
+            found = kernel as *mut c_void;
+        }
+        FOUND.store(found, Ordering::Relaxed);
+    }
+    // SAFETY: both functions have this signature.
+    let function = unsafe { mem::transmute::<*mut c_void, Function>(found) };
+    // SAFETY: the caller answers for `time`.
+    unsafe { function(id, time) }
+}
+
 fn read(clock: clockid_t) -> i64 {
     try_read(clock).expect("the three clocks exist on every Linux")
 }
@@ -94,7 +141,7 @@ fn read(clock: clockid_t) -> i64 {
 fn try_read(clock: clockid_t) -> Option<i64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec that the call may write to; nothing else is touched.
-    let code = unsafe { libc::clock_gettime(clock, &mut time) };
+    let code = unsafe { c_clock_gettime(clock, &mut time) };
     (code == 0).then(|| time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }
 

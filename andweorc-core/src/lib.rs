@@ -7,6 +7,7 @@
 //! | [`thread`](mod@thread) | the process-wide ledger, and what the calling thread is to it |
 //! | [`defer`] | tasks held back until the virtual clock gets to where they are ready |
 //! | [`pause`] | precise sleeps |
+//! | [`program_clock`] | the clock that the program itself reads |
 //! | [`point`](mod@point), [`target`](mod@target), [`wait`] | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
@@ -44,6 +45,7 @@ pub mod plain;
 mod plain_thread_local;
 pub mod point;
 pub mod profile;
+pub mod program_clock;
 pub mod report;
 pub mod runner;
 pub mod sampler;

@@ -2,6 +2,7 @@
 //! program's threads block, since one of them waits for it by sigwait(3) or reads it from a
 //! signalfd(2), would else be taken by a thread that the program does not know of.
 
+use crate::program_clock;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::io;
 use std::thread::{Builder, JoinHandle};
@@ -36,7 +37,10 @@ pub fn spawn<T: Send + 'static>(
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     let _blocked = Blocked::begin()?;
-    Builder::new().name(name.to_owned()).spawn(run)
+    Builder::new().name(name.to_owned()).spawn(|| {
+        program_clock::read_real_here();
+        run()
+    })
 }
 
 /// While this lives the calling thread blocks the signals of others: a new thread begins with the

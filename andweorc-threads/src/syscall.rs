@@ -1,7 +1,9 @@
 //! The C library's `syscall`.
 
 use andweorc_core::thread::{self, Blocking};
-use libc::{c_int, c_long};
+use andweorc_core::time::Virtual;
+use andweorc_core::{clock, program_clock};
+use libc::{c_int, c_long, timespec};
 
 /// What is called in the place of the C library's function, which takes the number of the system call and up to six arguments.
 ///
@@ -23,10 +25,23 @@ pub(crate) unsafe extern "C" fn syscall(
 ) -> c_long {
     // SAFETY: the caller answers for the arguments.
     let call = || unsafe { kernel(number, a, b, c, d, e, f) };
-    let answer = if number == libc::SYS_futex && andweorc_core::enabled() {
-        futex(a as usize, b as c_int, call)
-    } else {
+    let answer = if number != libc::SYS_futex {
         call()
+    } else if has_deadline(b as c_int, d) && program_clock::is_on() {
+        // SAFETY: the caller answers for the arguments, and that is where the deadline is.
+        let deadline = unsafe { program_clock::from_timespec(&*(d as *const timespec)) };
+        let end = match program_clock::is_virtual() {
+            true => Blocking::end_by_virtual_time,
+            false => Blocking::end_by_time,
+        };
+        futex(a as usize, b as c_int, end, || {
+            until(Virtual(deadline.0), |deadline| {
+                // SAFETY: as above, with another deadline.
+                unsafe { kernel(number, a, b, c, deadline as *const timespec as c_long, e, f) }
+            })
+        })
+    } else {
+        futex(a as usize, b as c_int, Blocking::end_by_time, call)
     };
     // The kernel's errors are the negatives of their numbers.
     if (-4095..0).contains(&answer) {
@@ -36,8 +51,38 @@ pub(crate) unsafe extern "C" fn syscall(
     answer
 }
 
+/// Whether a futex call of this operation, whose fourth argument is `time`, waits until a time of the
+/// clock that `Instant` reads.
+fn has_deadline(operation: c_int, time: c_long) -> bool {
+    let waits = operation & libc::FUTEX_CMD_MASK == libc::FUTEX_WAIT_BITSET;
+    waits && time != 0 && operation & libc::FUTEX_CLOCK_REALTIME == 0
+}
+
+/// Waits until the program's clock, which is virtual, gets to `deadline`: by `wait`, which takes a
+/// time of the kernel's and gives its answer.
+fn until(deadline: Virtual, wait: impl Fn(&timespec) -> c_long) -> c_long {
+    loop {
+        let behind = program_clock::behind(clock::now());
+        let answer = wait(&program_clock::to_timespec(Virtual(deadline.0 + behind.0)));
+        let now = clock::now();
+        let is_early = now.less(program_clock::behind(now)) < deadline;
+        if answer != -c_long::from(libc::ETIMEDOUT) || !is_early {
+            return answer;
+        }
+    }
+}
+
 /// A futex call of the operation `operation` on the word at `at`, with what it means to the ledger.
-fn futex(at: usize, operation: c_int, call: impl FnOnce() -> c_long) -> c_long {
+/// `end_by_time` says what it means that a wait has timed out.
+fn futex(
+    at: usize,
+    operation: c_int,
+    end_by_time: fn(Blocking),
+    call: impl FnOnce() -> c_long,
+) -> c_long {
+    if !andweorc_core::enabled() {
+        return call();
+    }
     let errno = errno();
     let answer = match operation & libc::FUTEX_CMD_MASK {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
@@ -45,7 +90,7 @@ fn futex(at: usize, operation: c_int, call: impl FnOnce() -> c_long) -> c_long {
             let answer = call();
             if let Some(blocking) = blocking {
                 match -answer as c_int {
-                    libc::ETIMEDOUT => blocking.end_by_time(),
+                    libc::ETIMEDOUT => end_by_time(blocking),
                     _ => blocking.end(),
                 }
             }

@@ -7,6 +7,7 @@
 //!
 //! A worker does not sleep while somebody is put off, and a mark counts as one. So polls are only marked of kinds that may yield ([`Yields`]).
 
+use andweorc_core::program_clock;
 use andweorc_core::yields::Yields;
 use std::cell::Cell;
 use std::future::Future;
@@ -57,6 +58,7 @@ pub(crate) fn is_woken() -> bool {
 #[inline]
 pub(crate) fn ends() {
     WOKEN.set(false);
+    program_clock::driver_is_left();
 }
 
 #[cfg(test)]

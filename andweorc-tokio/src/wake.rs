@@ -35,7 +35,7 @@ use andweorc_core::target::TaskTargets;
 use andweorc_core::thread::{Acts, LEDGER};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
-use andweorc_core::{clock, defer, thread};
+use andweorc_core::{clock, defer, program_clock, thread};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::cell::Cell;
@@ -442,6 +442,9 @@ impl WakeCell {
         if seldom(unnamed != Unnamed::Outside) {
             return self.wake_from_inside(unnamed, now);
         }
+        if program_clock::noticed_a_timer() {
+            return self.wake_by_timer(now);
+        }
         let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
         // A wake of another executor goes through, on this thread: the poll that it causes is
         // deferred.
@@ -450,6 +453,16 @@ impl WakeCell {
         } else {
             self.pass_on(due, Cause::Outside);
         }
+    }
+
+    /// A timer woke it that goes by the virtual clock: it was due at V by that.
+    #[inline(never)]
+    fn wake_by_timer(&self, now: Real) {
+        let ready = LEDGER.virtual_now(now);
+        self.end_wait(now);
+        self.set_woken(now, Cause::Outside);
+        lower(&self.by_entity, ready.0);
+        self.pass_on(ready, Cause::Outside);
     }
 
     /// A wake by somebody in this program, with no entity on the waking thread.

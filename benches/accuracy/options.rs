@@ -5,6 +5,7 @@ use crate::outside;
 use crate::program::{self, Program, Runtime};
 use crate::programs;
 use crate::work::Pace;
+use andweorc_core::program_clock;
 use lexopt::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,6 +27,7 @@ cargo bench --bench accuracy [-- OPTIONS]
   --fair             without real-time priority (which takes root, or `ulimit -r 3`), and on processors that may sleep: what
                      the machine does when a program is busy for less is part of the errors then (docs/accuracy-notes.md).
                      Programs that are hardly ever idle have such priority only after `sysctl kernel.sched_rt_runtime_us=-1`
+  --real-clock       let the program's own clock run in real time: what is wrong then of programs that live by the clock
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
                      (docs/accuracy.md)
   --json FILE        write all rows to FILE
@@ -90,6 +92,7 @@ impl Options {
                 }
                 Long("unwrapped") => program::unwrap(),
                 Long("fair") => fair = true,
+                Long("real-clock") => program_clock::keep_real(),
                 Long("steady") => outside::be_steady(),
                 Long("list") => list = true,
                 Long("only") => only.push(args.value()?.string()?),

@@ -1,5 +1,6 @@
 //! One program after the other, each in a process of its own.
 
+use andweorc_core::program_clock;
 use crate::options::{ONE, Options};
 use crate::outside;
 use crate::program::Program;
@@ -52,6 +53,7 @@ fn one(program: &Program, pace: Pace, options: &Options) -> Result<Report, Box<d
         .args(options.lines.then_some("--lines"))
         .args(options.unwrapped.then_some("--unwrapped"))
         .args(options.fair.then_some("--fair"))
+        .args(program_clock::is_kept_real().then_some("--real-clock"))
         .args(outside::is_steady().then_some("--steady"))
         .env_remove("ANDWEORC_ENABLED")
         .stdin(Stdio::null())

@@ -9,6 +9,7 @@ use crate::helper::Helper;
 use crate::ledger::TargetWait;
 use crate::nudge::nudger;
 use crate::point::{Point, points};
+use crate::program_clock::{self, Frozen};
 use crate::profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use crate::target::Target;
 use crate::thread::{self, LEDGER};
@@ -96,6 +97,8 @@ impl Stop {
 /// Ends the experiment also when the runner panics: a program must never be left with a target that delays it.
 struct Running {
     guard: Arc<Guard>,
+    /// Of a wait as the target: it may be for a timer.
+    frozen: Option<Frozen>,
     /// Of a probe: a wait that nobody is in, so that D grows all the time.
     probe: Option<TargetWait>,
 }
@@ -105,10 +108,12 @@ impl Running {
         thread::set_target(target);
         let now = clock::now();
         guard.begin(speedup == Speedup::ZERO, now);
+        let is_wait = target.is_some_and(|target| target.kind() == TargetKind::Wait);
+        let frozen = is_wait.then(|| program_clock::freeze(now));
         let owed = LEDGER.begin(speedup, now);
         let is_probe = target.is_some_and(|target| target.kind() == TargetKind::Probe);
         let probe = is_probe.then(|| LEDGER.begin_wait(owed, now)).flatten();
-        Running { guard, probe }
+        Running { guard, frozen, probe }
     }
 }
 
@@ -119,6 +124,7 @@ impl Drop for Running {
             LEDGER.end_wait(probe, now);
         }
         LEDGER.end(now);
+        self.frozen.take();
         thread::set_target(None);
         self.guard.end(now);
     }

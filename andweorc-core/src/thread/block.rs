@@ -52,6 +52,20 @@ impl Blocking {
         self.end_by_time();
     }
 
+    /// A deadline by the [virtual clock](crate::program_clock) has ended it: the thread has waited for
+    /// all that was owed and passed meanwhile.
+    pub fn end_by_virtual_time(self) {
+        let now = clock::now();
+        with(|thread| {
+            thread.share_anew();
+            if let Some(account) = thread.account(now) {
+                thread.idled(account, now - self.since, now);
+            }
+            thread.pay(now);
+        });
+        self.end_by_time();
+    }
+
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
         with(|thread| {

@@ -3,6 +3,7 @@
 use super::LEDGER;
 use crate::clock;
 use crate::fork;
+use crate::program_clock;
 use crate::sampler;
 use crate::target::Target;
 use crossbeam_utils::CachePadded;
@@ -56,6 +57,7 @@ pub fn enable() {
         return;
     }
     fork::watch();
+    program_clock::start();
     hold(|holds| holds + 1);
 }
 

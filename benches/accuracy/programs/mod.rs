@@ -1,6 +1,7 @@
 //! The programs. Costs are in microseconds; what makes a program's truth is said where it is defined.
 
 mod batches;
+mod clocked;
 mod contention;
 mod handlers;
 mod http;
@@ -27,6 +28,7 @@ pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
         locks::PROGRAMS,
         messages::PROGRAMS,
         batches::PROGRAMS,
+        clocked::PROGRAMS,
         offload::PROGRAMS,
         threads::PROGRAMS,
         contention::PROGRAMS,

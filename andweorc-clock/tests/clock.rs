@@ -1,0 +1,208 @@
+//! The clock that a program reads while it is delayed.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+
+use andweorc_clock as _;
+use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::profile::{ExperimentRecord, TargetKind};
+use andweorc_core::target::target;
+use andweorc_core::time::{Real, Speedup};
+use andweorc_core::{clock, own_thread, program_clock};
+use andweorc_tokio::runtime::BuilderExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::time::MissedTickBehavior::{Burst, Delay, Skip};
+
+/// One experiment at a time, whichever test it is for.
+static EXPERIMENTER: LazyLock<Mutex<Experimenter>> =
+    LazyLock::new(|| Mutex::new(Experimenter::new().expect("the only one in this process")));
+
+/// Runs `act` while the whole program is delayed by half, by a target of this kind.
+fn delayed_by<T: Send>(kind: TargetKind, act: impl FnOnce() -> T + Send) -> (T, ExperimentRecord) {
+    let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = target(kind, "clock", None, None);
+    let before = program_clock::behind(clock::now());
+    let ended = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let ends = ended.clone();
+        let acting = scope.spawn(move || {
+            while kind == TargetKind::Probe && program_clock::behind(clock::now()) == before {
+                thread::yield_now();
+            }
+            let acted = act();
+            ends.store(true, Ordering::SeqCst);
+            acted
+        });
+        let lengths = Lengths {
+            settle: Duration::from_millis(20),
+            measure: Duration::from_millis(600),
+            recover: Duration::from_millis(20),
+        };
+        let record = experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths);
+        assert!(ended.load(Ordering::SeqCst), "the experiment lasts for as long");
+        (acting.join().unwrap(), record.expect("nobody stops it"))
+    })
+}
+
+fn delayed<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    delayed_by(TargetKind::Probe, act).0
+}
+
+/// How long something took in the program's time, and really.
+fn time(act: impl FnOnce()) -> (Duration, Duration) {
+    let (began, really) = (Instant::now(), clock::now());
+    act();
+    (began.elapsed(), (clock::now() - really).to_duration())
+}
+
+#[test]
+fn instants_are_virtual_and_stay_behind() {
+    let before = program_clock::behind(clock::now());
+    let busy = || {
+        time(|| {
+            let began = clock::now();
+            while clock::now() - began < andweorc_core::time::Nanos::from_millis(200) {}
+        })
+    };
+    let (read, real) = delayed(busy);
+    let share = read.as_secs_f64() / real.as_secs_f64();
+    assert!((0.4..0.6).contains(&share), "{share}");
+    let behind = program_clock::behind(clock::now()) - before;
+    assert!(behind.to_duration() > real / 3, "{behind:?}");
+    let _no_experiment = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let (read, real) = busy();
+    let share = read.as_secs_f64() / real.as_secs_f64();
+    assert!((0.99..1.01).contains(&share), "{share}");
+}
+
+#[test]
+fn threads_of_andweorcs_own_read_real_time() {
+    let (read, real) = delayed(|| {
+        let own = own_thread::spawn("clock", || time(|| thread::sleep(Duration::from_millis(50))));
+        own.unwrap().join().unwrap()
+    });
+    assert!(read.abs_diff(real) < Duration::from_millis(1), "{read:?} {real:?}");
+}
+
+#[test]
+fn while_a_wait_is_the_target_the_clock_is_as_fast_as_real_time() {
+    let sleep = || time(|| thread::sleep(Duration::from_millis(50)));
+    let ((read, real), _) = delayed_by(TargetKind::Wait, sleep);
+    assert!(read.abs_diff(real) < Duration::from_millis(1), "{read:?} {real:?}");
+}
+
+#[test]
+fn what_waits_until_a_deadline_waits_in_virtual_time() {
+    const WAIT: Duration = Duration::from_millis(20);
+    let waits: [(&str, fn()); 4] = [
+        ("park", || {
+            let began = Instant::now();
+            while began.elapsed() < WAIT {
+                thread::park_timeout(WAIT - began.elapsed());
+            }
+        }),
+        ("receive", || {
+            let (_sender, receiver) = channel::<()>();
+            assert_eq!(receiver.recv_timeout(WAIT), Err(RecvTimeoutError::Timeout));
+        }),
+        ("condvar", || {
+            let lock = Mutex::new(());
+            let waits = Condvar::new().wait_timeout_while(lock.lock().unwrap(), WAIT, |()| true);
+            assert!(waits.unwrap().1.timed_out());
+        }),
+        ("parking_lot", || {
+            let lock = parking_lot::Mutex::new(());
+            let _locked = lock.lock();
+            thread::scope(|scope| {
+                scope.spawn(|| assert!(lock.try_lock_for(WAIT).is_none()));
+            });
+        }),
+    ];
+    for (name, wait) in waits {
+        let (read, real) = delayed(|| time(wait));
+        assert!(read >= WAIT && real > WAIT * 3 / 2, "{name}: {read:?} {real:?}");
+        // The clock is behind by now, and the kernel's is not.
+        let (read, real) = time(wait);
+        assert!(read >= WAIT && real >= WAIT, "{name}, later: {read:?} {real:?}");
+    }
+}
+
+#[test]
+fn tokios_timers_go_off_in_virtual_time() {
+    const TICK: Duration = Duration::from_millis(2);
+    for missed in [Burst, Delay, Skip] {
+        let (ticks, read) = delayed(|| {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            let runtime = builder.worker_threads(1).enable_all().andweorc().build().unwrap();
+            let ticking = andweorc_tokio::task::Builder::new().spawn_on(
+                async move {
+                    let mut ticks = tokio::time::interval(TICK);
+                    ticks.set_missed_tick_behavior(missed);
+                    ticks.tick().await;
+                    let (began, mut ticked) = (Instant::now(), 0);
+                    while began.elapsed() < TICK * 100 {
+                        ticks.tick().await;
+                        ticked += 1;
+                    }
+                    (ticked, began.elapsed())
+                },
+                runtime.handle(),
+            );
+            runtime.block_on(ticking).unwrap()
+        });
+        let expected = read.as_secs_f64() / TICK.as_secs_f64();
+        // A tick that comes late moves those that follow, unless they come in a burst.
+        let least = if missed == Burst { expected - 2.0 } else { expected / 2.0 };
+        assert!((least..expected + 2.0).contains(&f64::from(ticks)), "{missed:?} {ticks}");
+    }
+}
+
+
+#[test]
+fn a_timeout_does_not_come_early() {
+    let (read, real) = delayed(|| {
+        time(|| {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            let runtime = builder.enable_all().andweorc().build().unwrap();
+            runtime.block_on(async {
+                let never = std::future::pending::<()>();
+                tokio::time::timeout(Duration::from_millis(50), never).await.unwrap_err();
+            });
+        })
+    });
+    assert!(read >= Duration::from_millis(50), "{read:?}");
+    assert!(real > Duration::from_millis(75), "{real:?}");
+}
+
+#[test]
+fn the_clock_never_goes_back_on_any_thread() {
+    let latest = Mutex::new(Instant::now());
+    delayed(|| {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let before = *latest.lock().unwrap();
+                        let now = Instant::now();
+                        assert!(now >= before);
+                        let mut latest = latest.lock().unwrap();
+                        *latest = now.max(*latest);
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn readings_of_the_kernels_clock_are_real() {
+    let apart = delayed(|| {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` may be written to.
+        unsafe { clock::c_clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+        clock::now() - Real(program_clock::from_timespec(&time).0)
+    });
+    assert!(apart.to_duration() < Duration::from_millis(10), "{apart:?}");
+}

@@ -1,0 +1,214 @@
+//! The clock that the program reads.
+//!
+//! Time in the ledger is virtual. Were the program's own clock real, what lives by it would go on
+//! while all else is delayed, and seem to be faster than it is: rate limiters, intervals, pacers,
+//! timeouts, back-offs. So the crate `andweorc-clock` defines `clock_gettime`, which `Instant` reads,
+//! and answers as [`read`] says: real time less the delay D that the whole program owes.
+//!
+//! # What follows for timers
+//!
+//! tokio's driver sleeps for as long as its next timer is ahead on this clock, finds when it looks
+//! again that the timer is still ahead, and sleeps once more. A timer that goes off is due in virtual
+//! time by that: whom it wakes is ready at V, and must not be held. An event of a socket comes from a
+//! world that is not delayed, and is held as ever. [`noticed_a_timer`] tells the two apart.
+//!
+//! # Targets that are waits
+//!
+//! While a wait is the target, the clock runs as fast as real time ([`freeze`]). Otherwise the timer
+//! that such a wait may be for would be as far ahead in virtual time as ever, and the wait would not
+//! get shorter. Timers are held then, as events are.
+//!
+//! # Going back
+//!
+//! D grows no faster than time passes, so the clock never goes back; what samples add to D comes in
+//! lumps, and the clock stands still for as long. That holds across threads too.
+
+use crate::plain_thread_local;
+use crate::thread::LEDGER;
+use crate::time::{Nanos, Real, Speedup, Virtual};
+use libc::timespec;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::time::Instant;
+
+/// What becomes of readings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Mode {
+    /// They are real.
+    Off,
+    /// They are real, and one shows that they come by here.
+    Probing,
+    /// One has come by.
+    Seen,
+    /// They are virtual.
+    On,
+    /// They are real, and are to stay so.
+    Kept,
+}
+
+static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
+
+/// By how much the clock is behind real time: an amount, shifted by one, and in the lowest bit whether
+/// that is all, or comes to D. One word, so that a reader never sees the amount of one kind with the
+/// bit of the other.
+static BEHIND: AtomicI64 = AtomicI64::new(0);
+
+/// No reading in an experiment may be less. ns.
+static LAST: AtomicI64 = AtomicI64::new(0);
+
+/// What the calling thread does in the driver of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Driver {
+    /// Nothing that is known.
+    Unknown,
+    /// It wakes for events: it has waited for some, and has not read the clock since.
+    Events,
+    /// It wakes for timers: it has read the clock after that.
+    Timers,
+}
+
+plain_thread_local! {
+    // A signal handler may read the clock.
+    static DRIVER: Cell<Driver> = Cell::new(Driver::Unknown);
+    static READS_REAL: Cell<bool> = Cell::new(false);
+}
+
+/// Makes the clock virtual, if the program reads it by the crate `andweorc-clock`. Returns whether
+/// it is.
+pub fn start() -> bool {
+    let probing = MODE.compare_exchange(
+        Mode::Off as u8,
+        Mode::Probing as u8,
+        Ordering::SeqCst,
+        Ordering::SeqCst,
+    );
+    if probing.is_ok() {
+        std::hint::black_box(Instant::now());
+        let seen = MODE.load(Ordering::SeqCst) == Mode::Seen as u8;
+        // Where nothing comes by here now, nothing will.
+        let mode = if seen { Mode::On } else { Mode::Kept };
+        MODE.store(mode as u8, Ordering::SeqCst);
+    }
+    is_on()
+}
+
+/// Keeps the clock real for the life of the process. Does nothing once it is virtual.
+pub fn keep_real() {
+    let (off, kept) = (Mode::Off as u8, Mode::Kept as u8);
+    // Fails where it is virtual, or kept already.
+    MODE.compare_exchange(off, kept, Ordering::SeqCst, Ordering::SeqCst).ok();
+}
+
+/// Whether the clock is [kept](keep_real) real, or nothing could be done about it.
+pub fn is_kept_real() -> bool {
+    MODE.load(Ordering::SeqCst) == Mode::Kept as u8
+}
+
+/// Whether the program's clock is virtual.
+#[inline]
+pub fn is_on() -> bool {
+    // Relaxed: it is switched on before the first experiment, and stays on.
+    MODE.load(Ordering::Relaxed) == Mode::On as u8
+}
+
+/// Whether a reading is of interest here.
+#[inline]
+pub fn is_read() -> bool {
+    // Relaxed: as above.
+    let mode = MODE.load(Ordering::Relaxed);
+    mode != Mode::Off as u8 && mode != Mode::Kept as u8
+}
+
+/// What the program reads at this moment, ns.
+pub fn read(real: Real) -> Virtual {
+    if !is_on() {
+        let (probing, seen) = (Mode::Probing as u8, Mode::Seen as u8);
+        // Fails where another thread was here first.
+        MODE.compare_exchange(probing, seen, Ordering::SeqCst, Ordering::SeqCst).ok();
+        return Virtual(real.0);
+    }
+    if DRIVER.get() == Driver::Events {
+        DRIVER.set(Driver::Timers);
+    }
+    let read = real.less(behind(real));
+    if READS_REAL.get() {
+        return read;
+    }
+    if LEDGER.speedup() == Speedup::ZERO {
+        // Relaxed, here and below: of readings on two threads none comes first but by what these
+        // threads have told each other, and that orders them here too.
+        return Virtual(read.0.max(LAST.load(Ordering::Relaxed)));
+    }
+    Virtual(LAST.fetch_max(read.0, Ordering::Relaxed).max(read.0))
+}
+
+/// By how much the clock that the calling thread reads is behind real time.
+pub fn behind(now: Real) -> Nanos {
+    if READS_REAL.get() || !is_on() {
+        return Nanos::ZERO;
+    }
+    let behind = BEHIND.load(Ordering::SeqCst);
+    if behind & 1 == 1 { Nanos(behind >> 1) } else { Nanos(behind >> 1) + LEDGER.owed(now) }
+}
+
+/// The calling thread is one of andweorc's own: it goes by real time.
+pub(crate) fn read_real_here() {
+    READS_REAL.set(true);
+}
+
+/// While this lives the clock runs as fast as real time.
+#[derive(Debug)]
+pub(crate) struct Frozen(());
+
+/// Lets the clock run as fast as real time, although D is about to grow. Nothing may be delayed at
+/// this moment.
+pub(crate) fn freeze(now: Real) -> Frozen {
+    let behind = BEHIND.load(Ordering::SeqCst) >> 1;
+    BEHIND.store((behind + LEDGER.owed(now).0) << 1 | 1, Ordering::SeqCst);
+    Frozen(())
+}
+
+impl Drop for Frozen {
+    /// D grows no more.
+    fn drop(&mut self) {
+        let behind = BEHIND.load(Ordering::SeqCst) >> 1;
+        let owed = LEDGER.owed(crate::clock::now());
+        BEHIND.store((behind - owed.0) << 1, Ordering::SeqCst);
+    }
+}
+
+/// The calling thread has waited for events, and got those that there are.
+pub fn driver_returned() {
+    DRIVER.set(Driver::Events);
+}
+
+/// The calling thread is about to poll a task: what it does from here on is not the driver's.
+#[inline]
+pub fn driver_is_left() {
+    DRIVER.set(Driver::Unknown);
+}
+
+/// Whether what the calling thread wakes, in nobody's name, it wakes for a timer that goes by the
+/// virtual clock.
+pub fn noticed_a_timer() -> bool {
+    DRIVER.get() == Driver::Timers && is_virtual()
+}
+
+/// Whether the program's clock is behind by all that is owed at the moment.
+pub fn is_virtual() -> bool {
+    is_on() && BEHIND.load(Ordering::SeqCst) & 1 == 0
+}
+
+/// A time as the C library has it.
+pub fn from_timespec(time: &timespec) -> Real {
+    Real(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+/// The same back.
+pub fn to_timespec(time: Virtual) -> timespec {
+    timespec {
+        tv_sec: time.0.div_euclid(1_000_000_000),
+        tv_nsec: time.0.rem_euclid(1_000_000_000),
+    }
+}
