@@ -51,6 +51,7 @@
 //! | `ANDWEORC_EVENT` | what they are sampled by: `task-clock`, `cycles`, `instructions`, `cache-misses`, `branch-misses` | `task-clock` |
 //! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans of your own crates |
 //! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
+//! | `ANDWEORC_CLOCK` | whether the program's own clock is delayed with it: `virtual` or `real` | `virtual` |
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
 //! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |
 //!
@@ -64,18 +65,18 @@ pub mod runtime;
 mod start;
 mod stderr;
 
+#[cfg(feature = "clock")]
+use andweorc_clock as _;
 pub use andweorc_core::estimate::{Analysis, Metric, Verdict};
 pub use andweorc_core::experiment::Status;
 pub use andweorc_core::runner;
 pub use andweorc_core::sampler::PerfError;
 pub use andweorc_core::session::{Outcome, Session, StartError};
-pub use andweorc_core::settings::{SettingError, Settings};
+pub use andweorc_core::settings::{ProgramClock, SettingError, Settings};
 pub use andweorc_core::symbols::{Scope, ScopeError};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
-#[cfg(feature = "clock")]
-use andweorc_clock as _;
 #[cfg(feature = "threads")]
 use andweorc_threads as _;
 #[cfg(feature = "hyper")]

@@ -8,13 +8,15 @@ use std::mem;
 use std::ptr::{self, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+andweorc_core::weak_symbol!("clock_gettime", in_place_of_clock_gettime);
+andweorc_core::weak_symbol!("epoll_wait", in_place_of_epoll_wait);
+
 /// Called in the place of the C library's function.
 ///
 /// # Safety
 ///
 /// As for that function: `time` is a valid place for a time.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
+unsafe extern "C" fn in_place_of_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
     // SAFETY: the caller answers for `time`.
     let answer = unsafe { clock::c_clock_gettime(id, time) };
     if program_clock::is_read() && answer == 0 && is_virtual(id) {
@@ -48,8 +50,7 @@ static EPOLL_WAIT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// # Safety
 ///
 /// As for that function: there is room for `most` at `events`.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn epoll_wait(
+unsafe extern "C" fn in_place_of_epoll_wait(
     epoll: c_int,
     events: *mut epoll_event,
     most: c_int,
@@ -92,5 +93,7 @@ unsafe extern "C" fn kernel_epoll_wait(
 ) -> c_int {
     let no_mask = ptr::null::<c_void>();
     // SAFETY: the caller answers for `events`; no signal mask is given.
-    unsafe { libc::syscall(libc::SYS_epoll_pwait, epoll, events, most, timeout, no_mask, 8) as c_int }
+    unsafe {
+        libc::syscall(libc::SYS_epoll_pwait, epoll, events, most, timeout, no_mask, 8) as c_int
+    }
 }

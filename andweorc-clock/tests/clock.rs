@@ -159,7 +159,6 @@ fn tokios_timers_go_off_in_virtual_time() {
     }
 }
 
-
 #[test]
 fn a_timeout_does_not_come_early() {
     let (read, real) = delayed(|| {

@@ -14,7 +14,12 @@ pub(crate) struct Binary {
     pub(crate) build_id: Option<String>,
     /// The version of tokio.
     pub(crate) tokio: Option<String>,
+    /// Crates that tell the time by the processor's counter, past the clock that `Instant` reads.
+    pub(crate) by_counter: Vec<&'static str>,
 }
+
+/// Crates that do so on x86-64.
+const BY_COUNTER: [&str; 3] = ["quanta", "minstant", "fastant"];
 
 impl Binary {
     /// That of this process.
@@ -27,9 +32,12 @@ impl Binary {
         let file = object::File::parse(&cache).ok()?;
         let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect();
         let constants = file.section_by_name(".rodata").and_then(|section| section.data().ok());
+        let is_linked =
+            |name: &&str| constants.is_some_and(|data| version_in(data, name).is_some());
         Some(Binary {
             build_id: file.build_id().ok().flatten().map(hex),
             tokio: constants.and_then(|data| version_in(data, "tokio")),
+            by_counter: BY_COUNTER.into_iter().filter(is_linked).collect(),
         })
     }
 }

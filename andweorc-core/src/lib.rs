@@ -63,6 +63,7 @@ pub mod thread;
 pub mod time;
 pub mod unstarted;
 pub mod wait;
+mod weak_symbol;
 pub mod yields;
 
 pub use thread::enabled;

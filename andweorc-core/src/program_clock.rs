@@ -207,8 +207,5 @@ pub fn from_timespec(time: &timespec) -> Real {
 
 /// The same back.
 pub fn to_timespec(time: Virtual) -> timespec {
-    timespec {
-        tv_sec: time.0.div_euclid(1_000_000_000),
-        tv_nsec: time.0.rem_euclid(1_000_000_000),
-    }
+    timespec { tv_sec: time.0.div_euclid(1_000_000_000), tv_nsec: time.0.rem_euclid(1_000_000_000) }
 }

@@ -10,8 +10,9 @@ use crate::fork::forked;
 use crate::own_thread;
 use crate::plain;
 use crate::profile::{Header, VERSION, WriteError, Writer};
+use crate::program_clock;
 use crate::report::{self, Looks};
-use crate::settings::{SettingError, Settings};
+use crate::settings::{ProgramClock, SettingError, Settings};
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,6 +67,9 @@ impl Session {
     }
 
     fn begin(settings: Settings, experimenter: Experimenter) -> Result<Session, StartError> {
+        if settings.clock == ProgramClock::Real {
+            program_clock::keep_real();
+        }
         let experimenter = experimenter.with_max_slowdown(settings.max_slowdown);
         let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
         let writer = match settings.out {
@@ -276,7 +280,7 @@ fn default_path(program: &str) -> PathBuf {
 
 fn header(settings: &Settings) -> Header {
     let cut = |names: &[String]| names.iter().map(|it| plain::cut_name(it).into()).collect();
-    let Binary { build_id, tokio } = Binary::running();
+    let Binary { build_id, tokio, .. } = Binary::running();
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Header {
         schema: VERSION,

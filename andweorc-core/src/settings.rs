@@ -27,6 +27,8 @@ pub struct Settings {
     pub speedups: Vec<Speedup>,
     /// By how much an experiment may slow the program, a factor above 1. One that would slow it more is ended early and not tried again.
     pub max_slowdown: f64,
+    /// Whether the program's own clock is delayed with it.
+    pub clock: ProgramClock,
     /// What lines and functions are sampled by.
     pub event: Event,
     /// Which order of experiments: any number. Runs of a short program that are joined need different ones, or each begins with the same few.
@@ -45,11 +47,23 @@ impl Default for Settings {
             points: Vec::new(),
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
             max_slowdown: MAX_SLOWDOWN,
+            clock: ProgramClock::default(),
             event: Event::default(),
             order: 0,
             scope: Scope::default(),
         }
     }
+}
+
+/// How the clock runs that the program reads, while andweorc delays the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgramClock {
+    /// It is delayed too, where andweorc is built with the feature `clock`: what lives by the clock
+    /// is then as fast as all else.
+    #[default]
+    Virtual,
+    /// It is that of the machine. What lives by the clock seems faster than it is.
+    Real,
 }
 
 const PREFIX: &str = "ANDWEORC_";
@@ -60,11 +74,12 @@ const TARGETS: &str = "ANDWEORC_TARGETS";
 const POINTS: &str = "ANDWEORC_POINTS";
 const SPEEDUPS: &str = "ANDWEORC_SPEEDUPS";
 const SLOWDOWN: &str = "ANDWEORC_MAX_SLOWDOWN";
+const CLOCK: &str = "ANDWEORC_CLOCK";
 const ORDER: &str = "ANDWEORC_ORDER";
 const EVENT: &str = "ANDWEORC_EVENT";
 const SCOPE: &str = "ANDWEORC_SCOPE";
-const KNOWN: [&str; 10] =
-    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, EVENT, ORDER, SCOPE];
+const KNOWN: [&str; 11] =
+    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, CLOCK, EVENT, ORDER, SCOPE];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -111,6 +126,7 @@ impl Settings {
                 POINTS => settings.points = list(&text(POINTS, value)?),
                 SPEEDUPS => settings.speedups = speedups(&text(SPEEDUPS, value)?)?,
                 SLOWDOWN => settings.max_slowdown = slowdown(&text(SLOWDOWN, value)?)?,
+                CLOCK => settings.clock = program_clock(&text(CLOCK, value)?)?,
                 EVENT => settings.event = event(&text(EVENT, value)?)?,
                 ORDER => settings.order = order(&text(ORDER, value)?)?,
                 SCOPE => {
@@ -218,6 +234,14 @@ fn slowdown(value: &str) -> Result<f64, SettingError> {
     factor.ok_or_else(|| malformed(SLOWDOWN, value, "a factor above 1, such as `2`"))
 }
 
+fn program_clock(value: &str) -> Result<ProgramClock, SettingError> {
+    match value.trim() {
+        "virtual" => Ok(ProgramClock::Virtual),
+        "real" => Ok(ProgramClock::Real),
+        _ => Err(malformed(CLOCK, value, "`virtual` or `real`")),
+    }
+}
+
 fn event(value: &str) -> Result<Event, SettingError> {
     let expected = "`task-clock`, `cycles`, `instructions`, `cache-misses` or `branch-misses`";
     value.trim().parse().map_err(|()| malformed(EVENT, value, expected))
@@ -265,6 +289,7 @@ mod tests {
             (ORDER, "3"),
             (EVENT, "cycles"),
             (SCOPE, "shop, !src/gen"),
+            (CLOCK, "real"),
         ])
         .unwrap();
         assert_eq!(settings.out.unwrap(), PathBuf::from("/tmp/x.jsonl"));
@@ -272,6 +297,7 @@ mod tests {
         assert_eq!(settings.targets, ["a", "b"]);
         assert_eq!(settings.points, ["checkout"]);
         assert_eq!(settings.max_slowdown, 1.5);
+        assert_eq!(settings.clock, ProgramClock::Real);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
         assert_eq!(settings.order, 3);
         assert_eq!(settings.event, Event::Cycles);

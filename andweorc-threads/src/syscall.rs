@@ -5,6 +5,8 @@ use andweorc_core::time::Virtual;
 use andweorc_core::{clock, program_clock};
 use libc::{c_int, c_long, timespec};
 
+andweorc_core::weak_symbol!("syscall", in_place_of_syscall);
+
 /// What is called in the place of the C library's function, which takes the number of the system call and up to six arguments.
 ///
 /// That one is variadic; on x86-64 and aarch64 its caller passes whole numbers and pointers as for this signature, and what it does not pass is
@@ -13,8 +15,7 @@ use libc::{c_int, c_long, timespec};
 /// # Safety
 ///
 /// As for the system call.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn syscall(
+unsafe extern "C" fn in_place_of_syscall(
     number: c_long,
     a: c_long,
     b: c_long,

@@ -140,7 +140,10 @@ impl<M: Default> Recorder<M> {
             return None;
         }
         let Site::Span(site) = self.sites.get(metadata) else { return None };
-        if site.point.nesting() > 0 {
+        // Outside of all targets none is further out than a root there.
+        if site.point.nesting() > 0
+            && site.point.nesting() > u32::from(!thread::is_in_target())
+        {
             look_at_depth(site.point, around());
         }
         Some(Timed { site, begin: thread::virtual_now() })

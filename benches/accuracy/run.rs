@@ -1,11 +1,11 @@
 //! One program after the other, each in a process of its own.
 
-use andweorc_core::program_clock;
 use crate::options::{ONE, Options};
 use crate::outside;
 use crate::program::Program;
 use crate::report::{Report, Totals};
 use crate::work::Pace;
+use andweorc_core::program_clock;
 use std::error::Error;
 use std::fs;
 use std::process::{Command, ExitCode, Stdio};

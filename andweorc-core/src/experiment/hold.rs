@@ -9,8 +9,8 @@ use crate::helper::Helper;
 use crate::ledger::TargetWait;
 use crate::nudge::nudger;
 use crate::point::{Point, points};
-use crate::program_clock::{self, Frozen};
 use crate::profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
+use crate::program_clock::{self, Frozen};
 use crate::target::Target;
 use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
@@ -223,6 +223,7 @@ impl Experimenter {
         speedup: Speedup,
         lengths: Lengths,
     ) -> Option<ExperimentRecord> {
+        program_clock::start();
         let seq = self.next;
         self.next += 1;
         self.stop.asked().cut = false;

@@ -5,6 +5,7 @@
 //! that narrows the ranking most comes next. One that slows the program too much, or stops it, is ended early (`guard`).
 
 pub(crate) mod choose;
+mod clocks;
 mod early;
 mod first;
 mod guard;

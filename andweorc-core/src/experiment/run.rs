@@ -9,6 +9,7 @@ use crate::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{
     Times, choose_points, is_named, is_sampled, names, want_functions_alone, want_samples,
 };
+use crate::experiment::clocks::by_counter;
 use crate::experiment::early::{self, Early, nothing_hit};
 use crate::experiment::first::first_to_mark;
 use crate::experiment::guard::Cut;
@@ -625,6 +626,7 @@ impl Runner {
             );
         }
         self.note_causes(causes());
+        self.note_causes(by_counter().into_iter().collect());
         let unmatched = crate::point::unmatched();
         if unmatched > 0 {
             self.note(format!(

@@ -3,7 +3,6 @@
 use super::LEDGER;
 use crate::clock;
 use crate::fork;
-use crate::program_clock;
 use crate::sampler;
 use crate::target::Target;
 use crossbeam_utils::CachePadded;
@@ -57,7 +56,6 @@ pub fn enable() {
         return;
     }
     fork::watch();
-    program_clock::start();
     hold(|holds| holds + 1);
 }
 

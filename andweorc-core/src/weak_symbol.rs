@@ -1,0 +1,44 @@
+//! Functions in the place of the C library's.
+
+/// Defines the symbol `$name` as a function that goes on to `$function`, which has the signature of
+/// the C library's function of that name.
+///
+/// The definition is weak. It goes before that of a shared C library, and gives way to any other one
+/// in the program: two of them are no error of the linker, and nothing comes by here then.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! weak_symbol {
+    ($name:literal, $function:path) => {
+        ::core::arch::global_asm!(
+            concat!(".pushsection .text.", $name, ",\"ax\",@progbits"),
+            ".p2align 4",
+            concat!(".weak ", $name),
+            concat!(".type ", $name, ",@function"),
+            concat!($name, ":"),
+            $crate::jump_to!(),
+            concat!(".size ", $name, ", .-", $name),
+            ".popsection",
+            function = sym $function,
+        );
+    };
+}
+
+/// The instruction by which [`weak_symbol!`] goes on.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump_to {
+    () => {
+        "jmp {function}"
+    };
+}
+
+/// The instruction by which [`weak_symbol!`] goes on.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump_to {
+    () => {
+        "b {function}"
+    };
+}
