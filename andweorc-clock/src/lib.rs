@@ -15,15 +15,14 @@
 //! - While andweorc is off the call goes on to the C library: one relaxed load more.
 //! - It allocates nothing and takes no lock, so it may be called from a signal handler.
 //!
-//! It defines `epoll_wait` too, which goes on to the C library as it is: whoever reads the clock
-//! after it returned, as tokio does, has woken all whom an event had woken, and goes on with timers.
+//! It defines `epoll_wait` too, whose timeout is virtual then. Whoever reads the clock after it
+//! returned, as tokio does, has woken all whom an event had woken, and goes on with timers.
 //!
 //! Use it through the feature `clock` of the crate `andweorc`.
 //!
 //! # What stays in real time
 //!
-//! - C code in other shared libraries, the C library among it: `thread::sleep`, timer descriptors,
-//!   the timeout of `epoll_wait`. tokio looks at the clock after its timeouts, and sleeps again.
+//! - C code in other shared libraries, the C library among it: `thread::sleep`, timer descriptors.
 //! - Crates that read the processor's counter, as quanta, minstant and coarsetime do on x86-64.
 //! - Deadlines that are given to the kernel as absolute times, but for futexes: those of a
 //!   `timerfd` with `TFD_TIMER_ABSTIME` and of `clock_nanosleep` with `TIMER_ABSTIME` come early.

@@ -1,5 +1,6 @@
 //! The C library's `clock_gettime` and `epoll_wait`.
 
+use andweorc_core::time::{Nanos, Virtual};
 use andweorc_core::{clock, program_clock};
 use andweorc_threads as _;
 use libc::{c_int, c_void, clockid_t, epoll_event, timespec};
@@ -40,6 +41,9 @@ fn is_virtual(id: clockid_t) -> bool {
     )
 }
 
+/// ns.
+const MILLISECOND: i64 = 1_000_000;
+
 type EpollWait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
 
 /// The C library's own, once it was looked up.
@@ -56,12 +60,42 @@ unsafe extern "C" fn in_place_of_epoll_wait(
     most: c_int,
     timeout: c_int,
 ) -> c_int {
+    let until = (timeout > 0 && program_clock::is_virtual())
+        .then(|| Virtual(program_clock::now().0 + i64::from(timeout) * MILLISECOND));
     // SAFETY: the caller answers for `events`.
-    let answer = unsafe { c_epoll_wait()(epoll, events, most, timeout) };
+    let mut answer = unsafe { c_epoll_wait()(epoll, events, most, timeout) };
+    while answer == 0
+        && let Some(left) = until.map(|until| until - program_clock::now())
+        && left > Nanos::ZERO
+    {
+        // SAFETY: as above.
+        answer = unsafe { wait_on(epoll, events, most, left) };
+    }
     if program_clock::is_read() {
         program_clock::driver_returned();
     }
     answer
+}
+
+/// Waits for events for a time that need not be whole milliseconds.
+///
+/// # Safety
+///
+/// As for `epoll_wait`.
+unsafe fn wait_on(epoll: c_int, events: *mut epoll_event, most: c_int, left: Nanos) -> c_int {
+    let time = program_clock::to_timespec(Virtual(left.0));
+    let no_mask = ptr::null::<c_void>();
+    // SAFETY: the caller answers for `events`; no signal mask is given.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_epoll_pwait2, epoll, events, most, &time, no_mask, 8) };
+    // SAFETY: the address of the calling thread's errno.
+    if answer != -1 || unsafe { *libc::__errno_location() } != libc::ENOSYS {
+        return answer as c_int;
+    }
+    // Linux before 5.11 knows but whole milliseconds.
+    let whole = (left.0 + MILLISECOND - 1) / MILLISECOND;
+    // SAFETY: as above.
+    unsafe { c_epoll_wait()(epoll, events, most, whole as c_int) }
 }
 
 /// The C library's own `epoll_wait`.

@@ -23,6 +23,7 @@
 //! D grows no faster than time passes, so the clock never goes back; what samples add to D comes in
 //! lumps, and the clock stands still for as long. That holds across threads too.
 
+use crate::clock;
 use crate::plain_thread_local;
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Real, Speedup, Virtual};
@@ -143,6 +144,12 @@ pub fn read(real: Real) -> Virtual {
     Virtual(LAST.fetch_max(read.0, Ordering::Relaxed).max(read.0))
 }
 
+/// The time on the clock that the calling thread reads. Unlike [`read`], no reading of the program's.
+pub fn now() -> Virtual {
+    let now = clock::now();
+    now.less(behind(now))
+}
+
 /// By how much the clock that the calling thread reads is behind real time.
 pub fn behind(now: Real) -> Nanos {
     if READS_REAL.get() || !is_on() {
@@ -173,7 +180,7 @@ impl Drop for Frozen {
     /// D grows no more.
     fn drop(&mut self) {
         let behind = BEHIND.load(Ordering::SeqCst) >> 1;
-        let owed = LEDGER.owed(crate::clock::now());
+        let owed = LEDGER.owed(clock::now());
         BEHIND.store((behind - owed.0) << 1, Ordering::SeqCst);
     }
 }

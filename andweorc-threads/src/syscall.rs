@@ -65,8 +65,7 @@ fn until(deadline: Virtual, wait: impl Fn(&timespec) -> c_long) -> c_long {
     loop {
         let behind = program_clock::behind(clock::now());
         let answer = wait(&program_clock::to_timespec(Virtual(deadline.0 + behind.0)));
-        let now = clock::now();
-        let is_early = now.less(program_clock::behind(now)) < deadline;
+        let is_early = program_clock::now() < deadline;
         if answer != -c_long::from(libc::ETIMEDOUT) || !is_early {
             return answer;
         }

@@ -141,9 +141,7 @@ impl<M: Default> Recorder<M> {
         }
         let Site::Span(site) = self.sites.get(metadata) else { return None };
         // Outside of all targets none is further out than a root there.
-        if site.point.nesting() > 0
-            && site.point.nesting() > u32::from(!thread::is_in_target())
-        {
+        if site.point.nesting() > 0 && site.point.nesting() > u32::from(!thread::is_in_target()) {
             look_at_depth(site.point, around());
         }
         Some(Timed { site, begin: thread::virtual_now() })
