@@ -38,6 +38,7 @@
 //! All accesses are SeqCst but for those that say otherwise.
 
 mod account;
+mod accounts;
 #[cfg(all(test, loom))]
 mod model;
 #[cfg(test)]
@@ -50,7 +51,8 @@ pub use waits::TargetWait;
 use crate::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use crate::sync::{Mutex, const_fn};
 use crate::time::{Nanos, Real, Speedup, Virtual};
-use account::{OUTSIDE, closed_accounts};
+use account::OUTSIDE;
+use accounts::Accounts;
 use crossbeam_utils::CachePadded;
 use waits::{Lines, NO_LINE};
 
@@ -67,12 +69,10 @@ pub struct Ledger {
     ended: AtomicI64,
     /// Nothing is credited past it. See [`Ledger::known_until`].
     known: AtomicI64,
-    /// Accounts below this index were open at some time.
-    opened: AtomicUsize,
     lines: Mutex<Lines>,
     /// The slope of the lines, ppm.
     slope: AtomicU32,
-    accounts: [CachePadded<Account>; ACCOUNTS],
+    accounts: Accounts,
 }
 
 /// What every poll reads, on one cache line: nobody reads one of them alone.
@@ -139,10 +139,9 @@ impl Ledger {
             experiment: AtomicU32::new(0),
             ended: AtomicI64::new(i64::MIN),
             known: AtomicI64::new(Real::NEVER.0),
-            opened: AtomicUsize::new(0),
             lines: Mutex::new(Lines::new()),
             slope: AtomicU32::new(0),
-            accounts: closed_accounts(),
+            accounts: Accounts::new(),
         }
     }
     }
@@ -193,7 +192,7 @@ impl Ledger {
         self.ended.store(i64::MIN, SeqCst);
         self.read.held.store(0, SeqCst);
         self.read.top_line.store(NO_LINE, SeqCst);
-        for account in &self.accounts {
+        for account in self.accounts.opened() {
             account.since.store(OUTSIDE, SeqCst);
             account.runs_as.store(0, Relaxed);
         }
@@ -260,8 +259,7 @@ impl Ledger {
 
     /// The greatest L(now) of the threads inside the target.
     fn greatest_inside(&self, now: Real) -> i64 {
-        let opened = &self.accounts[..self.opened.load(SeqCst)];
-        let inside = opened.iter().filter_map(|account| self.taken_inside(account, now));
+        let inside = self.accounts.opened().filter_map(|account| self.taken_inside(account, now));
         inside.max().map_or(i64::MIN, |taken| taken.0)
     }
 
@@ -279,9 +277,7 @@ impl Ledger {
 
     /// Opens an account for a thread that starts now, owing nothing. `None` when all are taken.
     pub fn open(&self, now: Real) -> Option<&Account> {
-        let free = self.accounts.iter().position(|account| !account.open.swap(true, SeqCst))?;
-        self.opened.fetch_max(free + 1, SeqCst);
-        let account = &self.accounts[free];
+        let account = self.accounts.take()?;
         account.sampled.store(0, SeqCst);
         account.taken.store(self.owed(now).0, SeqCst);
         Some(account)
@@ -478,7 +474,7 @@ impl Ledger {
     /// The names of the owners that run, not known to be inside the target, and owe more than `least`.
     pub fn lagging(&self, least: Nanos, now: Real) -> impl Iterator<Item = i32> {
         let owed = self.owed(now);
-        self.accounts[..self.opened.load(SeqCst)].iter().filter_map(move |account| {
+        self.accounts.opened().filter_map(move |account| {
             let name = account.runs_as.load(Relaxed);
             (name != 0
                 && (account.since.load(SeqCst) == OUTSIDE

@@ -164,6 +164,11 @@ pub(crate) fn read_real_here() {
     READS_REAL.set(true);
 }
 
+/// Whether the calling thread is one of andweorc's own.
+pub(crate) fn reads_real() -> bool {
+    READS_REAL.get()
+}
+
 /// While this lives the clock runs as fast as real time.
 #[derive(Debug)]
 pub(crate) struct Frozen(());

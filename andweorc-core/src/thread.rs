@@ -8,6 +8,7 @@ mod acts;
 mod block;
 mod notified;
 mod own;
+mod plain;
 mod poll;
 mod preempted;
 mod processor;
@@ -26,6 +27,7 @@ pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
 pub use notified::{passes_on, spawns};
 pub(crate) use own::Takes;
+pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
 pub use poll::{Level, Poll};
 pub(crate) use preempted::set_idle;
 pub(crate) use queued::paid_waits_again;
@@ -53,6 +55,7 @@ use crate::signal;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::{Cause, Ended};
+use plain::Plain;
 use queued::Queued;
 use ran::Ran;
 use sleeps::Sleeps;
@@ -143,6 +146,8 @@ struct Thread {
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
+    /// Whether it takes part as a plain thread.
+    plain: Cell<Plain>,
     /// When it parked, between the park hooks.
     parked: Cell<Option<Real>>,
     /// It waits in the driver, between those hooks.
@@ -200,6 +205,7 @@ crate::plain_thread_local! {
             sleeps: Sleeps::new(),
             inner: Cell::new(Nanos::ZERO),
             hooked: Cell::new(false),
+            plain: Cell::new(Plain::Unknown),
             busy_until: Cell::new(None),
             parked: Cell::new(None),
             watches: Cell::new(false),

@@ -83,6 +83,7 @@ fn futex(
     if !andweorc_core::enabled() {
         return call();
     }
+    thread::blocking_is_seen();
     let errno = errno();
     let answer = match operation & libc::FUTEX_CMD_MASK {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {

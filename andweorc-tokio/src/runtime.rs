@@ -3,7 +3,7 @@
 use crate::{alarm, put_off};
 use andweorc_core::thread::{self, was_enabled};
 use std::fmt;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Handle};
 
 /// Lets a runtime that is built by hand take part.
 ///
@@ -62,6 +62,12 @@ impl fmt::Debug for Hooks {
     }
 }
 
+/// Tells andweorc which threads belong to a runtime. All others take part as plain threads from then
+/// on, where their waits are seen. Called when a runtime is built with [`BuilderExt::andweorc`].
+pub fn tell_threads_apart() {
+    thread::when_of_a_runtime(|| Handle::try_current().is_ok());
+}
+
 impl BuilderExt for Builder {
     fn andweorc(&mut self) -> &mut Self {
         self.andweorc_with(Hooks::new())
@@ -70,6 +76,7 @@ impl BuilderExt for Builder {
     fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self {
         let Hooks { park, unpark } = hooks;
         let alarm = alarm::Shared::default();
+        tell_threads_apart();
         self.enable_io();
         self.on_thread_park(move || {
             if let Some(hook) = &park {

@@ -438,6 +438,9 @@ impl WakeCell {
 
     /// A wake with no entity on the waking thread.
     fn wake_unnamed(self: &Arc<Self>, now: Real) {
+        if thread::takes_part() {
+            return self.wake_by_ref();
+        }
         let unnamed = self.unnamed();
         if seldom(unnamed != Unnamed::Outside) {
             return self.wake_from_inside(unnamed, now);

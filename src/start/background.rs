@@ -166,6 +166,7 @@ fn start() -> Result<Option<Session>, StartError> {
     if !is_first() {
         return Ok(None);
     }
+    andweorc_tokio::runtime::tell_threads_apart();
     Session::start(settings).map(Some)
 }
 

@@ -69,6 +69,7 @@ fn session() -> Result<Option<Session>, StartError> {
     if !is_first() {
         return Ok(None);
     }
+    andweorc_tokio::runtime::tell_threads_apart();
     match Session::start_provisional(settings) {
         // The program has one of its own.
         Err(StartError::AlreadyRunning) => Ok(None),

@@ -8,7 +8,11 @@ use crate::time::{Nanos, Real};
 use crossbeam_utils::CachePadded;
 
 /// How many threads can have an account at once. A thread beyond that is not delayed, and the run says so.
-pub const ACCOUNTS: usize = if cfg!(loom) { 2 } else { 256 };
+pub const ACCOUNTS: usize = CHUNK * CHUNKS;
+
+/// So many accounts are made at once, and so many times at most.
+pub(super) const CHUNK: usize = if cfg!(loom) { 2 } else { 256 };
+pub(super) const CHUNKS: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// `since` of a thread that is not inside the target.
 pub(super) const OUTSIDE: i64 = i64::MIN;
@@ -35,12 +39,12 @@ pub struct Account {
 }
 
 #[cfg(not(loom))]
-pub(super) const fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
-    [const { CachePadded::new(Account::closed()) }; ACCOUNTS]
+pub(super) const fn closed_accounts() -> [CachePadded<Account>; CHUNK] {
+    [const { CachePadded::new(Account::closed()) }; CHUNK]
 }
 
 #[cfg(loom)]
-pub(super) fn closed_accounts() -> [CachePadded<Account>; ACCOUNTS] {
+pub(super) fn closed_accounts() -> [CachePadded<Account>; CHUNK] {
     std::array::from_fn(|_| CachePadded::new(Account::closed()))
 }
 

@@ -105,7 +105,7 @@ impl Poll {
     ) -> Poll {
         with(|thread| {
             let (began, at) = level.map_or_else(|| thread.join(ready, now), |Level(at)| (now, at));
-            let before = thread.role.get();
+            let before = thread.role_around_a_poll();
             thread.set_role(Role::Entity);
             let outer_turn = thread.begin_turn(polled, ended);
             Poll {

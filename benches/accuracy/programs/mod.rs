@@ -9,6 +9,7 @@ mod locks;
 mod messages;
 mod offload;
 mod pipelines;
+mod plain;
 mod sockets;
 mod threads;
 mod unmarked;
@@ -30,6 +31,7 @@ pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
         batches::PROGRAMS,
         clocked::PROGRAMS,
         offload::PROGRAMS,
+        plain::PROGRAMS,
         threads::PROGRAMS,
         contention::PROGRAMS,
         http::PROGRAMS,

@@ -1,0 +1,97 @@
+//! Plain threads of the program, which take part of their own accord.
+//!
+//! A thread that polls no task is no part of the world outside: a pool that computes for tasks, a
+//! router between channels. It has virtual time as any task has, and what it wakes is woken in its
+//! name. So it [takes part](Thread::takes_part) as soon as it is seen to act on others: it waits for
+//! one on a futex, wakes one, or wakes a task.
+//!
+//! That holds only where its waits [are seen](blocking_is_seen). Otherwise it would pay again what
+//! passed while it was blocked.
+//!
+//! A thread of a runtime does not: between two polls it acts for the world outside. Who knows
+//! runtimes [says](when_of_a_runtime) which these are.
+
+use super::{Role, THREAD, Thread, enabled, register};
+use crate::program_clock;
+use std::mem;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// Whether the calling thread is a plain one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plain {
+    /// It has not been asked.
+    Unknown,
+    /// It takes part by that.
+    Yes,
+    /// It is another kind of thread, or takes part because it said so.
+    No,
+}
+
+/// A hook sees how threads block.
+static SEEN: AtomicBool = AtomicBool::new(false);
+
+/// A `fn() -> bool`, or null.
+static OF_A_RUNTIME: AtomicPtr<()> = AtomicPtr::new(null_mut());
+
+/// Says that a hook of the system call sees it when threads block, and when they wake each other.
+#[inline]
+pub fn blocking_is_seen() {
+    // Relaxed, here and below: a thread that sees it later takes part later.
+    if !SEEN.load(Ordering::Relaxed) {
+        SEEN.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether `is_of_a_runtime` is true on a thread tells whether it belongs to a runtime: a worker, one
+/// of the blocking pool, or one that drives tasks. Plain threads take part once this was called.
+pub fn when_of_a_runtime(is_of_a_runtime: fn() -> bool) {
+    OF_A_RUNTIME.store(is_of_a_runtime as *mut (), Ordering::Relaxed);
+}
+
+/// Whether the calling thread, which acts on others and is no entity yet, is from now on: it is a
+/// plain one.
+pub fn takes_part() -> bool {
+    THREAD.with(Thread::takes_part)
+}
+
+impl Thread {
+    pub(super) fn takes_part(&self) -> bool {
+        self.plain.get() == Plain::Unknown && enabled() && self.begins_to_take_part()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begins_to_take_part(&self) -> bool {
+        let of_a_runtime = OF_A_RUNTIME.load(Ordering::Relaxed);
+        if of_a_runtime.is_null() || !SEEN.load(Ordering::Relaxed) || self.writing.get() {
+            // It may be asked again.
+            return false;
+        }
+        // What is done here may block, and come here again.
+        self.plain.set(Plain::No);
+        // SAFETY: nothing else is stored there than a function of this type.
+        let of_a_runtime = unsafe { mem::transmute::<*mut (), fn() -> bool>(of_a_runtime) };
+        let has_polled = self.hooked.get() || self.busy_until.get().is_some();
+        let is_plain = self.role.get() == Role::Outside
+            && !has_polled
+            && !program_clock::reads_real()
+            && !of_a_runtime();
+        if !is_plain || register().is_none() {
+            return false;
+        }
+        self.plain.set(Plain::Yes);
+        true
+    }
+
+    /// The role in which the thread begins to poll a task. One that took part as a plain one is none.
+    #[inline]
+    pub(super) fn role_around_a_poll(&self) -> Role {
+        let role = self.role.get();
+        if role == Role::Entity && self.plain.get() == Plain::Yes {
+            self.plain.set(Plain::No);
+            return Role::Outside;
+        }
+        role
+    }
+}
