@@ -129,6 +129,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) deferred: BinaryHeap<Reverse<(Virtual, u64, Held)>>,
     /// Tasks that come back through the driver.
     pub(crate) woken: BinaryHeap<Reverse<(Virtual, u64, usize)>>,
+    /// Timers of the program's own: when they go off, for which task, and which wait of it.
+    pub(crate) timers: BinaryHeap<Reverse<(Virtual, u64, usize, u64)>>,
     pub(crate) order: u64,
     pub(crate) global: VecDeque<usize>,
     /// How workers sleep; without one, they see everything at once.
@@ -163,6 +165,7 @@ impl<'a> Engine<'a> {
             events: BinaryHeap::new(),
             deferred: BinaryHeap::new(),
             woken: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
             order: 0,
             global: VecDeque::new(),
             driver: program.latencies.map(|it| Driver::new(it, program.kinds.len(), setup.seed)),
@@ -342,6 +345,9 @@ impl<'a> Engine<'a> {
         if let Some(due) = self.next_release() {
             sooner(self.when_virtual(&shape, due.0));
         }
+        if let Some(due) = self.next_timer() {
+            sooner(self.when_virtual(&shape, due.0));
+        }
         for thread in &self.threads {
             if matches!(thread.act, Act::Idle { .. } | Act::Asleep) {
                 continue;
@@ -444,6 +450,7 @@ impl<'a> Engine<'a> {
                 self.comes_back(task);
             }
         }
+        self.timers_go_off();
         loop {
             let mut moved = false;
             for i in 0..self.threads.len() {

@@ -90,9 +90,11 @@ fn a_server_outside_seems_to_have_no_limit() {
     assert!(errors(&room.targets(&targets), SHIPPED).worst < 0.5);
 }
 
-/// Work that comes at times fixed in advance, from an interval here or from clients that wait for nobody, comes faster in virtual time
-/// by what D grew. Each wait for it is stretched, but what came meanwhile is there at once. Under such a load throughput can't move,
-/// so that the effect on it means nothing. A source that sleeps between is stretched as it should be.
+/// Work that comes from outside at times fixed in advance, from clients that wait for nobody, comes
+/// faster in virtual time by what D grew. Each wait for it is stretched, but what came meanwhile is
+/// there at once. Under such a load throughput can't move, so that the effect on it means nothing. A
+/// source that sleeps between is stretched as it should be. (An interval of the program's own goes by
+/// its own clock: see `clocked.rs`.)
 #[test]
 fn work_that_comes_at_fixed_times_seems_to_come_faster() {
     let served = |name, source| {
@@ -102,14 +104,15 @@ fn work_that_comes_at_fixed_times_seems_to_come_faster() {
         p.tasks("handler", 1, &[Op::Recv(queue), span("use", 400.0), Op::Progress]);
         beside_another(p)
     };
-    let interval = served("an interval", Op::Tick(1_000_000));
-    assert!(errors(&interval, SHIPPED).worst > 30.0);
+    let clients = served("clients that wait for nobody", Op::Tick(1_000_000));
+    assert!(errors(&clients, SHIPPED).worst > 30.0);
     let sleep = served("a sleep between", wait("sleep", 1000.0));
     assert!(errors(&sleep, SHIPPED).worst < 0.5);
 }
 
-/// A timer runs out in real time. Its wake is deferred, but if another wake has the task polled before V gets there, the poll finds the timer
-/// run out: a timeout that is hardly longer than what it guards strikes too often. One with room is predicted exactly.
+/// A timer outside runs out in real time. Its wake is deferred, but if another wake has the task
+/// polled before V gets there, the poll finds the timer run out: a timeout that is hardly longer than
+/// what it guards strikes too often. One with room is predicted exactly.
 #[test]
 fn a_tight_timeout_strikes_too_often() {
     let guarded = |name, timeout| {

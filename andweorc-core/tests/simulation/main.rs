@@ -4,6 +4,8 @@
 //! costs really smaller. See docs/simulation.md.
 
 mod catalogue;
+mod clock;
+mod clocked;
 mod driver;
 mod engine;
 mod joined;

@@ -75,6 +75,7 @@ impl Engine<'_> {
         task.unseen = false;
         task.wait += 1;
         task.deadlines.clear();
+        task.timers.clear();
         task.parts.clear();
     }
 
@@ -120,6 +121,10 @@ impl Engine<'_> {
                     self.tasks[caller].replied = true;
                     self.wake(caller, Some(i));
                 }
+                return Flow::Next;
+            }
+            Op::Fill(semaphore, most) => {
+                self.fill(i, *semaphore, *most);
                 return Flow::Next;
             }
             Op::Release(semaphore, permits) => {
@@ -173,6 +178,8 @@ impl Engine<'_> {
                 }
                 self.tasks[id].tick <= self.now
             }
+            Op::Timer(after) => self.sleep(id, Nanos(*after)),
+            Op::Interval(period, missed) => self.tick(id, Nanos(*period), *missed),
             Op::ExternalAll(all) => self.wait_for(id, all),
             Op::ExternalParts(all) => self.poll_parts(i, id, all),
             Op::Send(channel) => self.send(i, id, *channel, None),
@@ -306,6 +313,14 @@ impl Engine<'_> {
                         self.source(when, id);
                     }
                     self.tasks[id].sources[n] <= self.now
+                }
+                Branch::Timer(after) => {
+                    if first {
+                        self.set_timer(id, self.program_now(), Nanos(*after));
+                    }
+                    let before = branches[..n].iter();
+                    let nth = before.filter(|(b, _)| matches!(b, Branch::Timer(_))).count();
+                    self.tasks[id].timers[nth] <= self.program_now()
                 }
                 Branch::External(external) => {
                     if first {

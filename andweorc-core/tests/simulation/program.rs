@@ -77,8 +77,14 @@ pub(crate) enum Op {
     ExternalAll(Vec<External>),
     /// The same, each profiled by itself.
     ExternalParts(Vec<External>),
-    /// An `interval`: a timer that fires at multiples of its period, whenever it was awaited.
+    /// What comes from outside at multiples of a period, whenever it was awaited: clients that wait for nobody.
     Tick(i64),
+    /// A timer of the program's own, for so long.
+    Timer(i64),
+    /// The next tick of an `interval` of its own.
+    Interval(i64, Missed),
+    /// Adds permits, up to so many.
+    Fill(usize, u32),
     /// Puts a message in a bounded channel; waits while it is full.
     Send(usize),
     Recv(usize),
@@ -109,12 +115,22 @@ pub(crate) enum Op {
     End,
 }
 
+/// When an `interval` ticks next that has missed a tick, as tokio's `MissedTickBehavior`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missed {
+    Burst,
+    Delay,
+    Skip,
+}
+
 /// What a `select!` waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Branch {
     Recv(usize),
     Notified(usize),
     External(External),
+    /// A timer of the program's own.
+    Timer(i64),
     /// A peer outside, which goes on while other branches run, and answers anew this long after it was listened to again.
     Source(External),
 }

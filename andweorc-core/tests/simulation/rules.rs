@@ -57,6 +57,15 @@ pub(crate) enum Releases {
     ByThread,
 }
 
+/// Which time the program's own clock tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// V.
+    Virtual,
+    /// That of the world outside, to which its timers belong.
+    Real,
+}
+
 /// Until when a worker that sleeps takes its delay, if another one gets it going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notified {
@@ -78,6 +87,7 @@ pub(crate) struct Rules {
     /// What is less than this ahead of V is paid by the worker rather than deferred. `None`: everything is.
     pub(crate) defer_from: Option<Nanos>,
     pub(crate) arrivals: Arrivals,
+    pub(crate) clock: Clock,
     pub(crate) releases: Releases,
     /// A request that comes to a connection which nobody profiles begins when it came, by the clock of the request before. Otherwise at V.
     pub(crate) requests_follow: bool,
@@ -138,6 +148,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     credit: Credit::Timed,
     defer_from: Some(defer::LEAST),
     arrivals: Arrivals::Watched,
+    clock: Clock::Virtual,
     releases: Releases::ThroughDriver,
     requests_follow: false,
     parts: Parts { keep_clock: true, wake_as_entity: true },

@@ -75,6 +75,12 @@ impl Engine<'_> {
         self.tasks[task].granted
     }
 
+    /// Adds permits, up to so many.
+    pub(crate) fn fill(&mut self, by: usize, semaphore: usize, most: u32) {
+        let missing = most - self.shared.semaphores[semaphore].permits;
+        self.release(by, semaphore, missing);
+    }
+
     pub(crate) fn release(&mut self, by: usize, semaphore: usize, permits: u32) {
         self.shared.semaphores[semaphore].permits += permits;
         loop {

@@ -72,6 +72,10 @@ pub(crate) struct Task {
     /// It waits in a task around it that nobody profiles.
     pub(crate) unseen: bool,
     pub(crate) deadlines: Vec<Real>,
+    /// When the timers that it waits for go off.
+    pub(crate) timers: Vec<Virtual>,
+    /// When its interval ticks next.
+    pub(crate) next_tick: Option<Virtual>,
     /// When each source of a `select!` has something, by its branch.
     pub(crate) sources: Vec<Real>,
     /// When the interval fired last.
@@ -120,6 +124,8 @@ impl Task {
             waits_for: "",
             unseen: false,
             deadlines: Vec::new(),
+            timers: Vec::new(),
+            next_tick: None,
             sources: Vec::new(),
             tick: Real(0),
             parts: Vec::new(),
@@ -144,7 +150,14 @@ impl Task {
                 .iter()
                 .filter(|(branch, _)| matches!(branch, Branch::Recv(_) | Branch::Notified(_)))
                 .count(),
-            Some(Inst::Op(Op::External(_) | Op::ExternalAll(_) | Op::Tick(_))) | None => 0,
+            Some(Inst::Op(
+                Op::External(_)
+                | Op::ExternalAll(_)
+                | Op::Tick(_)
+                | Op::Timer(_)
+                | Op::Interval(..),
+            ))
+            | None => 0,
             Some(_) => 1,
         };
         inside + self.deadlines.iter().chain(&self.sources).filter(|&&when| when > now).count()
