@@ -8,11 +8,13 @@ use andweorc_core::target::target;
 use andweorc_core::time::{Real, Speedup};
 use andweorc_core::{clock, own_thread, program_clock};
 use andweorc_tokio::runtime::BuilderExt;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::MissedTickBehavior::{Burst, Delay, Skip};
 
 /// One experiment at a time, whichever test it is for.
@@ -204,4 +206,48 @@ fn readings_of_the_kernels_clock_are_real() {
         clock::now() - Real(program_clock::from_timespec(&time).0)
     });
     assert!(apart.to_duration() < Duration::from_millis(10), "{apart:?}");
+}
+
+#[test]
+fn timers_are_told_from_sockets() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).enable_all().andweorc().build().unwrap();
+    let runtime = &runtime;
+    let waited = |name: &'static str, waits: bool| {
+        let act = move || {
+            let (listener, asks) = (std::net::TcpListener::bind("127.0.0.1:0").unwrap(), 20);
+            let address = listener.local_addr().unwrap();
+            // The world outside, as far as andweorc knows: it neither wakes a task nor takes part.
+            let answering = thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut byte = [0];
+                while stream.read_exact(&mut byte).is_ok() {
+                    thread::sleep(Duration::from_millis(2));
+                    stream.write_all(&byte).unwrap();
+                }
+            });
+            let asking = andweorc_tokio::task::Builder::new().name(name).spawn_on(
+                async move {
+                    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+                    for _ in 0..asks {
+                        if waits {
+                            tokio::time::sleep(Duration::from_millis(2)).await;
+                        } else {
+                            stream.write_all(&[1]).await.unwrap();
+                            stream.read_u8().await.unwrap();
+                        }
+                    }
+                },
+                runtime.handle(),
+            );
+            runtime.block_on(asking).unwrap();
+            answering.join().unwrap();
+        };
+        delayed(act);
+        let wait = target(TargetKind::Wait, name, None, None);
+        let [outside, ..] = wait.waited_ns().unwrap();
+        wait.waited_for_timers_ns() as f64 / outside as f64
+    };
+    let (timers, sockets) = (waited("clock: timers", true), waited("clock: sockets", false));
+    assert!(timers > 0.8 && sockets < 0.2, "{timers} {sockets}");
 }

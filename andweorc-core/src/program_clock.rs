@@ -10,7 +10,8 @@
 //! tokio's driver sleeps for as long as its next timer is ahead on this clock, finds when it looks
 //! again that the timer is still ahead, and sleeps once more. A timer that goes off is due in virtual
 //! time by that: whom it wakes is ready at V, and must not be held. An event of a socket comes from a
-//! world that is not delayed, and is held as ever. [`noticed_a_timer`] tells the two apart.
+//! world that is not delayed, and is held as ever. [`noticed_a_timer`] tells the two apart, since
+//! tokio reads the clock after it has woken for events, and before it wakes for timers.
 //!
 //! # Targets that are waits
 //!
@@ -201,10 +202,15 @@ pub fn driver_is_left() {
     DRIVER.set(Driver::Unknown);
 }
 
-/// Whether what the calling thread wakes, in nobody's name, it wakes for a timer that goes by the
-/// virtual clock.
+/// Whether what the calling thread wakes, in nobody's name, it wakes for a timer. False where the
+/// program's clock does not come by here.
 pub fn noticed_a_timer() -> bool {
-    DRIVER.get() == Driver::Timers && is_virtual()
+    DRIVER.get() == Driver::Timers
+}
+
+/// The same of a timer that goes by the virtual clock.
+pub fn noticed_a_virtual_timer() -> bool {
+    noticed_a_timer() && is_virtual()
 }
 
 /// Whether the program's clock is behind by all that is owed at the moment.

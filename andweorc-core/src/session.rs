@@ -70,6 +70,7 @@ impl Session {
         if settings.clock == ProgramClock::Real {
             program_clock::keep_real();
         }
+        program_clock::start();
         let experimenter = experimenter.with_max_slowdown(settings.max_slowdown);
         let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
         let writer = match settings.out {

@@ -339,7 +339,7 @@ mod tests {
             message.contains("ANDWEORC_SPEEDUP (did you mean ANDWEORC_SPEEDUPS?)"),
             "{message}"
         );
-        let message = parse(&[("ANDWEORC_COLOUR", "red")]).unwrap_err().to_string();
+        let message = parse(&[("ANDWEORC_VERBOSE", "1")]).unwrap_err().to_string();
         assert!(!message.contains("did you mean") && message.contains(DURATION), "{message}");
     }
 

@@ -96,6 +96,15 @@ impl Target {
         }
     }
 
+    /// Of the time of a wait for the world outside, ns, that for timers, as far as they can be told
+    /// from it. 0 for other targets.
+    pub fn waited_for_timers_ns(&self) -> u64 {
+        match &self.times {
+            Times::Visits(_) => 0,
+            Times::Waits(waits) => waits.for_timers(),
+        }
+    }
+
     /// Counts a wait for the world outside, of so many ns, that a span inside of this one had: it
     /// is not this one's own. For targets of kind wait.
     pub fn record_wait_inside(&self, outside_ns: u64) {

@@ -462,7 +462,7 @@ pub fn record_wait(wait: &Target, around: Option<&Target>, since: Real, until: R
     let ended = THREAD.with(|thread| thread.ended.get());
     wait.record_wait(since, ended, until);
     if let (Some(around), Some(ended)) = (around, ended)
-        && ended.by() == Cause::Outside
+        && ended.by() != Cause::Task
         && ended.parked() >= since
     {
         around.record_wait_inside(u64::try_from((ended.woken() - since).0).unwrap_or(0));

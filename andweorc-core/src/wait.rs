@@ -8,17 +8,19 @@ use std::num::NonZeroI64;
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The world outside: a timer or a socket. The two cannot be told apart on stable tokio.
-    Outside,
+    /// The world outside: a socket; or a timer, where the two can't be told apart.
+    Outside = 0,
     /// Another task or thread of the program: a lock, a channel, a join.
-    Task,
+    Task = 1,
+    /// A timer.
+    Timer = 2,
 }
 
 /// A task's wait that is over: the task was polled again. An `Option` of it is two words, which each poll keeps in registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     parked: Real,
-    /// When the task was woken, four times, plus 1 if by the world outside, and 2 if by a task.
+    /// When the task was woken, four times, plus 1 and its [`Cause`].
     woken: NonZeroI64,
 }
 
@@ -47,7 +49,11 @@ impl Ended {
     /// By whom.
     #[inline]
     pub fn by(self) -> Cause {
-        if self.woken.get() & 1 == 1 { Cause::Outside } else { Cause::Task }
+        match self.woken.get() & 3 {
+            1 => Cause::Outside,
+            2 => Cause::Task,
+            _ => Cause::Timer,
+        }
     }
 }
 
@@ -64,8 +70,8 @@ pub(crate) struct Waits {
     /// Time in all, number, and of the time that for the world outside, for another task, and in
     /// the queue.
     times: Counters<5>,
-    /// Of that for the world outside, what spans inside of it waited.
-    inside: Counters<1>,
+    /// Of that for the world outside, what spans inside of it waited, and what was for timers.
+    outside: Counters<2>,
 }
 
 impl Waits {
@@ -79,6 +85,10 @@ impl Waits {
             match ended.by() {
                 Cause::Outside => [waited, 0, queued],
                 Cause::Task => [0, waited, queued],
+                Cause::Timer => {
+                    self.outside.add([0, waited]);
+                    [waited, 0, queued]
+                }
             }
         });
         self.times.add([to_ns(until - since), 1, outside, task, queue]);
@@ -86,7 +96,7 @@ impl Waits {
 
     /// Adds a wait for the world outside, of so many ns, that a span inside of this one had.
     pub(crate) fn add_inside(&self, outside_ns: u64) {
-        self.inside.add([outside_ns]);
+        self.outside.add([outside_ns, 0]);
     }
 
     /// Time so far in ns, and number.
@@ -101,9 +111,15 @@ impl Waits {
         by_cause
     }
 
+    /// Of the time for the world outside that for timers, as far as they are told from it. ns.
+    pub(crate) fn for_timers(&self) -> u64 {
+        let [_, timers] = self.outside.get();
+        timers
+    }
+
     /// Time so far in ns that it waited for the world outside, and no span inside of it did.
     pub(crate) fn own_outside(&self) -> u64 {
-        let ([outside, ..], [inside]) = (self.by_cause(), self.inside.get());
+        let ([outside, ..], [inside, _]) = (self.by_cause(), self.outside.get());
         outside.saturating_sub(inside)
     }
 }
@@ -126,5 +142,8 @@ mod tests {
         assert_eq!((waits.total(), waits.by_cause()), ((75, 3), [35, 31, 8]));
         waits.add_inside(25);
         assert_eq!((waits.own_outside(), waits.by_cause()), (10, [35, 31, 8]));
+        assert_eq!(waits.for_timers(), 0);
+        waits.add(Real(5), Some(ended(Cause::Timer)), Real(47));
+        assert_eq!((waits.for_timers(), waits.by_cause()), (35, [70, 31, 15]));
     }
 }

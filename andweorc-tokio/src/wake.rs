@@ -195,7 +195,7 @@ pub(crate) struct WakeCell {
     parked: AtomicI64,
     /// Until when it is held, twice, plus one if it is so for the last time; [`NOTHING`] when it is not.
     due: AtomicI64,
-    /// The real time of the first wake since its last poll, twice, plus one if it came from outside. Until then [`NOTHING`], or, below zero,
+    /// The real time of the first wake since its last poll, four times, plus its [`Cause`]. Until then [`NOTHING`], or, below zero,
     /// since when it waits, where that was written down. Without locked instructions: how the wait ended of a wake that comes just as
     /// a poll begins may not be counted. When the task is ready is what the others say.
     woken: AtomicI64,
@@ -273,7 +273,7 @@ impl WakeCell {
             // No swap, which costs as much as all the rest here: of a wake that comes at this very moment it is not counted how the wait ended.
             self.woken.store(NOTHING, Ordering::Relaxed);
         }
-        (0..NOTHING).contains(&woken).then_some((Real(woken >> 1), cause(woken)))
+        (0..NOTHING).contains(&woken).then_some((Real(woken >> 2), cause(woken)))
     }
 
     /// Since when it waits, where that was written down and no wake has come since.
@@ -285,7 +285,7 @@ impl WakeCell {
     /// The task was woken at `now`; counted if it is the first time since its last poll.
     #[inline]
     fn set_woken(&self, now: Real, by: Cause) {
-        let woken = (now.0 << 1) | i64::from(by == Cause::Outside);
+        let woken = (now.0 << 2) | by as i64;
         let before = self.woken.load(Ordering::Relaxed);
         if seldom((0..NOTHING).contains(&before)) {
             return;
@@ -353,7 +353,7 @@ impl WakeCell {
     fn woken_outside(&self, now: Real) -> Real {
         let came = thread::came(now, self.waits_since(), &self.targets.typical);
         self.end_wait(came);
-        self.set_woken(now, Cause::Outside);
+        self.set_woken(now, outside());
         self.set_by_outside(came);
         came
     }
@@ -445,7 +445,7 @@ impl WakeCell {
         if seldom(unnamed != Unnamed::Outside) {
             return self.wake_from_inside(unnamed, now);
         }
-        if program_clock::noticed_a_timer() {
+        if program_clock::noticed_a_virtual_timer() {
             return self.wake_by_timer(now);
         }
         let due = self.woken_outside(now).less(self.taken().max(LEDGER.floor()));
@@ -454,7 +454,7 @@ impl WakeCell {
         if seldom(is_early(due, now)) && self.is_tokios() {
             self.hold(due, false, alarm::until);
         } else {
-            self.pass_on(due, Cause::Outside);
+            self.pass_on(due, outside());
         }
     }
 
@@ -463,9 +463,9 @@ impl WakeCell {
     fn wake_by_timer(&self, now: Real) {
         let ready = LEDGER.virtual_now(now);
         self.end_wait(now);
-        self.set_woken(now, Cause::Outside);
+        self.set_woken(now, Cause::Timer);
         lower(&self.by_entity, ready.0);
-        self.pass_on(ready, Cause::Outside);
+        self.pass_on(ready, Cause::Timer);
     }
 
     /// A wake by somebody in this program, with no entity on the waking thread.
@@ -507,7 +507,16 @@ fn is_last(due: i64) -> bool {
 
 /// Who woke, as [`WakeCell::woken`] has it.
 fn cause(woken: i64) -> Cause {
-    if woken & 1 == 1 { Cause::Outside } else { Cause::Task }
+    match woken & 3 {
+        0 => Cause::Outside,
+        1 => Cause::Task,
+        _ => Cause::Timer,
+    }
+}
+
+/// What of the world outside the calling thread wakes for.
+fn outside() -> Cause {
+    if program_clock::noticed_a_timer() { Cause::Timer } else { Cause::Outside }
 }
 
 impl defer::Held for WakeCell {

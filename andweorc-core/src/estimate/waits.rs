@@ -44,6 +44,8 @@ pub(crate) fn waits(runs: &[Run]) -> Vec<WaitSummary> {
                 wait.count += time.count;
                 wait.total_ns += time.busy_ns;
                 wait.by.outside_ns += by.outside_ns;
+                // Known of all or of none.
+                wait.by.timer_ns = wait.by.timer_ns.zip(by.timer_ns).map(|(one, two)| one + two);
                 wait.by.task_ns += by.task_ns;
                 wait.by.queue_ns += by.queue_ns;
             }
@@ -60,7 +62,7 @@ fn nothing_known(record: &TargetRecord) -> WaitSummary {
         line: record.line,
         count: 0,
         total_ns: 0,
-        by: WaitTime::default(),
+        by: WaitTime { timer_ns: Some(0), ..WaitTime::default() },
     }
 }
 
@@ -86,7 +88,12 @@ mod tests {
             target,
             busy_ns,
             count: 2,
-            waits: Some(WaitTime { outside_ns: busy_ns - 3, task_ns: 2, queue_ns: 1 }),
+            waits: Some(WaitTime {
+                outside_ns: busy_ns - 3,
+                timer_ns: (target == 7).then_some(30),
+                task_ns: 2,
+                queue_ns: 1,
+            }),
         };
         one.samples.push(SamplesRecord {
             real_ns: 1000,
@@ -99,5 +106,6 @@ mod tests {
         let shown: Vec<_> =
             waits.iter().map(|w| (w.name.as_str(), w.count, w.total_ns, w.by.outside_ns)).collect();
         assert_eq!(shown, [("long", 4, 1800, 1794), ("short", 4, 200, 194)]);
+        assert_eq!([0, 1].map(|i| waits[i].by.timer_ns), [None, Some(60)]);
     }
 }

@@ -3,6 +3,7 @@
 use crate::plain;
 use crate::point::{Importance, Point, points};
 use crate::profile::{TargetKind, TargetTime, WaitTime};
+use crate::program_clock;
 use crate::symbols::is_own_file;
 use crate::target::{Target, targets};
 use std::cmp::Reverse;
@@ -68,6 +69,7 @@ struct Time {
     own: u64,
     count: u64,
     waited: Option<[u64; 3]>,
+    for_timers: u64,
     own_outside: u64,
 }
 
@@ -78,6 +80,7 @@ impl Time {
             own: target.own_ns(),
             count: target.count(),
             waited: target.waited_ns(),
+            for_timers: target.waited_for_timers_ns(),
             own_outside: target.own_outside_ns(),
         }
     }
@@ -92,6 +95,7 @@ impl Time {
             own: self.own - before.own,
             count: self.count - before.count,
             waited,
+            for_timers: self.for_timers - before.for_timers,
             own_outside: self.own_outside.saturating_sub(before.own_outside),
         }
     }
@@ -118,13 +122,16 @@ impl Times {
 
     /// The same for the profile.
     pub(crate) fn records_since(&self, before: &Times) -> Vec<TargetTime> {
-        let waits =
-            |[outside_ns, task_ns, queue_ns]: [u64; 3]| WaitTime { outside_ns, task_ns, queue_ns };
         let record = |(target, time): (&Target, Time)| TargetTime {
             target: target.id(),
             busy_ns: time.busy,
             count: time.count,
-            waits: time.waited.map(waits),
+            waits: time.waited.map(|[outside_ns, task_ns, queue_ns]| WaitTime {
+                outside_ns,
+                timer_ns: program_clock::is_on().then_some(time.for_timers),
+                task_ns,
+                queue_ns,
+            }),
         };
         self.since(before).into_iter().map(record).collect()
     }

@@ -218,6 +218,10 @@ pub struct TargetTime {
 pub struct WaitTime {
     /// Waiting for the world outside, a timer or a socket, ns.
     pub outside_ns: u64,
+    /// Of that, for timers. `None` where they can't be told from sockets: the program's clock was
+    /// real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_ns: Option<u64>,
     /// Waiting for another task or thread of the program, ns.
     pub task_ns: u64,
     /// Ready, but not yet polled: the delay of the run queue, ns.

@@ -45,12 +45,13 @@ fn words(wait: &WaitSummary) -> String {
     if known == 0 {
         return format!("{each}, in tasks that are not profiled");
     }
-    let mut parts = [
-        (by.outside_ns, "timers and I/O"),
-        (by.task_ns, "other tasks"),
-        (by.queue_ns, "run queue"),
-    ]
-    .map(|(ns, what)| (100.0 * ns as f64 / known as f64, what));
+    let outside = match by.timer_ns {
+        None => [(by.outside_ns, "timers and I/O"), (0, "")],
+        Some(timers) => [(timers, "timers"), (by.outside_ns.saturating_sub(timers), "I/O")],
+    };
+    let [one, other] = outside;
+    let mut parts = [one, other, (by.task_ns, "other tasks"), (by.queue_ns, "run queue")]
+        .map(|(ns, what)| (100.0 * ns as f64 / known as f64, what));
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let told = parts.iter().filter(|(percent, _)| *percent >= LEAST_PART).take(PARTS);
     let told: Vec<String> = told.map(|(percent, what)| format!("{percent:.0} % {what}")).collect();
@@ -70,9 +71,18 @@ mod tests {
             line: Some(3),
             count: 10,
             total_ns: 21_000_000,
-            by: WaitTime { outside_ns: 1_890_000, task_ns: 18_900_000, queue_ns: 210_000 },
+            by: WaitTime {
+                outside_ns: 1_890_000,
+                timer_ns: None,
+                task_ns: 18_900_000,
+                queue_ns: 210_000,
+            },
         };
         assert_eq!(words(&wait), "2.10 ms each, 90 % other tasks, 9 % timers and I/O");
+        wait.by.timer_ns = Some(210_000);
+        assert_eq!(words(&wait), "2.10 ms each, 90 % other tasks, 8 % I/O");
+        wait.by.timer_ns = Some(1_890_000);
+        assert_eq!(words(&wait), "2.10 ms each, 90 % other tasks, 9 % timers");
         wait.by = WaitTime::default();
         assert_eq!(words(&wait), "2.10 ms each, in tasks that are not profiled");
     }

@@ -4,6 +4,7 @@
 use super::{NOTHING, Ordering, PASSING, WakeCell, is_early, is_last, lower};
 use crate::parks::Unnamed;
 use andweorc_core::ledger::Parked;
+use andweorc_core::program_clock;
 use andweorc_core::thread::{self, Acts, LEDGER};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Cause;
@@ -56,6 +57,9 @@ impl WakeCell {
             (waker, Cause::Task)
         } else {
             match self.unnamed() {
+                Unnamed::Outside if program_clock::noticed_a_virtual_timer() => {
+                    (LEDGER.virtual_now(now), Cause::Timer)
+                }
                 Unnamed::Outside => {
                     thread::passes_on();
                     self.woken_outside(now);
