@@ -219,12 +219,17 @@ impl State {
         State { at, parked: Real::NEVER, cell }
     }
 
-    /// Goes on in another task, whose waker is `outer`.
+    /// Goes on in another task, whose waker is `outer`; or in the same one, whose waker is not known
+    /// to be the same (one and the same table of functions may lie at several addresses).
     #[cold]
     fn move_to(&mut self, outer: &Waker) {
         let taken = if self.parked == Real::NEVER { clock::now() } else { self.parked };
         let (targets, ready) = (self.cell.targets(), self.cell.take_ready(self.at));
+        let woken = self.cell.take_woken();
         self.cell = WakeCell::new(keep(outer), targets, self.at.delay_at(taken), ready);
+        if let Some((at, by)) = woken {
+            self.cell.set_woken(at, by);
+        }
     }
 
     /// Begins a poll. `None` when it comes too early, and is deferred.

@@ -284,7 +284,7 @@ impl WakeCell {
 
     /// The task was woken at `now`; counted if it is the first time since its last poll.
     #[inline]
-    fn set_woken(&self, now: Real, by: Cause) {
+    pub(crate) fn set_woken(&self, now: Real, by: Cause) {
         let woken = (now.0 << 2) | by as i64;
         let before = self.woken.load(Ordering::Relaxed);
         if seldom((0..NOTHING).contains(&before)) {
