@@ -6,7 +6,14 @@ use std::path::{Path, PathBuf};
 /// The sources of the library crates.
 fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crates = ["", "andweorc-core", "andweorc-tokio", "andweorc-tracing", "andweorc-threads"];
+    let crates = [
+        "",
+        "andweorc-core",
+        "andweorc-tokio",
+        "andweorc-tracing",
+        "andweorc-threads",
+        "andweorc-clock",
+    ];
     let mut folders: Vec<PathBuf> = crates.map(|name| root.join(name).join("src")).into();
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {

@@ -101,7 +101,8 @@ mod tests {
     fn no_library_crate_starts_a_thread_elsewhere() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let crates = [".", "andweorc-core", "andweorc-tokio", "andweorc-tracing"];
-        let crates = crates.iter().chain(&["andweorc-threads", "andweorc-macros"]);
+        let crates =
+            crates.iter().chain(&["andweorc-threads", "andweorc-clock", "andweorc-macros"]);
         let (mut seen, mut starts) = (0, Vec::new());
         for folder in crates.map(|it| root.join(it).join("src")) {
             each_source(&folder, &mut |path, text| {
