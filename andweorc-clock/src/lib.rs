@@ -15,17 +15,21 @@
 //! - While andweorc is off the call goes on to the C library: one relaxed load more.
 //! - It allocates nothing and takes no lock, so it may be called from a signal handler.
 //!
-//! It defines `epoll_wait` too, whose timeout is virtual then. Whoever reads the clock after it
-//! returned, as tokio does, has woken all whom an event had woken, and goes on with timers.
+//! It defines `epoll_wait`, `nanosleep` and `clock_nanosleep` too, whose timeouts are virtual then. Whoever reads the
+//! clock after `epoll_wait` returned, as tokio does, has woken all whom an event had woken, and goes
+//! on with timers.
+//!
+//! All these definitions are weak and hidden: another one in the program goes first, and shared
+//! libraries call the C library's.
 //!
 //! Use it through the feature `clock` of the crate `andweorc`.
 //!
 //! # What stays in real time
 //!
-//! - C code in other shared libraries, the C library among it: `thread::sleep`, timer descriptors.
-//! - Crates that read the processor's counter, as quanta, minstant and coarsetime do on x86-64.
-//! - Deadlines that are given to the kernel as absolute times, but for futexes: those of a
-//!   `timerfd` with `TFD_TIMER_ABSTIME` and of `clock_nanosleep` with `TIMER_ABSTIME` come early.
+//! - Relative timeouts of other system calls, such as `poll`.
+//! - Absolute deadlines that are given to the kernel or the C library, but for futexes and `clock_nanosleep`: they come
+//!   early by what the program was delayed.
+//! - Crates that read the processor's counter, as quanta and minstant do on x86-64.
 //!
 //! It is there on Linux on x86-64 and aarch64, not under miri, and not in a shared library that a
 //! foreign program loads.

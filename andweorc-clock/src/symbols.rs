@@ -1,5 +1,7 @@
-//! The C library's `clock_gettime` and `epoll_wait`.
+//! The C library's `clock_gettime`, `epoll_wait`, `nanosleep` and `clock_nanosleep`.
 
+use andweorc_core::program_clock::Kind;
+use andweorc_core::thread::Blocking;
 use andweorc_core::time::{Nanos, Virtual};
 use andweorc_core::{clock, program_clock};
 use andweorc_threads as _;
@@ -11,6 +13,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 andweorc_core::weak_symbol!("clock_gettime", in_place_of_clock_gettime);
 andweorc_core::weak_symbol!("epoll_wait", in_place_of_epoll_wait);
+andweorc_core::weak_symbol!("nanosleep", in_place_of_nanosleep);
+andweorc_core::weak_symbol!("clock_nanosleep", in_place_of_clock_nanosleep);
 
 /// Called in the place of the C library's function.
 ///
@@ -20,25 +24,28 @@ andweorc_core::weak_symbol!("epoll_wait", in_place_of_epoll_wait);
 unsafe extern "C" fn in_place_of_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
     // SAFETY: the caller answers for `time`.
     let answer = unsafe { clock::c_clock_gettime(id, time) };
-    if program_clock::is_read() && answer == 0 && is_virtual(id) {
+    if program_clock::is_read()
+        && answer == 0
+        && let Some(kind) = kind(id)
+    {
         // SAFETY: the kernel has written a time there.
         let real = unsafe { program_clock::from_timespec(&*time) };
-        let read = program_clock::to_timespec(program_clock::read(real));
+        let read = program_clock::to_timespec(program_clock::read(kind, real));
         // SAFETY: as above.
         unsafe { ptr::write(time, read) };
     }
     answer
 }
 
-/// Whether a clock counts from the start of the machine, as `Instant` does.
-fn is_virtual(id: clockid_t) -> bool {
-    matches!(
-        id,
-        libc::CLOCK_MONOTONIC
-            | libc::CLOCK_MONOTONIC_RAW
-            | libc::CLOCK_MONOTONIC_COARSE
-            | libc::CLOCK_BOOTTIME
-    )
+/// The kind of a clock that counts from the start of the machine, as `Instant` does. `None` of others.
+fn kind(id: clockid_t) -> Option<Kind> {
+    match id {
+        libc::CLOCK_MONOTONIC => Some(Kind::Monotonic),
+        libc::CLOCK_MONOTONIC_RAW => Some(Kind::Raw),
+        libc::CLOCK_MONOTONIC_COARSE => Some(Kind::Coarse),
+        libc::CLOCK_BOOTTIME => Some(Kind::Boot),
+        _ => None,
+    }
 }
 
 /// ns.
@@ -46,8 +53,10 @@ const MILLISECOND: i64 = 1_000_000;
 
 type EpollWait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
 
-/// The C library's own, once it was looked up.
-static EPOLL_WAIT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+type ClockNanosleep =
+    unsafe extern "C" fn(clockid_t, c_int, *const timespec, *mut timespec) -> c_int;
+
+type Nanosleep = unsafe extern "C" fn(*const timespec, *mut timespec) -> c_int;
 
 /// Called in the place of the C library's function.
 ///
@@ -89,33 +98,143 @@ unsafe fn wait_on(epoll: c_int, events: *mut epoll_event, most: c_int, left: Nan
     let answer =
         unsafe { libc::syscall(libc::SYS_epoll_pwait2, epoll, events, most, &time, no_mask, 8) };
     // SAFETY: the address of the calling thread's errno.
-    if answer != -1 || unsafe { *libc::__errno_location() } != libc::ENOSYS {
+    if answer != -1 || unsafe { *libc::__errno_location() } == libc::EINTR {
         return answer as c_int;
     }
-    // Linux before 5.11 knows but whole milliseconds.
+    // Linux before 5.11 knows but whole milliseconds, and a sandbox may refuse what it does not know.
+    // Any other error comes again.
     let whole = (left.0 + MILLISECOND - 1) / MILLISECOND;
     // SAFETY: as above.
     unsafe { c_epoll_wait()(epoll, events, most, whole as c_int) }
 }
 
+/// Called in the place of the C library's function.
+///
+/// # Safety
+///
+/// As for that function: `time` is a valid time, and `left` null or a valid place for one.
+unsafe extern "C" fn in_place_of_nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
+    // SAFETY: the caller answers for both.
+    let sleep = |time: *const timespec| unsafe { c_nanosleep()(time, left) };
+    if time.is_null() || !program_clock::is_virtual() {
+        return sleep(time);
+    }
+    // SAFETY: the caller answers for it.
+    sleep_until(after(unsafe { &*time }), |rest| sleep(rest))
+}
+
+/// Called in the place of the C library's function, by `thread::sleep`.
+///
+/// # Safety
+///
+/// As for that function: `time` is a valid time, and `left` null or a valid place for one.
+unsafe extern "C" fn in_place_of_clock_nanosleep(
+    id: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    left: *mut timespec,
+) -> c_int {
+    let sleep = |flags, time: *const timespec| {
+        // SAFETY: the caller answers for both.
+        unsafe { c_clock_nanosleep()(id, flags, time, left) }
+    };
+    if time.is_null() || !program_clock::is_on() || kind(id) != Some(Kind::Monotonic) {
+        return sleep(flags, time);
+    }
+    // SAFETY: the caller answers for it.
+    let time = unsafe { &*time };
+    let until = match flags & libc::TIMER_ABSTIME {
+        0 => after(time),
+        _ => Virtual(program_clock::from_timespec(time).0),
+    };
+    sleep_until(until, |rest| sleep(0, rest))
+}
+
+/// When so much time has passed on the program's clock.
+fn after(time: &timespec) -> Virtual {
+    Virtual(program_clock::now().0.saturating_add(program_clock::from_timespec(time).0))
+}
+
+/// Sleeps until a time on the program's clock, by `sleep`, which sleeps for so long, and returns 0 if
+/// nothing has ended that.
+fn sleep_until(until: Virtual, sleep: impl Fn(&timespec) -> c_int) -> c_int {
+    static SLEEP: u64 = 0;
+    // What passes meanwhile an entity need not pay again.
+    let blocking = Blocking::begin(ptr::from_ref(&SLEEP).addr());
+    let mut answer = 0;
+    loop {
+        let rest = until - program_clock::now();
+        if rest <= Nanos::ZERO || answer != 0 {
+            break;
+        }
+        answer = sleep(&program_clock::to_timespec(Virtual(rest.0)));
+    }
+    match blocking {
+        Some(blocking) if answer == 0 && program_clock::is_virtual() => {
+            blocking.end_by_virtual_time();
+        }
+        Some(blocking) => blocking.end_by_time(),
+        None => {}
+    }
+    answer
+}
+
 /// The C library's own `epoll_wait`.
 fn c_epoll_wait() -> EpollWait {
-    // Acquire and Release: all threads find the same, and what it points to was there before main.
-    let known = EPOLL_WAIT.load(Ordering::Acquire);
-    let found = if known.is_null() { next(c"epoll_wait") } else { known };
-    if found.is_null() {
-        return kernel_epoll_wait;
-    }
-    EPOLL_WAIT.store(found, Ordering::Release);
-    // SAFETY: the C library's function of that name has this signature.
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let found = find(&FOUND, c"epoll_wait", kernel_epoll_wait as *mut c_void);
+    // SAFETY: both functions have this signature.
     unsafe { mem::transmute::<*mut c_void, EpollWait>(found) }
 }
 
-/// The function that the program would have called if this crate defined none. Null where the C
-/// library is linked statically.
-fn next(name: &CStr) -> *mut c_void {
+/// The C library's own `nanosleep`.
+fn c_nanosleep() -> Nanosleep {
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let found = find(&FOUND, c"nanosleep", kernel_nanosleep as *mut c_void);
+    // SAFETY: both functions have this signature.
+    unsafe { mem::transmute::<*mut c_void, Nanosleep>(found) }
+}
+
+/// The C library's own `clock_nanosleep`.
+fn c_clock_nanosleep() -> ClockNanosleep {
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let found = find(&FOUND, c"clock_nanosleep", kernel_clock_nanosleep as *mut c_void);
+    // SAFETY: both functions have this signature.
+    unsafe { mem::transmute::<*mut c_void, ClockNanosleep>(found) }
+}
+
+/// The function that the program would have called if this crate defined none: `kernel` where the C
+/// library is linked statically. Looked up once.
+fn find(found: &AtomicPtr<c_void>, name: &CStr, kernel: *mut c_void) -> *mut c_void {
+    // Relaxed, here and below: all threads find the same, which was there before main.
+    let known = found.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
     // SAFETY: the name is a C string.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let next = if next.is_null() { kernel } else { next };
+    found.store(next, Ordering::Relaxed);
+    next
+}
+
+/// The system call itself, which this function of the C library's answers with the number of the error.
+unsafe extern "C" fn kernel_clock_nanosleep(
+    id: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    left: *mut timespec,
+) -> c_int {
+    // SAFETY: the caller answers for both.
+    let answer = unsafe { libc::syscall(libc::SYS_clock_nanosleep, id, flags, time, left) };
+    // SAFETY: the address of the calling thread's errno.
+    if answer == -1 { unsafe { *libc::__errno_location() } } else { 0 }
+}
+
+/// The system call itself.
+unsafe extern "C" fn kernel_nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
+    // SAFETY: the caller answers for both.
+    unsafe { libc::syscall(libc::SYS_nanosleep, time, left) as c_int }
 }
 
 /// The system call itself.

@@ -98,7 +98,8 @@ fn while_a_wait_is_the_target_the_clock_is_as_fast_as_real_time() {
 #[test]
 fn what_waits_until_a_deadline_waits_in_virtual_time() {
     const WAIT: Duration = Duration::from_millis(20);
-    let waits: [(&str, fn()); 4] = [
+    let waits: [(&str, fn()); 5] = [
+        ("sleep", || thread::sleep(WAIT)),
         ("park", || {
             let began = Instant::now();
             while began.elapsed() < WAIT {
@@ -250,4 +251,74 @@ fn timers_are_told_from_sockets() {
     };
     let (timers, sockets) = (waited("clock: timers", true), waited("clock: sockets", false));
     assert!(timers > 0.8 && sockets < 0.2, "{timers} {sockets}");
+}
+
+#[test]
+fn a_clock_of_another_kind_does_not_move_this_one() {
+    let read = |id| {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` may be written to.
+        assert_eq!(unsafe { libc::clock_gettime(id, &mut time) }, 0);
+        program_clock::from_timespec(&time).0
+    };
+    let apart = delayed(|| {
+        let kinds = [libc::CLOCK_MONOTONIC_RAW, libc::CLOCK_BOOTTIME, libc::CLOCK_MONOTONIC_COARSE];
+        let before = kinds.map(read);
+        let began = Instant::now();
+        thread::sleep(Duration::from_millis(50));
+        let passed = began.elapsed();
+        kinds.map(read).iter().zip(before).for_each(|(after, before)| assert!(*after > before));
+        passed
+    });
+    assert!(apart < Duration::from_millis(500), "{apart:?}");
+}
+
+#[test]
+fn deadlines_that_never_come_are_waited_for() {
+    delayed(|| {
+        for most in [Duration::from_millis(u64::MAX), Duration::from_secs(1 << 40), Duration::MAX] {
+            let (sender, receiver) = channel();
+            let sending = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(20));
+                sender.send(()).unwrap();
+            });
+            let (_, real) = time(|| receiver.recv_timeout(most).unwrap());
+            assert!(real > Duration::from_millis(15), "{real:?}");
+            sending.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn shared_libraries_call_the_c_librarys_functions() {
+    for name in [c"clock_gettime", c"epoll_wait", c"nanosleep", c"syscall"] {
+        // SAFETY: the names are C strings.
+        let [first, next] = [libc::RTLD_DEFAULT, libc::RTLD_NEXT]
+            .map(|from| unsafe { libc::dlsym(from, name.as_ptr()) });
+        assert!(!first.is_null() && first == next, "{name:?}");
+    }
+}
+
+#[test]
+fn no_signal_ends_a_system_call_of_a_plain_thread() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    // Since a runtime was built, plain threads take part.
+    drop(builder.enable_all().andweorc().build().unwrap());
+    let ended = delayed(|| {
+        thread::spawn(|| {
+            // It has waited on a futex.
+            thread::park_timeout(Duration::from_millis(1));
+            let mut ended = 0;
+            for _ in 0..100 {
+                let began = clock::now();
+                while clock::now() - began < andweorc_core::time::Nanos::from_micros(500) {}
+                // SAFETY: there are no descriptors.
+                ended += u32::from(unsafe { libc::poll(std::ptr::null_mut(), 0, 2) } < 0);
+            }
+            ended
+        })
+        .join()
+        .unwrap()
+    });
+    assert_eq!(ended, 0);
 }

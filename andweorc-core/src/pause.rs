@@ -30,11 +30,20 @@ fn sleep_until(until: Real) {
     let slack = timer_slack();
     set_timer_slack(1);
     let time = timespec { tv_sec: until.0 / 1_000_000_000, tv_nsec: until.0 % 1_000_000_000 };
-    // SAFETY: `time` is a valid timespec, and with TIMER_ABSTIME the kernel writes nothing back through the null pointer.
+    let no_place = std::ptr::null_mut::<timespec>();
+    // SAFETY: the address of the calling thread's errno, which whoever is interrupted by a signal
+    // handler that pauses finds as it was.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let before = *errno;
+    // The system call itself: the C library's function may go by the program's clock here.
+    // SAFETY: `time` is a valid timespec, and with TIMER_ABSTIME the kernel writes nothing back
+    // through the null pointer.
     while unsafe {
-        libc::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, std::ptr::null_mut())
-    } == libc::EINTR
+        libc::syscall(libc::SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &time, no_place)
+    } == -1
+        && *errno == libc::EINTR
     {}
+    *errno = before;
     set_timer_slack(slack);
 }
 

@@ -56,8 +56,21 @@ static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
 /// bit of the other.
 static BEHIND: AtomicI64 = AtomicI64::new(0);
 
-/// No reading in an experiment may be less. ns.
-static LAST: AtomicI64 = AtomicI64::new(0);
+/// No reading of a clock in an experiment may be less. ns.
+static LAST: [AtomicI64; 4] = [const { AtomicI64::new(0) }; 4];
+
+/// A clock that counts from the start of the machine. They differ: some count while it is suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// CLOCK_MONOTONIC, which `Instant` reads.
+    Monotonic,
+    /// CLOCK_MONOTONIC_RAW.
+    Raw,
+    /// CLOCK_MONOTONIC_COARSE.
+    Coarse,
+    /// CLOCK_BOOTTIME.
+    Boot,
+}
 
 /// What the calling thread does in the driver of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +135,8 @@ pub fn is_read() -> bool {
     mode != Mode::Off as u8 && mode != Mode::Kept as u8
 }
 
-/// What the program reads at this moment, ns.
-pub fn read(real: Real) -> Virtual {
+/// What the program reads at this moment on a clock of this kind that shows `real`.
+pub fn read(kind: Kind, real: Real) -> Virtual {
     if !is_on() {
         let (probing, seen) = (Mode::Probing as u8, Mode::Seen as u8);
         // Fails where another thread was here first.
@@ -133,16 +146,18 @@ pub fn read(real: Real) -> Virtual {
     if DRIVER.get() == Driver::Events {
         DRIVER.set(Driver::Timers);
     }
-    let read = real.less(behind(real));
+    let now = if kind == Kind::Monotonic { real } else { clock::now() };
+    let read = real.less(behind(now));
     if READS_REAL.get() {
         return read;
     }
+    let last = &LAST[kind as usize];
     if LEDGER.speedup() == Speedup::ZERO {
         // Relaxed, here and below: of readings on two threads none comes first but by what these
         // threads have told each other, and that orders them here too.
-        return Virtual(read.0.max(LAST.load(Ordering::Relaxed)));
+        return Virtual(read.0.max(last.load(Ordering::Relaxed)));
     }
-    Virtual(LAST.fetch_max(read.0, Ordering::Relaxed).max(read.0))
+    Virtual(last.fetch_max(read.0, Ordering::Relaxed).max(read.0))
 }
 
 /// The time on the clock that the calling thread reads. Unlike [`read`], no reading of the program's.
@@ -218,9 +233,9 @@ pub fn is_virtual() -> bool {
     is_on() && BEHIND.load(Ordering::SeqCst) & 1 == 0
 }
 
-/// A time as the C library has it.
+/// A time as the C library has it. One beyond 292 years is as late as can be.
 pub fn from_timespec(time: &timespec) -> Real {
-    Real(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    Real(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
 }
 
 /// The same back.

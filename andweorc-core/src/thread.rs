@@ -265,7 +265,9 @@ impl Thread {
     fn set_role(&self, role: Role) {
         self.role.set(role);
         if let Some(account) = self.account.get() {
-            let told = role == Role::Entity && !self.blocked.get();
+            // A plain thread may be in a system call that a signal ends.
+            let is_plain = self.plain.get() == Plain::Yes;
+            let told = role == Role::Entity && !self.blocked.get() && !is_plain;
             account.set_runs_as(if told { self.tid.get() } else { 0 });
         }
     }

@@ -4,7 +4,8 @@
 /// the C library's function of that name.
 ///
 /// The definition is weak. It goes before that of a shared C library, and gives way to any other one
-/// in the program: two of them are no error of the linker, and nothing comes by here then.
+/// in the program: two of them are no error of the linker, and nothing comes by here then. It is
+/// hidden too: shared libraries go on to call the C library's.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! weak_symbol {
@@ -13,6 +14,7 @@ macro_rules! weak_symbol {
             concat!(".pushsection .text.", $name, ",\"ax\",@progbits"),
             ".p2align 4",
             concat!(".weak ", $name),
+            concat!(".hidden ", $name),
             concat!(".type ", $name, ",@function"),
             concat!($name, ":"),
             $crate::jump_to!(),

@@ -64,7 +64,8 @@ fn has_deadline(operation: c_int, time: c_long) -> bool {
 fn until(deadline: Virtual, wait: impl Fn(&timespec) -> c_long) -> c_long {
     loop {
         let behind = program_clock::behind(clock::now());
-        let answer = wait(&program_clock::to_timespec(Virtual(deadline.0 + behind.0)));
+        let real = Virtual(deadline.0.saturating_add(behind.0));
+        let answer = wait(&program_clock::to_timespec(real));
         let is_early = program_clock::now() < deadline;
         if answer != -c_long::from(libc::ETIMEDOUT) || !is_early {
             return answer;

@@ -8,10 +8,14 @@
 //! That holds only where its waits [are seen](blocking_is_seen). Otherwise it would pay again what
 //! passed while it was blocked.
 //!
-//! A thread of a runtime does not: between two polls it acts for the world outside. Who knows
+//! It pays what it owes as it acts on others, and is never told to by a signal: that would end a
+//! system call which it may be in.
+//!
+//! A thread of a runtime does not take part: between two polls it acts for the world outside. Who knows
 //! runtimes [says](when_of_a_runtime) which these are.
 
-use super::{Role, THREAD, Thread, enabled, register};
+use super::{Role, THREAD, Thread, enabled};
+use crate::clock;
 use crate::program_clock;
 use std::mem;
 use std::ptr::null_mut;
@@ -77,11 +81,17 @@ impl Thread {
             && !has_polled
             && !program_clock::reads_real()
             && !of_a_runtime();
-        if !is_plain || register().is_none() {
+        if !is_plain {
             return false;
         }
         self.plain.set(Plain::Yes);
-        true
+        let takes_part = self.account(clock::now()).is_some();
+        if takes_part {
+            self.set_role(Role::Entity);
+        } else {
+            self.plain.set(Plain::No);
+        }
+        takes_part
     }
 
     /// The role in which the thread begins to poll a task. One that took part as a plain one is none.
