@@ -3,7 +3,7 @@
 //! A library does not learn the versions of other crates when it is built. But the paths of their sources are in each program that can panic
 //! in them, stripped or not: `.../tokio-1.54.1/src/runtime/builder.rs`, as cargo unpacks them. A crate from git or a folder has no version there.
 
-use object::{Object, ObjectSection, ReadCache};
+use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use std::fs::File;
 use std::path::Path;
 
@@ -32,14 +32,29 @@ impl Binary {
         let file = object::File::parse(&cache).ok()?;
         let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect();
         let constants = file.section_by_name(".rodata").and_then(|section| section.data().ok());
-        let is_linked =
-            |name: &&str| constants.is_some_and(|data| version_in(data, name).is_some());
         Some(Binary {
             build_id: file.build_id().ok().flatten().map(hex),
             tokio: constants.and_then(|data| version_in(data, "tokio")),
-            by_counter: BY_COUNTER.into_iter().filter(is_linked).collect(),
+            by_counter: crates_in(file.symbols().filter_map(|it| it.name().ok()), &BY_COUNTER),
         })
     }
+}
+
+/// Those of the crates `asked` for that have functions or statics among these symbols. In a program
+/// that was stripped there are none.
+fn crates_in<'s>(
+    symbols: impl Iterator<Item = &'s str>,
+    asked: &[&'static str],
+) -> Vec<&'static str> {
+    // By the legacy mangling a path begins `_ZN6quanta`, by the other one its crate is `Cs1x_6quanta`.
+    let of = |name: &&'static str| ["N", "_"].map(|before| format!("{before}{}{name}", name.len()));
+    let mut found: Vec<_> = asked.iter().map(|name| (*name, of(name), false)).collect();
+    for symbol in symbols {
+        for (_, marks, is_there) in &mut found {
+            *is_there |= marks.iter().any(|mark| symbol.contains(mark.as_str()));
+        }
+    }
+    found.into_iter().filter_map(|(name, _, is_there)| is_there.then_some(name)).collect()
 }
 
 /// The version in the paths `/<name>-<version>/src/`. `None` when there is no such path, or several versions: which one runs is not known then.
@@ -97,6 +112,20 @@ mod tests {
         assert_eq!(version_in(b"see /juggler-1.0.0/README", "juggler"), None);
         assert_eq!(version_in(b"\xff/juggler-\xff/src/juggler-", "juggler"), None);
         assert_eq!(version_in(b"", "juggler"), None);
+    }
+
+    #[test]
+    fn crates_are_known_by_their_symbols() {
+        let find = |symbol: &'static str| crates_in([symbol].into_iter(), &BY_COUNTER);
+        assert_eq!(find("_ZN6quanta5Clock3raw17hbb9d0dbc3550f2c1E"), ["quanta"]);
+        assert_eq!(find("_RNvMs_Cs4fqI2P2rA04_6quantaNtB4_5Clock3raw"), ["quanta"]);
+        for other in ["_ZN16quanta_of_others3raw17hE", "_ZN3own6quanta_3raw17hE", "quanta"] {
+            assert_eq!(find(other), [""; 0], "{other}");
+        }
+        let file = std::fs::read("/proc/self/exe").unwrap();
+        let file = object::File::parse(&*file).unwrap();
+        let symbols = || file.symbols().filter_map(|it| it.name().ok());
+        assert_eq!(crates_in(symbols(), &["serde_json", "juggler"]), ["serde_json"]);
     }
 
     #[test]
