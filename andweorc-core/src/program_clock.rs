@@ -15,9 +15,9 @@
 //!
 //! # Targets that are waits
 //!
-//! While a wait is the target, the clock runs as fast as real time. Otherwise the timer
-//! that such a wait may be for would be as far ahead in virtual time as ever, and the wait would not
-//! get shorter. Timers are held then, as events are.
+//! While a wait is the target, the clock runs as fast as real time. Otherwise the timer that such a
+//! wait may be for would be as far ahead in virtual time as ever, and the wait would not get shorter.
+//! Timers are held then, as events are.
 //!
 //! # Going back
 //!
