@@ -15,8 +15,8 @@
 //! - While andweorc is off the call goes on to the C library: one relaxed load more.
 //! - It allocates nothing and takes no lock, so it may be called from a signal handler.
 //!
-//! It defines `epoll_wait`, `nanosleep` and `clock_nanosleep` too, whose timeouts are virtual then.
-//! Whoever reads the clock after `epoll_wait` returned, as tokio does, has woken all whom an event
+//! This crate defines `epoll_wait`, `nanosleep` and `clock_nanosleep` too, whose timeouts are virtual
+//! then. Whoever reads the clock after `epoll_wait` returned, as tokio does, has woken all whom an event
 //! had woken, and goes on with timers.
 //!
 //! All these definitions are weak and hidden: another one in the program goes first, and shared
@@ -31,7 +31,7 @@
 //!   `clock_nanosleep`: they come early by what the program was delayed.
 //! - Crates that read the processor's counter, as quanta and minstant do on x86-64.
 //!
-//! It is there on Linux on x86-64 and aarch64, not under miri, and not in a shared library that a
+//! Works on Linux on x86-64 and aarch64, not under miri, and not in a shared library that a
 //! foreign program loads.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]

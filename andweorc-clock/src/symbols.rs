@@ -3,13 +3,13 @@
 use andweorc_core::program_clock::Kind;
 use andweorc_core::thread::Blocking;
 use andweorc_core::time::{Nanos, Virtual};
+use andweorc_core::weak_symbol::c_function;
 use andweorc_core::{clock, program_clock};
 use andweorc_threads as _;
 use libc::{c_int, c_void, clockid_t, epoll_event, timespec};
-use std::ffi::CStr;
 use std::mem;
 use std::ptr::{self, null_mut};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::AtomicPtr;
 
 andweorc_core::weak_symbol!("clock_gettime", in_place_of_clock_gettime);
 andweorc_core::weak_symbol!("epoll_wait", in_place_of_epoll_wait);
@@ -20,7 +20,7 @@ andweorc_core::weak_symbol!("clock_nanosleep", in_place_of_clock_nanosleep);
 ///
 /// # Safety
 ///
-/// As for that function: `time` is a valid place for a time.
+/// The C library's contract: `time` is a valid place for a time.
 unsafe extern "C" fn in_place_of_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
     // SAFETY: the caller answers for `time`.
     let answer = unsafe { clock::c_clock_gettime(id, time) };
@@ -37,7 +37,7 @@ unsafe extern "C" fn in_place_of_clock_gettime(id: clockid_t, time: *mut timespe
     answer
 }
 
-/// The kind of a clock that counts from the start of the machine, as `Instant` does. `None` of others.
+/// The kind of a clock that counts from the start of the machine. `None` of others.
 fn kind(id: clockid_t) -> Option<Kind> {
     match id {
         libc::CLOCK_MONOTONIC => Some(Kind::Monotonic),
@@ -62,7 +62,7 @@ type Nanosleep = unsafe extern "C" fn(*const timespec, *mut timespec) -> c_int;
 ///
 /// # Safety
 ///
-/// As for that function: there is room for `most` at `events`.
+/// The C library's contract: there is room for `most` at `events`.
 unsafe extern "C" fn in_place_of_epoll_wait(
     epoll: c_int,
     events: *mut epoll_event,
@@ -90,7 +90,7 @@ unsafe extern "C" fn in_place_of_epoll_wait(
 ///
 /// # Safety
 ///
-/// As for `epoll_wait`.
+/// There is room for `most` at `events`, as for `epoll_wait`.
 unsafe fn wait_on(epoll: c_int, events: *mut epoll_event, most: c_int, left: Nanos) -> c_int {
     let time = program_clock::to_timespec(Virtual(left.0));
     let no_mask = ptr::null::<c_void>();
@@ -101,8 +101,8 @@ unsafe fn wait_on(epoll: c_int, events: *mut epoll_event, most: c_int, left: Nan
     if answer != -1 || unsafe { *libc::__errno_location() } == libc::EINTR {
         return answer as c_int;
     }
-    // Linux before 5.11 knows but whole milliseconds, and a sandbox may refuse what it does not know.
-    // Any other error comes again.
+    // Linux before 5.11 knows whole milliseconds only, and a sandbox may refuse a system call that
+    // it does not know. Any other error comes again.
     let whole = (left.0 + MILLISECOND - 1) / MILLISECOND;
     // SAFETY: as above.
     unsafe { c_epoll_wait()(epoll, events, most, whole as c_int) }
@@ -112,7 +112,7 @@ unsafe fn wait_on(epoll: c_int, events: *mut epoll_event, most: c_int, left: Nan
 ///
 /// # Safety
 ///
-/// As for that function: `time` is a valid time, and `left` null or a valid place for one.
+/// The C library's contract: `time` is a valid time, and `left` null or a valid place for one.
 unsafe extern "C" fn in_place_of_nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
     // SAFETY: the caller answers for both.
     let sleep = |time: *const timespec| unsafe { c_nanosleep()(time, left) };
@@ -127,7 +127,7 @@ unsafe extern "C" fn in_place_of_nanosleep(time: *const timespec, left: *mut tim
 ///
 /// # Safety
 ///
-/// As for that function: `time` is a valid time, and `left` null or a valid place for one.
+/// The C library's contract: `time` is a valid time, and `left` null or a valid place for one.
 unsafe extern "C" fn in_place_of_clock_nanosleep(
     id: clockid_t,
     flags: c_int,
@@ -155,11 +155,11 @@ fn after(time: &timespec) -> Virtual {
     Virtual(program_clock::now().0.saturating_add(program_clock::from_timespec(time).0))
 }
 
-/// Sleeps until a time on the program's clock, by `sleep`, which sleeps for so long, and returns 0 if
-/// nothing has ended that.
+/// Sleeps until a time on the program's clock, by `sleep`, which returns 0 if it has slept for the
+/// time that it is given.
 fn sleep_until(until: Virtual, sleep: impl Fn(&timespec) -> c_int) -> c_int {
     static SLEEP: u64 = 0;
-    // What passes meanwhile an entity need not pay again.
+    // Delay that passes during the sleep is taken by it, and not paid again.
     let blocking = Blocking::begin(ptr::from_ref(&SLEEP).addr());
     let mut answer = 0;
     loop {
@@ -182,7 +182,7 @@ fn sleep_until(until: Virtual, sleep: impl Fn(&timespec) -> c_int) -> c_int {
 /// The C library's own `epoll_wait`.
 fn c_epoll_wait() -> EpollWait {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let found = find(&FOUND, c"epoll_wait", kernel_epoll_wait as *mut c_void);
+    let found = c_function(&FOUND, c"epoll_wait", kernel_epoll_wait as *mut c_void);
     // SAFETY: both functions have this signature.
     unsafe { mem::transmute::<*mut c_void, EpollWait>(found) }
 }
@@ -190,7 +190,7 @@ fn c_epoll_wait() -> EpollWait {
 /// The C library's own `nanosleep`.
 fn c_nanosleep() -> Nanosleep {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let found = find(&FOUND, c"nanosleep", kernel_nanosleep as *mut c_void);
+    let found = c_function(&FOUND, c"nanosleep", kernel_nanosleep as *mut c_void);
     // SAFETY: both functions have this signature.
     unsafe { mem::transmute::<*mut c_void, Nanosleep>(found) }
 }
@@ -198,27 +198,12 @@ fn c_nanosleep() -> Nanosleep {
 /// The C library's own `clock_nanosleep`.
 fn c_clock_nanosleep() -> ClockNanosleep {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let found = find(&FOUND, c"clock_nanosleep", kernel_clock_nanosleep as *mut c_void);
+    let found = c_function(&FOUND, c"clock_nanosleep", kernel_clock_nanosleep as *mut c_void);
     // SAFETY: both functions have this signature.
     unsafe { mem::transmute::<*mut c_void, ClockNanosleep>(found) }
 }
 
-/// The function that the program would have called if this crate defined none: `kernel` where the C
-/// library is linked statically. Looked up once.
-fn find(found: &AtomicPtr<c_void>, name: &CStr, kernel: *mut c_void) -> *mut c_void {
-    // Relaxed, here and below: all threads find the same, which was there before main.
-    let known = found.load(Ordering::Relaxed);
-    if !known.is_null() {
-        return known;
-    }
-    // SAFETY: the name is a C string.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    let next = if next.is_null() { kernel } else { next };
-    found.store(next, Ordering::Relaxed);
-    next
-}
-
-/// The system call itself, which this function of the C library's answers with the number of the error.
+/// The system call itself. Returns the number of the error, as the C library's function does.
 unsafe extern "C" fn kernel_clock_nanosleep(
     id: clockid_t,
     flags: c_int,

@@ -40,13 +40,13 @@ impl Binary {
     }
 }
 
-/// Those of the crates `asked` for that have functions or statics among these symbols. In a program
-/// that was stripped there are none.
+/// The crates, of those `asked` for, that have functions or statics among these symbols. A stripped
+/// program has none.
 fn crates_in<'s>(
     symbols: impl Iterator<Item = &'s str>,
     asked: &[&'static str],
 ) -> Vec<&'static str> {
-    // By the legacy mangling a path begins `_ZN6quanta`, by the other one its crate is `Cs1x_6quanta`.
+    // By the legacy mangling a path begins `_ZN6quanta`; by v0 its crate is `Cs1x_6quanta`.
     let of = |name: &&'static str| ["N", "_"].map(|before| format!("{before}{}{name}", name.len()));
     let mut found: Vec<_> = asked.iter().map(|name| (*name, of(name), false)).collect();
     for symbol in symbols {

@@ -5,7 +5,9 @@ use crate::time::{Nanos, Real};
 use libc::CLOCK_MONOTONIC;
 use libc::{CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, c_int, clockid_t, timespec};
 #[cfg(feature = "program-clock")]
-use std::{ffi::c_void, mem, ptr::null_mut, sync::atomic::AtomicPtr, sync::atomic::Ordering};
+use std::sync::atomic::AtomicPtr;
+#[cfg(feature = "program-clock")]
+use {crate::weak_symbol::c_function, std::ffi::c_void, std::mem, std::ptr::null_mut};
 
 #[cfg(loom)]
 crate::plain_thread_local! {
@@ -94,7 +96,7 @@ pub(crate) fn cpu_of_thread(tid: i32) -> Option<Nanos> {
 ///
 /// # Safety
 ///
-/// As for that function: `time` is a valid place for a time.
+/// The C library's contract: `time` is a valid place for a time.
 #[cfg(not(feature = "program-clock"))]
 pub unsafe fn c_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
     // SAFETY: the caller answers for `time`.
@@ -106,7 +108,7 @@ pub unsafe fn c_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
 ///
 /// # Safety
 ///
-/// As for that function: `time` is a valid place for a time.
+/// The C library's contract: `time` is a valid place for a time.
 #[cfg(feature = "program-clock")]
 pub unsafe fn c_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
     type Function = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
@@ -117,17 +119,7 @@ pub unsafe fn c_clock_gettime(id: clockid_t, time: *mut timespec) -> c_int {
         unsafe { libc::syscall(libc::SYS_clock_gettime, id, time) as c_int }
     }
 
-    // Relaxed: every thread finds the same, and the function was there before main.
-    let mut found = FOUND.load(Ordering::Relaxed);
-    if found.is_null() {
-        // SAFETY: the name is a C string.
-        found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"clock_gettime".as_ptr()) };
-        if found.is_null() {
-            // The C library is linked statically.
-            found = kernel as *mut c_void;
-        }
-        FOUND.store(found, Ordering::Relaxed);
-    }
+    let found = c_function(&FOUND, c"clock_gettime", kernel as *mut c_void);
     // SAFETY: both functions have this signature.
     let function = unsafe { mem::transmute::<*mut c_void, Function>(found) };
     // SAFETY: the caller answers for `time`.

@@ -63,7 +63,8 @@ pub mod thread;
 pub mod time;
 pub mod unstarted;
 pub mod wait;
-mod weak_symbol;
+#[doc(hidden)]
+pub mod weak_symbol;
 pub mod yields;
 
 pub use thread::enabled;

@@ -2,15 +2,15 @@
 //!
 //! Time in the ledger is virtual. Were the program's own clock real, what lives by it would go on
 //! while all else is delayed, and seem to be faster than it is: rate limiters, intervals, pacers,
-//! timeouts, back-offs. So the crate `andweorc-clock` defines `clock_gettime`, which `Instant` reads,
-//! and answers as [`read`] says: real time less the delay D that the whole program owes.
+//! timeouts, back-offs. So the crate `andweorc-clock` defines `clock_gettime`, which `Instant`
+//! reads, and answers as [`read`] says: real time less the delay D that the whole program owes.
 //!
 //! # What follows for timers
 //!
-//! tokio's driver sleeps for as long as its next timer is ahead on this clock, finds when it looks
-//! again that the timer is still ahead, and sleeps once more. A timer that goes off is due in virtual
-//! time by that: whom it wakes is ready at V, and must not be held. An event of a socket comes from a
-//! world that is not delayed, and is held as ever. [`noticed_a_timer`] tells the two apart, since
+//! tokio's driver sleeps in `epoll_wait` until its next timer, and the timeout of `epoll_wait` goes by
+//! this clock too. A timer that goes off is due in virtual time by that: the task that it wakes is
+//! ready at V, and must not be held. An event of a socket comes from a world that is not delayed,
+//! and is held as ever. [`noticed_a_timer`] tells the two apart, since
 //! tokio reads the clock after it has woken for events, and before it wakes for timers.
 //!
 //! # Targets that are waits
@@ -33,7 +33,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Instant;
 
-/// What becomes of readings.
+/// How readings of the program's clock are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Mode {
@@ -51,15 +51,15 @@ enum Mode {
 
 static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
 
-/// By how much the clock is behind real time: an amount, shifted by one, and in the lowest bit whether
-/// that is all, or comes to D. One word, so that a reader never sees the amount of one kind with the
-/// bit of the other.
+/// By how much the clock is behind real time: an amount, shifted by one, and in the lowest bit
+/// whether that is all (1) or comes to D (0). One word, so that a reader never sees the amount of one
+/// kind with the bit of the other.
 static BEHIND: AtomicI64 = AtomicI64::new(0);
 
 /// No reading of a clock in an experiment may be less. ns.
 static LAST: [AtomicI64; 4] = [const { AtomicI64::new(0) }; 4];
 
-/// A clock that counts from the start of the machine. They differ: some count while it is suspended.
+/// A clock that counts from the start of the machine. Some go on while it is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// CLOCK_MONOTONIC, which `Instant` reads.
@@ -72,14 +72,14 @@ pub enum Kind {
     Boot,
 }
 
-/// What the calling thread does in the driver of a runtime.
+/// Where the calling thread is in the driver of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Driver {
     /// Nothing that is known.
     Unknown,
-    /// It wakes for events: it has waited for some, and has not read the clock since.
+    /// Waking tasks for events: `epoll_wait` has returned, and the clock was not read since.
     Events,
-    /// It wakes for timers: it has read the clock after that.
+    /// Waking tasks for timers: the clock was read after `epoll_wait` had returned.
     Timers,
 }
 
@@ -135,7 +135,7 @@ pub fn is_read() -> bool {
     mode != Mode::Off as u8 && mode != Mode::Kept as u8
 }
 
-/// What the program reads at this moment on a clock of this kind that shows `real`.
+/// Answers a reading of a clock of this kind that shows `real`, ns: the time less the delay.
 pub fn read(kind: Kind, real: Real) -> Virtual {
     if !is_on() {
         let (probing, seen) = (Mode::Probing as u8, Mode::Seen as u8);
@@ -160,7 +160,7 @@ pub fn read(kind: Kind, real: Real) -> Virtual {
     Virtual(last.fetch_max(read.0, Ordering::Relaxed).max(read.0))
 }
 
-/// The time on the clock that the calling thread reads. Unlike [`read`], no reading of the program's.
+/// The time on the clock that the calling thread reads. Does not count as a [`read`].
 pub fn now() -> Virtual {
     let now = clock::now();
     now.less(behind(now))
@@ -223,7 +223,7 @@ pub fn noticed_a_timer() -> bool {
     DRIVER.get() == Driver::Timers
 }
 
-/// The same of a timer that goes by the virtual clock.
+/// Whether the calling thread wakes for a [timer](noticed_a_timer) that goes by the virtual clock.
 pub fn noticed_a_virtual_timer() -> bool {
     noticed_a_timer() && is_virtual()
 }
@@ -238,7 +238,7 @@ pub fn from_timespec(time: &timespec) -> Real {
     Real(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
 }
 
-/// The same back.
+/// A time on the program's clock, as the C library has it.
 pub fn to_timespec(time: Virtual) -> timespec {
     timespec { tv_sec: time.0.div_euclid(1_000_000_000), tv_nsec: time.0.rem_euclid(1_000_000_000) }
 }

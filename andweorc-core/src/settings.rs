@@ -58,11 +58,11 @@ impl Default for Settings {
 /// How the clock runs that the program reads, while andweorc delays the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgramClock {
-    /// It is delayed too, where andweorc is built with the feature `clock`: what lives by the clock
-    /// is then as fast as all else.
+    /// Delayed too, where andweorc is built with the feature `clock`: timers and limits of the program
+    /// are then delayed as all else is.
     #[default]
     Virtual,
-    /// It is that of the machine. What lives by the clock seems faster than it is.
+    /// As the machine's. Timers and limits of the program seem faster than they are.
     Real,
 }
 

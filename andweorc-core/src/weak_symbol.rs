@@ -1,4 +1,7 @@
-//! Functions in the place of the C library's.
+//! Functions in the place of the C library's, and those themselves.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Defines the symbol `$name` as a function that goes on to `$function`, which has the signature of
 /// the C library's function of that name.
@@ -43,4 +46,20 @@ macro_rules! jump_to {
     () => {
         "b {function}"
     };
+}
+
+/// The C library's function of this name, which the program would call if nobody had [put another
+/// one](crate::weak_symbol!) in its place; `kernel` where the C library is linked statically. Looked
+/// up once, and kept in `found`.
+pub fn c_function(found: &AtomicPtr<c_void>, name: &CStr, kernel: *mut c_void) -> *mut c_void {
+    // Relaxed, here and below: all threads find the same, which was there before main.
+    let known = found.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: the name is a C string.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let next = if next.is_null() { kernel } else { next };
+    found.store(next, Ordering::Relaxed);
+    next
 }

@@ -514,7 +514,7 @@ fn cause(woken: i64) -> Cause {
     }
 }
 
-/// What of the world outside the calling thread wakes for.
+/// The cause of a wake from outside: a timer, where that is known.
 fn outside() -> Cause {
     if program_clock::noticed_a_timer() { Cause::Timer } else { Cause::Outside }
 }

@@ -9,13 +9,13 @@ use std::sync::OnceLock;
 
 type Chunk = [CachePadded<Account>; CHUNK];
 
-/// Accounts, which a thread takes and gives back. The memory of most of them is there once that many
-/// threads live at a time.
+/// Accounts, which a thread takes and gives back. Memory for more than the first 256 is there once
+/// that many threads live at a time.
 #[derive(Debug)]
 pub(super) struct Accounts {
     first: Chunk,
     more: [OnceLock<Box<Chunk>>; CHUNKS - 1],
-    /// Those below this index were open at some time.
+    /// Accounts below this index were open at some time.
     opened: AtomicUsize,
 }
 
@@ -41,7 +41,7 @@ impl Accounts {
         Some(account)
     }
 
-    /// Those that were open at some time.
+    /// All accounts that were open at some time.
     #[inline]
     pub(super) fn opened(&self) -> impl Iterator<Item = &Account> {
         let more = self.more.iter().map_while(OnceLock::get).map(|chunk| &**chunk);

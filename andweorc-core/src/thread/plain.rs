@@ -8,8 +8,8 @@
 //! That holds only where its waits [are seen](blocking_is_seen). Otherwise it would pay again what
 //! passed while it was blocked.
 //!
-//! It pays what it owes as it acts on others, and is never told to by a signal: that would end a
-//! system call which it may be in.
+//! Plain threads pay what they owe as they act on others, and are never told to by a signal: that
+//! would end a system call which one may be in.
 //!
 //! A thread of a runtime does not take part: between two polls it acts for the world outside. Who knows
 //! runtimes [says](when_of_a_runtime) which these are.
@@ -24,11 +24,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 /// Whether the calling thread is a plain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plain {
-    /// It has not been asked.
+    /// Not asked yet.
     Unknown,
-    /// It takes part by that.
+    /// A plain thread, which takes part by that.
     Yes,
-    /// It is another kind of thread, or takes part because it said so.
+    /// Another kind of thread, or one that has registered itself.
     No,
 }
 
@@ -69,10 +69,10 @@ impl Thread {
     fn begins_to_take_part(&self) -> bool {
         let of_a_runtime = OF_A_RUNTIME.load(Ordering::Relaxed);
         if of_a_runtime.is_null() || !SEEN.load(Ordering::Relaxed) || self.writing.get() {
-            // It may be asked again.
+            // The thread stays unknown, and may be asked again.
             return false;
         }
-        // What is done here may block, and come here again.
+        // To open an account may block, and come here again.
         self.plain.set(Plain::No);
         // SAFETY: nothing else is stored there than a function of this type.
         let of_a_runtime = unsafe { mem::transmute::<*mut (), fn() -> bool>(of_a_runtime) };

@@ -7,7 +7,7 @@ use andweorc_core::time::{Nanos, Real, Virtual};
 use std::cmp::Reverse;
 
 impl Engine<'_> {
-    /// What the program reads on its clock.
+    /// The time on the program's own clock.
     pub(crate) fn program_now(&self) -> Virtual {
         match self.rules.clock {
             Clock::Virtual => self.ledger.virtual_now(self.now),

@@ -77,7 +77,7 @@ pub(crate) enum Op {
     ExternalAll(Vec<External>),
     /// The same, each profiled by itself.
     ExternalParts(Vec<External>),
-    /// What comes from outside at multiples of a period, whenever it was awaited: clients that wait for nobody.
+    /// Work from outside at multiples of a period, as of clients that wait for nobody.
     Tick(i64),
     /// A timer of the program's own, for so long.
     Timer(i64),
