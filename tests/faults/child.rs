@@ -357,7 +357,7 @@ fn was_stopped(why: &str) -> bool {
 
 /// Whether it came to its end, on a machine that was busy meanwhile.
 pub(crate) fn was_busy(why: &str) -> bool {
-    ["other processes", "the machine stole", "a limit on processor time"]
+    ["other processes", "the machine stole", "the machine stood still", "a limit on processor time"]
         .iter()
         .any(|begin| why.starts_with(begin))
 }
