@@ -144,6 +144,17 @@ fn an_experiment_without_progress_is_ended_early() {
 }
 
 #[test]
+fn what_the_program_uses_is_measured_once_there_is_load() {
+    let program = Program::new("load comes late").enabled().var("ANDWEORC_DURATION", LONGER);
+    assert_done(&program.run());
+    let run = program.profile();
+    let [samples] = run.samples.as_slice() else { panic!("observed once: {run:?}") };
+    // Running, or waiting to run: how much it gets of a processor is up to the machine.
+    let busy: u64 = samples.targets.iter().map(|time| time.busy_ns).sum();
+    assert!(busy > samples.real_ns / 2, "idle for some of that: {samples:?}");
+}
+
+#[test]
 fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() {
     let program = Program::new("saturates")
         .enabled()

@@ -20,4 +20,4 @@ git ls-files --cached --others --exclude-standard | while read -r file; do [ -e 
     xargs -d '\n' cp --parents -t "$copy"
 patch --quiet -p1 -d "$copy" <"$here/thread-rules.patch"
 cd "$copy"
-CARGO_TARGET_DIR=$work/build exec cargo bench --bench accuracy -- "$@"
+CARGO_TARGET_DIR=$work/build exec cargo bench --bench accuracy -- --quiet-machine "$@"

@@ -35,7 +35,7 @@ impl Line {
         answers.set_nonblocking(true)?;
         let due = Arc::new(TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)?);
         let asked = due.clone();
-        thread::Builder::new().name(OUTSIDE.to_owned()).spawn(move || answer(&asked, line))?;
+        outside(move || answer(&asked, line))?;
         Ok(Line { answers: tokio::net::UnixStream::from_std(answers)?, due, vary: Vary::new() })
     }
 
@@ -51,8 +51,17 @@ impl Line {
     }
 }
 
-/// Answers whenever it is due, until nobody listens any more.
-fn answer(due: &TimerFd, mut line: UnixStream) -> io::Result<()> {
+/// Runs `peer` on a thread of the world outside, which goes before the program's. It ends with the first error.
+pub(crate) fn outside(peer: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    let named = thread::Builder::new().name(OUTSIDE.to_owned());
+    named.spawn(move || {
+        goes_first();
+        peer()
+    })?;
+    Ok(())
+}
+
+fn goes_first() {
     if let Err(error) = machine::go_first() {
         static SAID: Once = Once::new();
         SAID.call_once(|| {
@@ -61,6 +70,10 @@ fn answer(due: &TimerFd, mut line: UnixStream) -> io::Result<()> {
             );
         });
     }
+}
+
+/// Answers whenever it is due, until nobody listens any more.
+fn answer(due: &TimerFd, mut line: UnixStream) -> io::Result<()> {
     loop {
         due.wait()?;
         line.write_all(&[1])?;

@@ -169,7 +169,7 @@ fn take_precedence() -> Result<(), Box<dyn Error>> {
         match set(Pid::from_raw(number.cast_signed()), precedence) {
             Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
                 return Err(format!(
-                    "no real-time priority: {error}. Run this as root, or let the user have it (`ulimit -r 3`); or add `--fair`, and what the \
+                    "no real-time priority: {error}. Run this as root, or let the user have it (`ulimit -r 3`); or leave `--quiet-machine` away, and what the \
                      machine's scheduler and its sleeping processors do is part of the errors"
                 )
                 .into());

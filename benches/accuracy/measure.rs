@@ -53,8 +53,10 @@ pub(crate) struct Turns {
     pub(crate) budget: Duration,
     /// Only the least and the greatest speedup of each target.
     pub(crate) quick: bool,
-    /// As the machine's scheduler has it, on processors that may sleep.
-    pub(crate) fair: bool,
+    /// With real-time priority, on processors that are kept awake.
+    pub(crate) quiet_machine: bool,
+    /// Of the runtime; the program runs once for every two.
+    pub(crate) workers: usize,
 }
 
 /// At 75 % a target that is always busy slows its program fourfold.
@@ -76,13 +78,14 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     let watch = Watch::new(outside.pid())?;
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace);
-    start(program, &stage, &mut outside)?;
+    start(program, &stage, &mut outside, turns.workers)?;
     let watched = Watched::begin()?;
     let sampling = sample()?;
     let busy = watched.busy()?;
-    let scheduling = if turns.fair { Scheduling::Fair } else { Scheduling::of(busy) };
+    let quiet = turns.quiet_machine;
+    let scheduling = if quiet { Scheduling::of(busy) } else { Scheduling::Fair };
     scheduling.set()?;
-    let _awake = if turns.fair { None } else { keep_awake() };
+    let _awake = if quiet { keep_awake() } else { None };
     let found = sampling.as_ref().map(Sampling::take);
     let cases = cases(program, &stage, found.as_ref(), turns.quick)?;
     if let Some(sampling) = &sampling {
@@ -129,16 +132,22 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     })
 }
 
-/// Starts the program on its runtime.
-fn start(program: &Program, stage: &Stage, outside: &mut Outside) -> io::Result<()> {
+/// Starts the program on its runtime, once for every two workers.
+fn start(
+    program: &Program,
+    stage: &Stage,
+    outside: &mut Outside,
+    workers: usize,
+) -> io::Result<()> {
+    let start = || (0..workers / 2).try_for_each(|_| (program.start)(stage));
     let mut builder = match program.runtime {
-        Runtime::None => return (program.start)(stage),
+        Runtime::None => return start(),
         Runtime::Workers => tokio::runtime::Builder::new_multi_thread(),
         Runtime::CurrentThread => tokio::runtime::Builder::new_current_thread(),
     };
-    let runtime = builder.worker_threads(2).enable_all().andweorc().build()?;
+    let runtime = builder.worker_threads(workers).enable_all().andweorc().build()?;
     let context = runtime.enter();
-    (program.start)(stage)?;
+    start()?;
     drop(context);
     if let Some(load) = stage.load() {
         outside.send_clients(&load)?;

@@ -24,9 +24,11 @@ cargo bench --bench accuracy [-- OPTIONS]
                      if there is time, and then those that are known the least, until throughputs are known within
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
-  --fair             without real-time priority (which takes root, or `ulimit -r 3`), and on processors that may sleep: what
-                     the machine does when a program is busy for less is part of the errors then (docs/accuracy-notes.md).
+  --quiet-machine    with real-time priority (which takes root, or `ulimit -r 3`), and on processors that are kept awake: what
+                     the machine does when a program is busy for less is kept out of the errors then (docs/accuracy-notes.md).
                      Programs that are hardly ever idle have such priority only after `sysctl kernel.sched_rt_runtime_us=-1`
+  --workers N        give each runtime N workers in the place of two, and run the program N / 2 times beside itself,
+                     so that there is work for them
   --real-clock       let the program's own clock run in real time: what is wrong then of programs that live by the clock
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
                      (docs/accuracy.md)
@@ -63,8 +65,10 @@ pub(crate) struct Options {
     pub(crate) lines: bool,
     /// Nothing is wrapped.
     pub(crate) unwrapped: bool,
-    /// As the machine's scheduler has it, on processors that may sleep.
-    pub(crate) fair: bool,
+    /// With real-time priority, on processors that are kept awake.
+    pub(crate) quiet_machine: bool,
+    /// Of each runtime.
+    pub(crate) workers: usize,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -72,9 +76,10 @@ impl Options {
     /// Reads the command line. With `--help` it prints the help and ends the program.
     pub(crate) fn read() -> Result<Mode, lexopt::Error> {
         let mut args = lexopt::Parser::from_env();
-        let (mut quick, mut lines, mut list, mut fair) = (false, false, false, false);
+        let (mut quick, mut lines, mut list, mut quiet_machine) = (false, false, false, false);
         let mut only = Vec::new();
         let (mut budget, mut json, mut pace, mut one) = (None, None, None, None);
+        let mut workers = 2;
         while let Some(arg) = args.next()? {
             match arg {
                 Long("quick") => quick = true,
@@ -91,7 +96,8 @@ impl Options {
                     );
                 }
                 Long("unwrapped") => program::unwrap(),
-                Long("fair") => fair = true,
+                Long("quiet-machine") => quiet_machine = true,
+                Long("workers") => workers = args.value()?.parse_with(even)?,
                 Long("real-clock") => program_clock::keep_real(),
                 Long("steady") => outside::be_steady(),
                 Long("list") => list = true,
@@ -116,7 +122,7 @@ impl Options {
         let budget = budget.unwrap_or(Duration::from_secs(if quick { 18 } else { 180 }));
         if let Some(program) = one {
             let pace = pace.unwrap_or_else(Pace::measure);
-            return Ok(Mode::One(program, Turns { pace, budget, quick, fair }));
+            return Ok(Mode::One(program, Turns { pace, budget, quick, quiet_machine, workers }));
         }
         let programs: Vec<_> = programs::timed()
             .chain(programs::unmarked().filter(|_| lines))
@@ -131,7 +137,16 @@ impl Options {
             return Err("no program is left to run: `--list` names them".into());
         }
         let unwrapped = program::unwrapped();
-        Ok(Mode::Bench(Options { programs, budget, quick, lines, unwrapped, fair, json }))
+        Ok(Mode::Bench(Options {
+            programs,
+            budget,
+            quick,
+            lines,
+            unwrapped,
+            quiet_machine,
+            workers,
+            json,
+        }))
     }
 }
 
@@ -146,6 +161,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds)),
         _ => Err(format!("`{text}` is no whole number of seconds above zero")),
+    }
+}
+
+fn even(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(workers) if workers > 0 && workers % 2 == 0 => Ok(workers),
+        _ => Err(format!("`{text}` is no even number above zero")),
     }
 }
 

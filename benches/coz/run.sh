@@ -49,6 +49,6 @@ done
 # andweorc runs the programs of the same names and costs, for as long in all: two parts, three speedups, three runs each.
 only=()
 for program in "${programs[@]}"; do only+=(--only "$program"); done
-(cd "$here/../.." && env -u CARGO_TARGET_DIR cargo bench --quiet --bench accuracy -- \
+(cd "$here/../.." && env -u CARGO_TARGET_DIR cargo bench --quiet --bench accuracy -- --quiet-machine \
     --budget $((seconds * 18)) --json "$work/andweorc" "${only[@]}" >/dev/null)
 "$here/table.py" "$work/coz" "$work/andweorc"

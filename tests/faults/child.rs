@@ -70,6 +70,7 @@ pub(crate) fn main() {
         "is stopped" => is_stopped(),
         "gets stuck" => gets_stuck(),
         "saturates" => in_main(saturates()),
+        "load comes late" => in_main(load_comes_late()),
         "forks" => in_main(forks()),
         "forks and returns" => forks_and_returns(),
         "execs" => in_main(async {
@@ -380,6 +381,20 @@ async fn saturates() {
     tokio::time::sleep(3 * LONG).await;
     target.abort();
     other.abort();
+}
+
+/// Nothing to do for most of the first second, and then one processor full of work.
+async fn load_comes_late() {
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    let work = andweorc::spawn(async {
+        loop {
+            spin(Duration::from_micros(500));
+            andweorc::progress!("unit");
+            tokio::task::yield_now().await;
+        }
+    });
+    tokio::time::sleep(LONG).await;
+    work.abort();
 }
 
 /// What a child of fork must find: nothing grows, nothing is owed, nothing is on.

@@ -36,8 +36,12 @@ use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the program is watched before targets are chosen. Again and again, until a point is hit.
+/// How long the program is watched before targets are chosen. Again and again, until targets are seen.
 const OBSERVE: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether a point was hit, until one is. Only then does that second begin: what
+/// a program uses that waits for its load says nothing.
+const AWAIT_LOAD: Duration = Duration::from_millis(50);
 
 /// A run that has less time left does not look for functions beside tasks.
 const TIME_TO_SAMPLE: Duration = Duration::from_secs(10);
@@ -227,8 +231,10 @@ impl Runner {
         }
         loop {
             let (began, cpu, before) = (clock::now(), clock::process_cpu(), Times::read());
+            let had_load = is_any_hit();
+            let length = if had_load { OBSERVE } else { AWAIT_LOAD };
             let stopper = self.experimenter.stopper();
-            if stopper.sleep(OBSERVE.min(self.left())) || self.left() == Duration::ZERO {
+            if stopper.sleep(length.min(self.left())) || self.left() == Duration::ZERO {
                 if let Some((points, targets)) = &unknown {
                     self.note_unknown(points, targets);
                 }
@@ -243,7 +249,7 @@ impl Runner {
             let (points, no_points) = choose_points(&self.settings.points);
             let (targets, no_targets) =
                 times.choose_targets(&before, [real_ns, cpu_ns], &self.settings.targets);
-            let is_hit = crate::point::points().iter().any(|point| point.count() > 0);
+            let is_hit = is_any_hit();
             let now = self.elapsed().to_duration();
             if early.is_idle(is_hit, now) {
                 self.note(nothing_hit(crate::point::points().iter().map(|point| point.name())));
@@ -251,6 +257,10 @@ impl Runner {
                     may_sample = false;
                     self.sample();
                 }
+            }
+            if is_hit && !had_load {
+                // Of this stretch the program was idle for an unknown part.
+                continue;
             }
             if is_hit {
                 unknown = Some((no_points, no_targets));
@@ -682,6 +692,11 @@ impl Runner {
             budget: self.settings.duration,
         };
     }
+}
+
+/// Whether the program has done anything that is counted.
+fn is_any_hit() -> bool {
+    points().iter().any(|point| point.count() > 0)
 }
 
 /// Says why points and targets were not seen, or count nothing, as far as that is known.

@@ -10,6 +10,7 @@ mod messages;
 mod offload;
 mod pipelines;
 mod plain;
+mod services;
 mod sockets;
 mod threads;
 mod unmarked;
@@ -36,6 +37,7 @@ pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
         contention::PROGRAMS,
         http::PROGRAMS,
         sockets::PROGRAMS,
+        services::PROGRAMS,
     ]
     .into_iter()
     .flatten()

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# How right andweorc is, and what it costs, on a machine with many cores that has no toolchain and no network.
+#
+#   benches/many-cores.sh pack FOLDER     # here: builds the benches, and packs them with this script
+#   FOLDER/many-cores.sh run              # there: ten minutes; prints all, and keeps it in FOLDER/results
+#
+# There it needs Linux on x86-64, bash, and a C library no older than the one of the machine that packed it. As root the world
+# outside has real-time priority, as the accuracy bench wants it. Nothing else should run meanwhile.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+
+# Twelve programs of different families, of which each may run beside itself.
+programs=(pipeline3 handlers_medium handlers_saturated handlers_subtasks rwlock semaphore actor broadcast_lag batcher
+    join_set two_runtimes stragglers)
+# Of these nothing is wrapped.
+unwrapped=(handlers_medium rwlock actor)
+
+# The last executable that cargo built of a bench, from its messages.
+executable() { # BENCH [ARGUMENT of cargo...]
+    local bench=$1
+    shift
+    cargo bench --no-run --quiet --message-format json --bench "$bench" "$@" |
+        sed -n "s/.*\"name\":\"$bench\".*\"executable\":\"\([^\"]*\)\".*/\1/p" | tail -1
+}
+
+pack() {
+    local folder=$1
+    mkdir -p "$folder"
+    cp "$0" "$folder/many-cores.sh"
+    cd "$here/.."
+    cp "$(executable accuracy)" "$folder/accuracy"
+    cp "$(executable cost)" "$folder/cost"
+    # In a folder of its own, so that neither build throws the other one away.
+    cp "$(CARGO_TARGET_DIR=target/unstable RUSTFLAGS="--cfg tokio_unstable" executable accuracy --all-features)" "$folder/accuracy-unwrapped"
+    strip --strip-debug "$folder/accuracy" "$folder/cost" "$folder/accuracy-unwrapped"
+    echo "packed: $(du -sh "$folder" | cut -f1) in $folder; there: $folder/many-cores.sh run"
+}
+
+# Prints what a bench prints under a heading, and goes on where it fails: what was measured until then counts.
+step() { # TITLE COMMAND...
+    printf '\n== %s\n' "$1"
+    shift
+    "$@" || echo "ended with $?"
+}
+
+measure() {
+    local only=() name
+    for name in "${programs[@]}"; do only+=(--only "$name"); done
+    local few=()
+    for name in "${unwrapped[@]}"; do few+=(--only "$name"); done
+    date -u +"%Y-%m-%d %H:%M UTC"
+    uname -sr
+    sed -n 's/^model name\s*: /processor: /p' /proc/cpuinfo | head -1
+    echo "cores: $(nproc)"
+    for workers in 4 14; do
+        if [ "$(nproc)" -lt "$workers" ]; then
+            echo "skipped: $workers workers on $(nproc) cores"
+            continue
+        fi
+        step "accuracy, $workers workers" "$here/accuracy" --quick --budget 9 --workers "$workers" "${only[@]}"
+        step "accuracy, $workers workers, nothing wrapped" \
+            "$here/accuracy-unwrapped" --unwrapped --quick --budget 9 --workers "$workers" "${few[@]}"
+    done
+    step "cost of a poll and its wake, by workers, tasks and call sites" "$here/cost" scale
+}
+
+case ${1:-} in
+    pack) [ -n "${2:-}" ] || { echo "usage: benches/many-cores.sh pack FOLDER" >&2; exit 2; }; pack "$2" ;;
+    run) measure 2>&1 | tee "$here/results" ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
