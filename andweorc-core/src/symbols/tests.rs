@@ -278,6 +278,16 @@ fn a_file_that_changed_is_not_looked_at() {
     assert!(charged.iter().all(|it| it.line.is_none()), "{charged:?}");
 }
 
+/// Whether `theirs` is the same name as `ours`. Line tables alone name what is inlined without its path,
+/// and a closure by no more than that it is one.
+fn is_name(ours: Option<&str>, theirs: Option<&str>) -> bool {
+    let without_path = |(ours, theirs): (&str, &str)| {
+        theirs.starts_with("{closure")
+            || ours.strip_suffix(theirs).is_some_and(|path| path.ends_with("::"))
+    };
+    ours == theirs || ours.zip(theirs).is_some_and(without_path)
+}
+
 #[test]
 fn frames_are_those_that_addr2line_finds() {
     let mut symbols = Symbols::of_this_program().unwrap();
@@ -299,12 +309,16 @@ fn frames_are_those_that_addr2line_finds() {
                 location.line.filter(|&it| it > 0),
             ));
         }
+        // With line tables alone only the symbol names a function that is not inlined.
+        if let Some((name @ None, ..)) = expected.last_mut() {
+            *name = theirs.find_symbol(probe).map(name::plain);
+        }
         let ours: Vec<_> =
             ours.into_iter().map(|(raw, name)| (Some(name), raw.file, raw.line)).collect();
         let is_same = ours.len() == expected.len()
             && ours.iter().zip(&expected).all(|(ours, theirs)| {
                 // Code without a line has the one before it here, and none there.
-                ours.0 == theirs.0
+                is_name(ours.0.as_deref(), theirs.0.as_deref())
                     && (theirs.2.is_none() || (&ours.1, ours.2) == (&theirs.1, theirs.2))
             });
         if is_same {
