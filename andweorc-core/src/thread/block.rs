@@ -27,7 +27,7 @@ impl Blocking {
     /// before that it is [`blocked`](super::blocked).
     pub fn begin(site: usize) -> Option<Blocking> {
         THREAD.with(|thread| {
-            let is_entity = thread.role.get() == Role::Entity || thread.takes_part();
+            let is_entity = thread.role.get() == Role::Entity;
             if !is_entity || thread.writing.get() || thread.blocked.get() {
                 return None;
             }
@@ -174,7 +174,7 @@ pub fn pay_before_waking(site: usize) {
     let in_andweorc = THREAD.with(|thread| thread.writing.get());
     if !in_andweorc {
         with(|thread| {
-            if thread.role.get() == Role::Entity || thread.takes_part() {
+            if thread.role.get() == Role::Entity {
                 let now = thread.pay(clock::now());
                 if let Some(account) = thread.account.get() {
                     notifies_thread(account, now);

@@ -2,8 +2,9 @@
 //!
 //! A thread that polls no task is no part of the world outside: a pool that computes for tasks, a
 //! router between channels. It has virtual time as any task has, and what it wakes is woken in its
-//! name. So it [takes part](Thread::takes_part) as soon as it is seen to act on others: it waits for
-//! one on a futex, wakes one, or wakes a task.
+//! name. So it [takes part](Thread::takes_part) as soon as it wakes a task. Not when it first waits on
+//! a futex, or wakes another thread: to ask whether it belongs to a runtime makes tokio's thread-local
+//! value in it, which a thread that has nothing to do with tokio may find gone when it ends.
 //!
 //! That holds only where its waits [are seen](blocking_is_seen). Otherwise it would pay again what
 //! passed while it was blocked.
@@ -53,14 +54,14 @@ pub fn when_of_a_runtime(is_of_a_runtime: fn() -> bool) {
     OF_A_RUNTIME.store(is_of_a_runtime as *mut (), Ordering::Relaxed);
 }
 
-/// Whether the calling thread, which acts on others and is no entity yet, is from now on: it is a
+/// Whether the calling thread, which wakes a task and is no entity yet, is from now on: it is a
 /// plain one.
 pub fn takes_part() -> bool {
     THREAD.with(Thread::takes_part)
 }
 
 impl Thread {
-    pub(super) fn takes_part(&self) -> bool {
+    fn takes_part(&self) -> bool {
         self.plain.get() == Plain::Unknown && enabled() && self.begins_to_take_part()
     }
 
