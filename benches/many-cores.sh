@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How right andweorc is, and what it costs, on a machine with many cores that has no toolchain and no network.
+# How right andweorc is, and what it costs, on a machine with many cores, no toolchain, no network.
 #
-#   benches/many-cores.sh pack FOLDER     # here: builds the benches, and packs them with this script
-#   FOLDER/many-cores.sh run              # there: ten minutes; prints all, and keeps it in FOLDER/results
+#   benches/many-cores.sh pack FOLDER   # here: builds the benches, and packs them with this script
+#   FOLDER/many-cores.sh run            # there: ten minutes; prints all, keeps it in FOLDER/results
 #
-# There it needs Linux on x86-64, bash, and a C library no older than the one of the machine that packed it. As root the world
-# outside has real-time priority, as the accuracy bench wants it. Nothing else should run meanwhile.
+# There it needs Linux on x86-64, bash, and a C library no older than that of the machine that packed
+# it. As root the world outside has real-time priority. Nothing else should run meanwhile.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,7 +37,7 @@ pack() {
     echo "packed: $(du -sh "$folder" | cut -f1) in $folder; there: $folder/many-cores.sh run"
 }
 
-# Prints what a bench prints under a heading, and goes on where it fails: what was measured until then counts.
+# Prints what a bench prints under a heading, and goes on where it fails.
 step() { # TITLE COMMAND...
     printf '\n== %s\n' "$1"
     shift

@@ -62,7 +62,7 @@ pub enum ProgramClock {
     /// are then delayed as all else is.
     #[default]
     Virtual,
-    /// As the machine's. Timers and limits of the program seem faster than they are.
+    /// Real time. Timers and limits of the program seem faster than they are.
     Real,
 }
 

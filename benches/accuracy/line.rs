@@ -51,7 +51,8 @@ impl Line {
     }
 }
 
-/// Runs `peer` on a thread of the world outside, which goes before the program's. It ends with the first error.
+/// Runs `peer` on a thread of the world outside, which goes before the program's and ends with the
+/// first error.
 pub(crate) fn outside(peer: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
     let named = thread::Builder::new().name(OUTSIDE.to_owned());
     named.spawn(move || {

@@ -36,11 +36,11 @@ use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the program is watched before targets are chosen. Again and again, until targets are seen.
+/// How long the program is watched before targets are chosen, again and again until there are some.
 const OBSERVE: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether a point was hit, until one is. Only then does that second begin: what
-/// a program uses that waits for its load says nothing.
+/// How often it is looked whether a point was hit, until one is. Only then does that second begin:
+/// what a program uses that waits for its load says nothing.
 const AWAIT_LOAD: Duration = Duration::from_millis(50);
 
 /// A run that has less time left does not look for functions beside tasks.

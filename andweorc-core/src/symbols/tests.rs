@@ -278,8 +278,8 @@ fn a_file_that_changed_is_not_looked_at() {
     assert!(charged.iter().all(|it| it.line.is_none()), "{charged:?}");
 }
 
-/// Whether `theirs` is the same name as `ours`. Line tables alone name what is inlined without its path,
-/// and a closure by no more than that it is one.
+/// Whether `theirs` is the same name as `ours`. Line tables alone name what is inlined without its
+/// path, and say of a closure no more than that it is one.
 fn is_name(ours: Option<&str>, theirs: Option<&str>) -> bool {
     let without_path = |(ours, theirs): (&str, &str)| {
         theirs.starts_with("{closure")

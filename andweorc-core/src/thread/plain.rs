@@ -2,9 +2,9 @@
 //!
 //! A thread that polls no task is no part of the world outside: a pool that computes for tasks, a
 //! router between channels. It has virtual time as any task has, and what it wakes is woken in its
-//! name. So it [takes part](Thread::takes_part) as soon as it wakes a task. Not when it first waits on
-//! a futex, or wakes another thread: to ask whether it belongs to a runtime makes tokio's thread-local
-//! value in it, which a thread that has nothing to do with tokio may find gone when it ends.
+//! name. So it [takes part](Thread::takes_part) as soon as it wakes a task. Not when it first waits
+//! on a futex, or wakes another thread: to ask whether it belongs to a runtime makes tokio's
+//! thread-local value in it, which a destructor on a thread without tokio may find gone.
 //!
 //! That holds only where its waits [are seen](blocking_is_seen). Otherwise it would pay again what
 //! passed while it was blocked.

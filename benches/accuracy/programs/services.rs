@@ -1,5 +1,5 @@
-//! What services do that other families leave out: datagrams, proxies, streams of futures, runtimes
-//! side by side, work that holds a worker.
+//! Services of kinds that other families leave out: datagrams, proxies, streams of futures,
+//! runtimes side by side, work that holds a worker.
 
 use crate::line::outside;
 use crate::program::{Aim, Done, Part, Program, Runtime, Stage, spawn, spawn_blocking};
