@@ -149,9 +149,8 @@ fn what_the_program_uses_is_measured_once_there_is_load() {
     assert_done(&program.run());
     let run = program.profile();
     let [samples] = run.samples.as_slice() else { panic!("observed once: {run:?}") };
-    // Running, or waiting to run: how much it gets of a processor is up to the machine.
-    let busy: u64 = samples.targets.iter().map(|time| time.busy_ns).sum();
-    assert!(busy > samples.real_ns / 2, "idle for some of that: {samples:?}");
+    let ran = samples.targets.iter().filter(|time| time.waits.is_none()).map(|time| time.busy_ns);
+    assert!(ran.sum::<u64>() > samples.real_ns / 3, "idle for most of that: {samples:?}");
 }
 
 #[test]

@@ -385,15 +385,16 @@ async fn saturates() {
 
 /// Nothing to do for most of the first second, and then one processor full of work.
 async fn load_comes_late() {
-    tokio::time::sleep(Duration::from_millis(900)).await;
+    // The session starts with the first task.
     let work = andweorc::spawn(async {
+        tokio::time::sleep(Duration::from_millis(900)).await;
         loop {
             spin(Duration::from_micros(500));
             andweorc::progress!("unit");
             tokio::task::yield_now().await;
         }
     });
-    tokio::time::sleep(LONG).await;
+    tokio::time::sleep(2 * LONG).await;
     work.abort();
 }
 
