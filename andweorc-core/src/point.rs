@@ -5,7 +5,7 @@ use crate::latency::Latencies;
 use crate::plain;
 use crate::profile::{PointKind, PointRecord};
 use crate::symbols::is_own_file;
-use crate::thread::{self, LEDGER};
+use crate::thread::{self, LEDGER, Within};
 use crate::time::Virtual;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -91,20 +91,29 @@ impl Point {
     /// Of the spans of this point, the fewest parents that one was seen with: 0 for a root.
     #[inline]
     pub fn depth(&self) -> u32 {
-        self.nesting() / 2
+        self.nesting() / Within::COUNT
     }
 
-    /// How far out the outermost of its spans was: twice its [depth](Point::depth), and one more if
-    /// it was opened outside of all targets: on a thread that polls no task. 0 for a root in a task, [`u32::MAX`] before the first.
+    /// How far out the outermost of its spans was: three times its [depth](Point::depth), and
+    /// [`within`](Point::within) more. 0 for a root in a spawned task, [`u32::MAX`] before the first.
     #[inline]
     pub fn nesting(&self) -> u32 {
         // Relaxed: a hint that only ever falls.
         self.nesting.load(Ordering::Relaxed)
     }
 
-    /// Notes that a span of this point was seen inside of so many others, in a task or not.
-    pub fn seen_at_depth(&self, depth: u32, in_task: bool) {
-        let nesting = 2 * depth + u32::from(!in_task);
+    /// Where the outermost of its spans was opened.
+    pub(crate) fn within(&self) -> Within {
+        match self.nesting() % Within::COUNT {
+            0 => Within::Task,
+            1 => Within::Main,
+            _ => Within::Nothing,
+        }
+    }
+
+    /// Notes that a span of this point was seen inside of so many others.
+    pub fn seen_at_depth(&self, depth: u32, within: Within) {
+        let nesting = Within::COUNT * depth + within as u32;
         // Written seldom, since all threads read it.
         if nesting < self.nesting() {
             // Relaxed: as above.
@@ -321,14 +330,16 @@ mod tests {
     fn a_span_becomes_a_root_and_stays_one() {
         let span = point(PointKind::Latency, "span", None, None, false);
         assert_eq!(span.importance(), Importance::Inner);
-        span.seen_at_depth(2, true);
+        span.seen_at_depth(2, Within::Task);
         assert_eq!((span.importance(), span.depth()), (Importance::Inner, 2));
-        span.seen_at_depth(0, false);
-        span.seen_at_depth(1, true);
+        span.seen_at_depth(0, Within::Nothing);
+        span.seen_at_depth(1, Within::Task);
         assert_eq!((span.importance(), span.depth()), (Importance::Root, 0));
-        assert_eq!(span.nesting(), 1);
-        span.seen_at_depth(0, true);
-        assert_eq!(span.nesting(), 0);
+        assert_eq!(span.within(), Within::Nothing);
+        span.seen_at_depth(0, Within::Main);
+        assert_eq!(span.within(), Within::Main);
+        span.seen_at_depth(0, Within::Task);
+        assert_eq!((span.within(), span.nesting()), (Within::Task, 0));
     }
 
     #[test]

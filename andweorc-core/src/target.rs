@@ -193,6 +193,16 @@ static TARGETS: LazyLock<Mutex<HashMap<Key<'static>, &'static Target>>> =
     LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
+/// The id of the task of the main function; 0 while it is not known.
+static MAIN: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this is the id of the task of the main function.
+#[inline]
+pub(crate) fn is_main(id: u32) -> bool {
+    // Relaxed: the number stands for itself, and who runs main has stored it before.
+    id == MAIN.load(Ordering::Relaxed)
+}
+
 /// The target of this kind, name and place; registers it on the first call. Callers cache the
 /// answer: this takes a lock. A long name is known by what [`plain::cut_name`] leaves of it, which
 /// differs for each whole name.
@@ -221,6 +231,10 @@ pub fn target(
         },
     }));
     targets.insert((kind, target.name(), target.file(), line), target);
+    if (kind, name, file) == (TargetKind::Task, "main", None) {
+        // Relaxed: see `is_main`.
+        MAIN.store(target.id, Ordering::Relaxed);
+    }
     target
 }
 

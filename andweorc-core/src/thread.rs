@@ -52,7 +52,7 @@ use crate::pause;
 use crate::sampler::course::Courses;
 use crate::sampler::{share, slots};
 use crate::signal;
-use crate::target::Target;
+use crate::target::{Target, is_main};
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::{Cause, Ended};
 use plain::Plain;
@@ -427,10 +427,30 @@ pub fn virtual_now() -> Virtual {
     virtual_at(clock::now())
 }
 
-/// Whether the calling thread is inside a target: it polls a task, or has entered a span.
+/// Where a span is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// In a spawned task.
+    Task = 0,
+    /// In the task of the main function, which may do little but hand work out.
+    Main = 1,
+    /// Outside of all targets: on a thread that polls no task.
+    Nothing = 2,
+}
+
+impl Within {
+    /// How many there are.
+    pub(crate) const COUNT: u32 = 3;
+}
+
+/// Where the calling thread is: what of its targets is the innermost that is open.
 #[inline]
-pub fn is_in_target() -> bool {
-    THREAD.with(|thread| thread.context.get() != 0)
+pub fn within() -> Within {
+    match THREAD.with(|thread| thread.context.get()) {
+        0 => Within::Nothing,
+        context if is_main(share::target_of(context)) => Within::Main,
+        _ => Within::Task,
+    }
 }
 
 /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world

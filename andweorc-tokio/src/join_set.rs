@@ -1,11 +1,10 @@
 //! A `JoinSet` whose tasks are profiled.
 
-use crate::profiled::{Kind, Profiled};
+use crate::profiled::{Kind, Profiled, Site};
 use crate::spawn::blocking;
 use crate::wrapped::Wrapped;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
-use std::panic::Location;
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, LocalSet};
 
@@ -49,7 +48,7 @@ impl<T: 'static> JoinSet<T> {
         T: Send,
     {
         let _wrapped = Wrapped::begin();
-        self.0.spawn(Profiled::new(task, Kind::Site(Location::caller())))
+        self.0.spawn(Profiled::new(task, Kind::Site(Site::of::<F>())))
     }
 
     /// Spawns a task on the runtime of `handle`.
@@ -60,7 +59,7 @@ impl<T: 'static> JoinSet<T> {
         T: Send,
     {
         let _wrapped = Wrapped::begin();
-        self.0.spawn_on(Profiled::new(task, Kind::Site(Location::caller())), handle)
+        self.0.spawn_on(Profiled::new(task, Kind::Site(Site::of::<F>())), handle)
     }
 
     /// Spawns a `!Send` task on the current `LocalSet`.
@@ -74,7 +73,7 @@ impl<T: 'static> JoinSet<T> {
         F: Future<Output = T> + 'static,
     {
         let _wrapped = Wrapped::begin();
-        self.0.spawn_local(Profiled::new(task, Kind::Site(Location::caller())))
+        self.0.spawn_local(Profiled::new(task, Kind::Site(Site::of::<F>())))
     }
 
     /// Spawns a `!Send` task on `local_set`.
@@ -84,7 +83,7 @@ impl<T: 'static> JoinSet<T> {
         F: Future<Output = T> + 'static,
     {
         let _wrapped = Wrapped::begin();
-        self.0.spawn_local_on(Profiled::new(task, Kind::Site(Location::caller())), local_set)
+        self.0.spawn_local_on(Profiled::new(task, Kind::Site(Site::of::<F>())), local_set)
     }
 
     /// Runs a closure on the blocking pool.
@@ -99,7 +98,7 @@ impl<T: 'static> JoinSet<T> {
         T: Send,
     {
         let _wrapped = Wrapped::begin();
-        self.0.spawn_blocking(blocking(f, Kind::Site(Location::caller())))
+        self.0.spawn_blocking(blocking(f, Kind::Site(Site::of::<F>())))
     }
 
     /// Awaits all tasks and returns their outputs in the order of completion.

@@ -3,19 +3,21 @@
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::put_off;
 use crate::wake::{WakeCell, clones, is_early, keep};
-use andweorc_core::plain;
 use andweorc_core::profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, defer, enabled, unstarted};
+use andweorc_core::{plain, symbols};
 use pin_project_lite::pin_project;
+use std::any;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::panic::Location;
 use std::pin::Pin;
 use std::ptr;
@@ -66,7 +68,7 @@ pin_project! {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// Its spawn site.
-    Site(&'static Location<'static>),
+    Site(Site),
     /// Its name.
     Name(Cow<'static, str>),
 }
@@ -80,21 +82,58 @@ andweorc_core::plain_thread_local! {
         [const { Cell::new(None) }; MET];
 }
 
-/// Where a spawn site or a name is for good: its address, and 0, or one more than the length of the name.
+/// Where a spawn site or a name is for good: its address, and that of the site's function, or one
+/// more than the length of the name, which no function's address is.
 type Place = (usize, usize);
+
+/// Where tasks are spawned, and of which function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    at: &'static Location<'static>,
+    /// Tells what they run. As small as can be: each task has one until it is polled.
+    function: fn() -> Option<String>,
+}
+
+impl Site {
+    /// The caller's, of tasks that run a future or a function of this type.
+    #[track_caller]
+    pub(crate) fn of<F>() -> Site {
+        Site { at: Location::caller(), function: || symbols::of_task(any::type_name::<F>()) }
+    }
+
+    /// What tells it from others. One function may have several addresses.
+    fn key(&self) -> (&'static Location<'static>, Option<String>) {
+        (self.at, (self.function)())
+    }
+}
+
+impl PartialEq for Site {
+    fn eq(&self, other: &Site) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Site {}
+
+impl Hash for Site {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
 
 impl Kind {
     /// `None` of a name that may be forgotten.
     fn place(&self) -> Option<Place> {
         match self {
-            Kind::Site(at) => Some((ptr::from_ref(*at).addr(), 0)),
+            Kind::Site(site) => Some((ptr::from_ref(site.at).addr(), site.function as usize)),
             Kind::Name(Cow::Borrowed(name)) => Some((name.as_ptr().addr(), name.len() + 1)),
             Kind::Name(Cow::Owned(_)) => None,
         }
     }
 
-    /// The targets of this kind, called by the task's name, or by `file:line` of its spawn site. A thread that goes on to spawn tasks of a few kinds takes no lock, which all
-    /// threads would write to, and hashes no path.
+    /// The targets of this kind, called by the task's name, by the function that it runs, or by
+    /// `file:line` of its spawn site. A thread that goes on to spawn tasks of a few kinds takes no
+    /// lock, which all threads would write to, and hashes no path.
     pub(crate) fn targets(&self) -> &'static TaskTargets {
         let Some(place) = self.place() else { return self.known() };
         LATELY.with(|lately| {
@@ -124,8 +163,8 @@ impl Kind {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(self).copied();
         known.unwrap_or_else(|| {
             let new = |kind| match self {
-                Kind::Site(at) => {
-                    let name = format!("{}:{}", at.file(), at.line());
+                Kind::Site(Site { at, function }) => {
+                    let name = function().unwrap_or_else(|| format!("{}:{}", at.file(), at.line()));
                     target(kind, &name, Some(at.file()), Some(at.line()))
                 }
                 Kind::Name(name) => target(kind, name, None, None),

@@ -1,16 +1,17 @@
 //! Spawning profiled tasks.
 
-use crate::profiled::{Kind, Profiled};
+use crate::profiled::{Kind, Profiled, Site};
 use crate::wrapped::Wrapped;
 use andweorc_core::thread::Poll;
 use andweorc_core::{clock, enabled, thread, unstarted};
 use std::borrow::Cow;
 use std::future::Future;
-use std::panic::Location;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, LocalSet};
 
-/// Spawns a task as `tokio::spawn` does, as a target named by its spawn site.
+/// Spawns a task as `tokio::spawn` does, as a target named by its function: the async function that it
+/// runs, or the one that its async block is written in. In `main`, and where the future is a type of
+/// its own, it is named by `file:line` of its spawn site.
 ///
 /// # Panics
 ///
@@ -22,10 +23,10 @@ where
     F::Output: Send + 'static,
 {
     let _wrapped = Wrapped::begin();
-    tokio::spawn(Profiled::new(future, Kind::Site(Location::caller())))
+    tokio::spawn(Profiled::new(future, Kind::Site(Site::of::<F>())))
 }
 
-/// Spawns a task on the runtime of `handle`, as `Handle::spawn` does, as a target named by its spawn site.
+/// Spawns a task on the runtime of `handle`, as `Handle::spawn` does, as a target named as by [`spawn`].
 #[track_caller]
 pub fn spawn_on<F>(future: F, handle: &Handle) -> JoinHandle<F::Output>
 where
@@ -33,10 +34,10 @@ where
     F::Output: Send + 'static,
 {
     let _wrapped = Wrapped::begin();
-    handle.spawn(Profiled::new(future, Kind::Site(Location::caller())))
+    handle.spawn(Profiled::new(future, Kind::Site(Site::of::<F>())))
 }
 
-/// Spawns a `!Send` task as `tokio::task::spawn_local` does, as a target named by its spawn site.
+/// Spawns a `!Send` task as `tokio::task::spawn_local` does, as a target named as by [`spawn`].
 ///
 /// # Panics
 ///
@@ -48,10 +49,11 @@ where
     F::Output: 'static,
 {
     let _wrapped = Wrapped::begin();
-    tokio::task::spawn_local(Profiled::new(future, Kind::Site(Location::caller())))
+    tokio::task::spawn_local(Profiled::new(future, Kind::Site(Site::of::<F>())))
 }
 
-/// Runs a closure on the blocking pool as `tokio::task::spawn_blocking` does, as a target named by its spawn site.
+/// Runs a closure on the blocking pool as `tokio::task::spawn_blocking` does, as a target named as
+/// by [`spawn`].
 ///
 /// # Panics
 ///
@@ -63,7 +65,7 @@ where
     R: Send + 'static,
 {
     let _wrapped = Wrapped::begin();
-    tokio::task::spawn_blocking(blocking(f, Kind::Site(Location::caller())))
+    tokio::task::spawn_blocking(blocking(f, Kind::Site(Site::of::<F>())))
 }
 
 /// Wraps a closure for the blocking pool: it starts in its spawner's virtual time, and its end wakes who joins it in its own.
@@ -106,7 +108,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder of tasks that are named by their spawn site.
+    /// A builder of tasks that are named by the function that they run, or by their spawn site.
     pub fn new() -> Builder {
         Builder::default()
     }
@@ -117,12 +119,9 @@ impl Builder {
         self
     }
 
-    #[track_caller]
-    fn kind(self) -> Kind {
-        match self.name {
-            Some(name) => Kind::Name(name),
-            None => Kind::Site(Location::caller()),
-        }
+    /// What its tasks are counted as, where they have no name by their `site`.
+    fn kind(self, site: Site) -> Kind {
+        self.name.map_or(Kind::Site(site), Kind::Name)
     }
 
     /// Spawns a task on the current runtime. See [`spawn`].
@@ -137,7 +136,7 @@ impl Builder {
         F::Output: Send + 'static,
     {
         let _wrapped = Wrapped::begin();
-        tokio::spawn(Profiled::new(future, self.kind()))
+        tokio::spawn(Profiled::new(future, self.kind(Site::of::<F>())))
     }
 
     /// Spawns a task on the runtime of `handle`.
@@ -148,7 +147,7 @@ impl Builder {
         F::Output: Send + 'static,
     {
         let _wrapped = Wrapped::begin();
-        handle.spawn(Profiled::new(future, self.kind()))
+        handle.spawn(Profiled::new(future, self.kind(Site::of::<F>())))
     }
 
     /// Spawns a `!Send` task on the current `LocalSet`.
@@ -163,7 +162,7 @@ impl Builder {
         F::Output: 'static,
     {
         let _wrapped = Wrapped::begin();
-        tokio::task::spawn_local(Profiled::new(future, self.kind()))
+        tokio::task::spawn_local(Profiled::new(future, self.kind(Site::of::<F>())))
     }
 
     /// Spawns a `!Send` task on `local_set`.
@@ -174,7 +173,7 @@ impl Builder {
         F::Output: 'static,
     {
         let _wrapped = Wrapped::begin();
-        local_set.spawn_local(Profiled::new(future, self.kind()))
+        local_set.spawn_local(Profiled::new(future, self.kind(Site::of::<F>())))
     }
 
     /// Runs a closure on the blocking pool. See [`spawn_blocking`].
@@ -189,6 +188,6 @@ impl Builder {
         R: Send + 'static,
     {
         let _wrapped = Wrapped::begin();
-        tokio::task::spawn_blocking(blocking(f, self.kind()))
+        tokio::task::spawn_blocking(blocking(f, self.kind(Site::of::<F>())))
     }
 }

@@ -105,7 +105,7 @@ fn look_at_depth(point: &Point, around: impl Iterator<Item = &'static Metadata<'
     let parents = around.filter(|span| is_users(span) && counts(span, point));
     // As deep as it was seen before is deep enough to know.
     let depth = parents.take(point.depth() as usize).count() as u32;
-    point.seen_at_depth(depth, thread::is_in_target());
+    point.seen_at_depth(depth, thread::within());
 }
 
 /// Whether a span around one of `point` counts as its parent.
@@ -140,8 +140,8 @@ impl<M: Default> Recorder<M> {
             return None;
         }
         let Site::Span(site) = self.sites.get(metadata) else { return None };
-        // Outside of all targets none is further out than a root there.
-        if site.point.nesting() > 0 && site.point.nesting() > u32::from(!thread::is_in_target()) {
+        // None is further out than a root is where the thread is.
+        if site.point.nesting() > 0 && site.point.nesting() > thread::within() as u32 {
             look_at_depth(site.point, around());
         }
         Some(Timed { site, begin: thread::virtual_now() })

@@ -1,11 +1,14 @@
 //! Choosing points and targets when the user named none, and finding those that he named.
 
+use crate::clock;
 use crate::plain;
 use crate::point::{Importance, Point, points};
 use crate::profile::{TargetKind, TargetTime, WaitTime};
 use crate::program_clock;
 use crate::symbols::is_own_file;
-use crate::target::{Target, targets};
+use crate::target::{Target, is_main, targets};
+use crate::thread::Within;
+use crate::time::Real;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -28,34 +31,95 @@ const ALL: f64 = 0.9;
 /// A target that spends less than this share of its time outside of other targets is a container: its parts are tested instead.
 const LEAST_OWN: f64 = 0.5;
 
-/// A span that ended less often than this while the program was watched, and [`CONTAINS`] times less often than another, is open for long.
+/// A span that ends less often than this in a second, and [`CONTAINS`] times less often than
+/// another, is open for long.
 const SELDOM: u64 = 10;
 
-const CONTAINS: u64 = 100;
+const CONTAINS: f64 = 100.0;
+
+/// How often each point was hit up to a moment, by its id.
+#[derive(Debug)]
+pub(crate) struct Hits {
+    at: Real,
+    counts: HashMap<u32, u64>,
+}
+
+impl Hits {
+    /// Up to now.
+    pub(crate) fn read() -> Hits {
+        let counts = points().iter().map(|point| (point.id(), point.count())).collect();
+        Hits { at: clock::now(), counts }
+    }
+
+    /// The points that were ever hit, each with its hits a second since then: one at least, since
+    /// the next one may be about to come.
+    fn rates(&self) -> Vec<(&'static Point, f64)> {
+        let seconds = (clock::now() - self.at).as_secs_f64().max(1e-3);
+        let before = |point: &Point| self.counts.get(&point.id()).copied().unwrap_or(0);
+        let rate = |point: &Point| (point.count() - before(point)).max(1) as f64 / seconds;
+        let hit = points().into_iter().filter(|point| point.count() > 0);
+        hit.map(|point| (point, rate(point))).collect()
+    }
+}
 
 /// The points in order of importance: those named by `wanted`, in that order; by default those of
 /// the workspace's own code first, and of these what the user wrote down, then root spans in tasks,
 /// then those on threads that poll none (parts of a request that a thread pool does), then what is
-/// inside of spans, each by hits. A root that hardly ever ends (a connection) comes after what is
-/// inside. Points that were never hit are left out. Second, the wanted names that no point has.
-pub(crate) fn choose_points(wanted: &[String]) -> (Vec<&'static Point>, Vec<String>) {
-    let mut hit: Vec<_> =
-        points().into_iter().filter(|it| it.count() > 0).map(|it| (it, it.count())).collect();
-    in_order(&mut hit);
-    let hit = hit.into_iter().map(|(point, _)| point).collect();
+/// inside of spans, each by hits since `before`. A root that hardly ever ends (a connection) comes
+/// after what is inside. Points that were never hit are left out. Second, the wanted names that no
+/// point has.
+pub(crate) fn choose_points(
+    before: &Hits,
+    wanted: &[String],
+) -> (Vec<&'static Point>, Vec<String>) {
+    let mut rates = before.rates();
+    in_order(&mut rates);
+    let hit = rates.into_iter().map(|(point, _)| point).collect();
     by_name(hit, wanted, |point, name| point.name() == plain::cut_name(name))
 }
 
-/// Sorts points, each with its hits, by importance.
-fn in_order(hit: &mut [(&'static Point, u64)]) {
-    let most = |own| hit.iter().filter(|it| it.0.is_own() == own).map(|it| it.1).max().unwrap_or(0);
-    let most = [most(false), most(true)];
-    hit.sort_by_key(|&(point, hits)| {
+/// The points in another order, where since `before` the first of these was hardly hit, others were
+/// often, and one of them is to come first then.
+pub(crate) fn reconsidered(
+    points: &[&'static Point],
+    before: &Hits,
+) -> Option<Vec<&'static Point>> {
+    let first = points.first()?;
+    let rates = before.rates();
+    let rate = rates.iter().find(|it| it.0.id() == first.id())?.1;
+    if !ends_seldom(first, rate, most(&rates, first.is_own())) {
+        return None;
+    }
+    let (now, _) = choose_points(before, &[]);
+    (now.first()?.id() != first.id()).then_some(now)
+}
+
+/// Sorts points, each with its hits a second, by importance.
+fn in_order(rates: &mut [(&'static Point, f64)]) {
+    let most = [false, true].map(|own| most(rates, own));
+    let key = |&(point, rate): &(&'static Point, f64)| {
         let explicit = point.importance() == Importance::Explicit;
-        let most = most[usize::from(point.is_own())];
-        let open_for_long = !explicit && hits < SELDOM && hits * CONTAINS < most;
-        (!point.is_own(), !explicit, open_for_long, point.nesting(), Reverse(hits))
-    });
+        let ends_seldom = ends_seldom(point, rate, most[usize::from(point.is_own())]);
+        let is_outside = point.within() == Within::Nothing;
+        (!point.is_own(), !explicit, ends_seldom, point.depth(), is_outside)
+    };
+    // The main task may do all of the work, or hand each unit to a task that does it.
+    let rate = |&(point, rate): &(&'static Point, f64)| match point.within() {
+        Within::Main => rate / 2.0,
+        Within::Task | Within::Nothing => rate,
+    };
+    rates.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| rate(b).total_cmp(&rate(a))));
+}
+
+/// The hits a second of the point that has most of them, of the user's own or of others.
+fn most(rates: &[(&'static Point, f64)], own: bool) -> f64 {
+    rates.iter().filter(|it| it.0.is_own() == own).map(|it| it.1).fold(0.0, f64::max)
+}
+
+/// Whether a point with so many hits a second is of spans that are open for long, where the point
+/// with most hits has `most`.
+fn ends_seldom(point: &Point, rate: f64, most: f64) -> bool {
+    point.importance() != Importance::Explicit && rate < SELDOM as f64 && rate * CONTAINS < most
 }
 
 /// The time that each target had over a stretch.
@@ -199,7 +263,7 @@ fn by_default(
             && time.own as f64 >= LEAST_OWN * time.busy as f64
     });
     let is_all = |(target, time): &(&Target, Time)| {
-        is_main(target) || target.kind() == TargetKind::Task && share(time) >= ALL
+        is_main(target.id()) || target.kind() == TargetKind::Task && share(time) >= ALL
     };
     keep_if_any(&mut work, |it| !is_all(it));
     keep_if_any(&mut work, |(target, _)| is_own(target));
@@ -213,11 +277,6 @@ fn keep_if_any<T>(all: &mut Vec<T>, keep: impl Fn(&T) -> bool) {
     if all.iter().any(&keep) {
         all.retain(keep);
     }
-}
-
-/// Whether a target is the task of the main function.
-fn is_main(target: &Target) -> bool {
-    target.kind() == TargetKind::Task && target.name() == "main" && target.file().is_none()
 }
 
 /// Whether a target is in the workspace's own code, and not in that of a dependency.
@@ -286,7 +345,15 @@ pub(crate) fn is_named(target: &Target, wanted: &str) -> bool {
         kind == TargetKind::Line
             && (ends(target.name(), name) || name.starts_with('/') && ends(name, target.name()))
     };
-    let is = |name: &str| target.name() == plain::cut_name(name) || is_end(name);
+    // A task is called by its function, which may be spawned at several places.
+    let is_place = |name: &str| {
+        let place = name.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+        matches!(kind, TargetKind::Task | TargetKind::Wait)
+            && place.is_some_and(|place| {
+                (target.file(), target.line()) == (Some(place.0), Some(place.1))
+            })
+    };
+    let is = |name: &str| target.name() == plain::cut_name(name) || is_end(name) || is_place(name);
     (!matches!(kind, TargetKind::Wait | TargetKind::FunctionSelf) && is(wanted))
         || wanted.split_once(':').is_some_and(|(word, name)| word == kind.to_string() && is(name))
 }
@@ -337,6 +404,7 @@ pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Nanos;
 
     #[test]
     fn wanted_names_keep_their_order_and_unknown_ones_are_told() {
@@ -353,50 +421,90 @@ mod tests {
     fn the_first_point_is_the_users_own_and_ends() {
         use crate::point::point;
         use crate::profile::PointKind;
-        let span_in = |name, file, depth, in_task| {
+        let span_in = |name, file, depth, within| {
             let span = point(PointKind::Latency, name, Some(file), None, false);
-            span.seen_at_depth(depth, in_task);
+            span.seen_at_depth(depth, within);
             span
         };
-        let span = |name, file, depth| span_in(name, file, depth, true);
+        let span = |name, file, depth| span_in(name, file, depth, Within::Task);
         let (own, h2) = ("src/main.rs", "/x/.cargo/registry/src/i-1/h2-0.4.12/src/proto.rs");
         let frame = span("choose: queue_frame", h2, 0);
         let connection = span("choose: connection", own, 0);
         let command = span("choose: command", own, 1);
         let part = span("choose: part", own, 2);
         let marked = point(PointKind::Progress, "choose: marked", Some(own), None, true);
-        let order = |mut hit: Vec<(&'static Point, u64)>| -> Vec<&str> {
+        let order = |mut hit: Vec<(&'static Point, f64)>| -> Vec<&str> {
             in_order(&mut hit);
             hit.into_iter().map(|(point, _)| point.name().split_once(' ').unwrap().1).collect()
         };
         assert_eq!(
-            order(vec![(frame, 9000), (part, 4000), (command, 1000), (connection, 1)]),
+            order(vec![(frame, 9000.0), (part, 4000.0), (command, 1000.0), (connection, 1.0)]),
             ["command", "part", "connection", "queue_frame"]
         );
         assert_eq!(
-            order(vec![(part, 4000), (command, 1000), (connection, 20)]),
+            order(vec![(part, 4000.0), (command, 1000.0), (connection, 20.0)]),
             ["connection", "command", "part"],
             "it ends often enough to be measured"
         );
-        assert_eq!(order(vec![(part, 9), (connection, 1)]), ["connection", "part"]);
+        assert_eq!(order(vec![(part, 9.0), (connection, 1.0)]), ["connection", "part"]);
         assert_eq!(
-            order(vec![(connection, 1000), (frame, 5000), (marked, 1)]),
+            order(vec![(connection, 1000.0), (frame, 5000.0), (marked, 1.0)]),
             ["marked", "connection", "queue_frame"]
         );
-        assert_eq!(order(vec![(frame, 1)]), ["queue_frame"], "nothing else is there");
-        let job = span_in("choose: job", own, 0, false);
+        assert_eq!(order(vec![(frame, 1.0)]), ["queue_frame"], "nothing else is there");
+        let job = span_in("choose: job", own, 0, Within::Nothing);
         assert_eq!(
-            order(vec![(job, 4000), (part, 1000), (connection, 1000)]),
+            order(vec![(job, 4000.0), (part, 1000.0), (connection, 1000.0)]),
             ["connection", "job", "part"],
             "what a pool does for a request comes after it"
         );
+        let accept = span_in("choose: accept", own, 0, Within::Main);
+        assert_eq!(
+            order(vec![(accept, 1001.0), (connection, 1000.0)]),
+            ["connection", "accept"],
+            "main hands out what tasks do"
+        );
+        assert_eq!(
+            order(vec![(connection, 10.0), (accept, 500.0)]),
+            ["accept", "connection"],
+            "main does it"
+        );
+    }
+
+    #[test]
+    fn another_point_is_the_first_once_that_one_hardly_moves() {
+        use crate::point::point;
+        use crate::profile::PointKind;
+        let span = |name, depth| {
+            let span = point(PointKind::Latency, name, Some("src/choose.rs"), None, false);
+            span.seen_at_depth(depth, Within::Task);
+            span
+        };
+        let connection = span("choose: each connection", 0);
+        let request = span("choose: each request", 1);
+        let hits_since = |hits: [(&'static Point, u64); 2]| {
+            let since = clock::now() - Nanos(1_000_000_000);
+            let counts = hits.map(|(point, hits)| (point.id(), point.count() - hits));
+            let mut counts: HashMap<u32, u64> = counts.into_iter().collect();
+            for point in points() {
+                counts.entry(point.id()).or_insert(point.count());
+            }
+            Hits { at: since, counts }
+        };
+        (0..2_000).for_each(|_| request.hit());
+        (0..30).for_each(|_| connection.hit());
+        let points = [connection, request];
+        let first = |hits| reconsidered(&points, &hits_since(hits)).map(|it| it[0].name());
+        assert_eq!(first([(connection, 30), (request, 2_000)]), None);
+        assert_eq!(first([(connection, 0), (request, 2_000)]), Some(request.name()));
+        assert_eq!(first([(connection, 3), (request, 2_000)]), Some(request.name()));
+        assert_eq!(first([(connection, 0), (request, 20)]), None, "there is little of either");
     }
 
     #[test]
     fn containers_and_trifles_are_not_chosen_unless_wanted() {
         use crate::profile::TargetKind;
         use crate::target::target;
-        use crate::time::Nanos;
         let new = |name| target(TargetKind::Span, name, None, None);
         let before = Times::read();
         new("choose: request").record(Nanos(1000), Nanos(10));
@@ -427,6 +535,19 @@ mod tests {
     }
 
     #[test]
+    fn a_task_is_named_by_its_function_or_its_place() {
+        use crate::target::target;
+        let all = [TargetKind::Task, TargetKind::Wait, TargetKind::Span]
+            .map(|kind| target(kind, "choose_handle", Some("src/choose.rs"), Some(40)));
+        let meant = |wanted: &str| all.map(|target| is_named(target, wanted));
+        assert_eq!(meant("choose_handle"), [true, false, true]);
+        assert_eq!(meant("src/choose.rs:40"), [true, false, false]);
+        assert_eq!(meant("task:src/choose.rs:40"), [true, false, false]);
+        assert_eq!(meant("wait:src/choose.rs:40"), [false, true, false]);
+        assert_eq!(meant("src/choose.rs:41"), [false, false, false]);
+    }
+
+    #[test]
     fn functions_have_paths_and_of_a_lines_path_the_end_is_enough() {
         use crate::target::target;
         let function = target(TargetKind::Function, "choose::stock::update", None, None);
@@ -454,7 +575,6 @@ mod tests {
     #[test]
     fn the_hottest_lines_and_functions_have_a_word() {
         use crate::target::target;
-        use crate::time::Nanos;
         let before = Times::read();
         for (kind, name, own) in [
             (TargetKind::Line, "choose: hot:1", 600),

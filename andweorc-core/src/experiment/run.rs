@@ -7,7 +7,8 @@ use crate::descriptors;
 use crate::estimate::ongoing::Ongoing;
 use crate::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{
-    Times, choose_points, is_named, is_sampled, names, want_functions_alone, want_samples,
+    Hits, Times, choose_points, is_named, is_sampled, names, reconsidered, want_functions_alone,
+    want_samples,
 };
 use crate::experiment::clocks::by_counter;
 use crate::experiment::early::{self, Early, nothing_hit};
@@ -144,7 +145,7 @@ impl Runner {
     }
 
     fn experiments(&mut self) -> &'static str {
-        let (points, targets) = match self.observe() {
+        let (mut points, targets) = match self.observe() {
             Ok(seen) => seen,
             Err(reason) => return reason,
         };
@@ -164,6 +165,7 @@ impl Runner {
             }
         }
         let (mut since_probe, mut last_probes) = (0, 0);
+        let hits = Hits::read();
         loop {
             let Some(cell) = plan.next(|target| known(analysis.as_ref(), target)) else {
                 if plan.len() == 0 {
@@ -195,6 +197,7 @@ impl Runner {
             } else if self.run.last().is_some_and(|it| it.spoiled.is_none()) {
                 plan.held(cell);
             }
+            self.reconsider(&mut points, &hits);
             lengths = self.lengthened(lengths, first, &points);
             if !self.hold(None, lengths) {
                 return "stopped";
@@ -216,6 +219,24 @@ impl Runner {
         self.hold(Some(Cell::new(probe, PROBE)), lengths) && self.hold(None, lengths)
     }
 
+    /// Puts another point first, where nobody named one and the first is hardly hit any more: it was
+    /// chosen while connections were made, say, which last since then.
+    fn reconsider(&mut self, points: &mut Vec<&'static Point>, hits: &Hits) {
+        if !self.settings.points.is_empty() {
+            return;
+        }
+        let Some(now) = reconsidered(points, hits) else { return };
+        self.note(format!(
+            "targets are ranked by `{}` from here on: `{}`, the point that was first, is hardly hit while that one is often",
+            now[0].name(),
+            points[0].name()
+        ));
+        *points = now;
+        // Those that are known get another rank.
+        self.written_points.clear();
+        self.write_points(points);
+    }
+
     /// Watches the program until a point is hit and a target is seen. An error, the reason why the
     /// run ends, when the time is up before, or when the program has had work for some time and
     /// nothing of it has a name that was asked for.
@@ -231,6 +252,7 @@ impl Runner {
         }
         loop {
             let (began, cpu, before) = (clock::now(), clock::process_cpu(), Times::read());
+            let hits = Hits::read();
             let had_load = is_any_hit();
             let length = if had_load { OBSERVE } else { AWAIT_LOAD };
             let stopper = self.experimenter.stopper();
@@ -246,7 +268,7 @@ impl Runner {
             let times = Times::read();
             let real_ns = to_ns(clock::now() - began);
             let cpu_ns = to_ns(clock::process_cpu() - cpu);
-            let (points, no_points) = choose_points(&self.settings.points);
+            let (points, no_points) = choose_points(&hits, &self.settings.points);
             let (targets, no_targets) =
                 times.choose_targets(&before, [real_ns, cpu_ns], &self.settings.targets);
             let is_hit = is_any_hit();

@@ -65,6 +65,8 @@ impl Run {
             Record::Header(_) => {}
             Record::Target(target) => self.targets.push(target),
             Record::Point(point) => {
+                // One that is described again has another rank.
+                self.points.retain(|before| before.id != point.id);
                 let place = self.points.partition_point(|before| before.rank <= point.rank);
                 self.points.insert(place, point);
             }

@@ -80,6 +80,11 @@ pub(crate) fn of_phase(context: u32, phase: u32) -> u32 {
     context & ((1 << PHASE) - 1) | phase
 }
 
+/// The id of the target that a context is in.
+pub(crate) fn target_of(context: u32) -> u32 {
+    context & ((1 << PHASE) - 1)
+}
+
 /// The place of a context that is no step of a course, if it has one.
 fn place(context: u32) -> Option<usize> {
     let (phase, target) = (context >> PHASE, context as usize & ((1 << PHASE) - 1));

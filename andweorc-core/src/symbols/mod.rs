@@ -18,6 +18,7 @@ mod table;
 pub(crate) mod tests;
 mod unit;
 
+pub use name::of_task;
 pub use scope::{Scope, ScopeError, is_own_file};
 
 use crate::loaded;

@@ -12,6 +12,37 @@ pub(super) fn plain(raw: &str) -> String {
     }
 }
 
+/// Types that hold a future and are none of the program's own work.
+const HOLDERS: [&str; 5] = [
+    "core::pin::Pin<",
+    "alloc::boxed::Box<",
+    "tracing::instrument::Instrumented<",
+    "tracing::instrument::WithDispatch<",
+    "tokio::task::coop::unconstrained::Unconstrained<",
+];
+
+/// The function that a task runs, by the type of its future or of what it calls: `handle`,
+/// `Shop::run`. Async blocks and closures are called by the function that they are written in.
+///
+/// `None` of futures that are types of their own, of pointers and trait objects, and of `main`, of
+/// which the main task is called.
+pub fn of_task(of: &str) -> Option<String> {
+    let mut of = of;
+    while let Some(held) = HOLDERS.iter().find_map(|holder| of.strip_prefix(holder)) {
+        of = held.strip_suffix('>')?;
+    }
+    let path = of_path(of);
+    let mut parts = path.rsplit("::");
+    // Types begin with a capital, and pointers to functions have brackets.
+    let is_function = |name: &&str| {
+        let is_word = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        is_word && !name.is_empty() && !name.starts_with(char::is_uppercase) && *name != "main"
+    };
+    let name = parts.next().filter(is_function)?;
+    let is_type = |part: &&str| part.starts_with(char::is_uppercase);
+    Some(parts.next().filter(is_type).map_or(name.to_owned(), |of| format!("{of}::{name}")))
+}
+
 /// The crate that a name begins with; `None` when it has no path.
 pub(super) fn crate_of(name: &str) -> Option<&str> {
     name.split_once("::").map(|(first, _)| first)
@@ -250,6 +281,33 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(plain(raw), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_task_is_called_by_its_function() {
+        let dynamic = "alloc::boxed::Box<dyn core::ops::function::FnOnce()>";
+        let boxed =
+            "core::pin::Pin<alloc::boxed::Box<dyn core::future::future::Future<Output = ()>>>";
+        for (task, expected) in [
+            ("shop::handle::{{closure}}", Some("handle")),
+            ("shop::handle<alloc::vec::Vec<u8>>::{{closure}}", Some("handle")),
+            ("shop::stock::Shop::run::{{closure}}", Some("Shop::run")),
+            ("<shop::stock::Shop<T> as shop::Serve>::call::{{closure}}", Some("Shop::call")),
+            ("core::pin::Pin<alloc::boxed::Box<shop::handle::{{closure}}>>", Some("handle")),
+            ("tracing::instrument::Instrumented<shop::handle::{{closure}}>", Some("handle")),
+            ("shop::serve::{{closure}}::{{closure}}", Some("serve")),
+            ("shop::read_file", Some("read_file")),
+            ("shop::Shop::open<u8>", Some("Shop::open")),
+            ("shop::main::{{closure}}::{{closure}}", None),
+            (boxed, None),
+            (dynamic, None),
+            ("core::future::ready::Ready<i32>", None),
+            ("fn() -> u8", None),
+            ("fn(shop::Cart) -> u8", None),
+            ("", None),
+        ] {
+            assert_eq!(of_task(task).as_deref(), expected, "{task}");
         }
     }
 
