@@ -7,13 +7,13 @@ use tokio::task::coop::{RestoreOnPending, has_budget_remaining, poll_proceed};
 /// More than any budget. In a part of a task that is `unconstrained` there is always some left.
 const MOST: u32 = 200;
 
-/// Takes all that is left, until the first of what it returns is dropped. Also returns how much
-/// that was.
-fn take() -> (Option<RestoreOnPending>, u32) {
+/// Takes so many steps, or all that are left, until the first of what it returns is dropped. Also
+/// returns how many that were.
+fn take(most: u32) -> (Option<RestoreOnPending>, u32) {
     let mut context = Context::from_waker(Waker::noop());
     let (mut first, mut taken) = (None, 0);
     // Asked for more than there is, tokio would have the waker called.
-    while taken < MOST && has_budget_remaining() {
+    while taken < most && has_budget_remaining() {
         let Poll::Ready(step) = poll_proceed(&mut context) else { break };
         taken += 1;
         if first.is_none() {
@@ -27,36 +27,73 @@ fn take() -> (Option<RestoreOnPending>, u32) {
 
 /// Uses up the budget of the poll that begins, until the answer is dropped.
 pub(super) fn use_up() -> Option<RestoreOnPending> {
-    take().0
+    take(MOST).0
 }
 
 /// How much is left. All of it is, after that.
 fn left() -> u32 {
-    take().1
+    take(MOST).1
 }
 
-/// A look at the last wait that begins in a poll.
+/// A look at the last wait that begins in a poll: whether it has asked for budget.
 ///
-/// As a wait begins, a waker is cloned. What asks for budget has taken one step of it then, which
-/// it gives back if it is not ready: at the end of the poll there is one step more.
+/// As a wait begins, a waker is cloned. What asks for budget has taken one step of it by then, and
+/// puts back all that was there before, as it is not ready. So half of what is left is taken away
+/// while the waker is cloned: where that is there again at the end of the poll, the wait has asked.
+/// What is done after the wait began takes a step each, but hardly as many as half.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// The budget that was left as the last wait began.
-    left: Option<u32>,
+    last: Option<Mark>,
+}
+
+/// What a wait is known by that has begun.
+#[derive(Debug)]
+struct Mark {
+    /// What was left as half of it was taken away.
+    halved: u32,
+    /// Puts back that half, where the wait does not.
+    taken: Option<RestoreOnPending>,
+}
+
+/// With less than this left no wait is marked: too much may be done after it.
+const LEAST: u32 = 16;
+
+impl Mark {
+    /// Takes half of the budget away, if there is enough.
+    fn new() -> Option<Mark> {
+        match left() {
+            ..LEAST => None,
+            all @ LEAST..MOST => Some(Mark { halved: all - all / 2, taken: take(all / 2).0 }),
+            // In a part of the task that is unconstrained nothing asks.
+            MOST.. => Some(Mark { halved: MOST, taken: None }),
+        }
+    }
 }
 
 impl Look {
     pub(super) fn wait_begins(&mut self) {
-        self.left = Some(left());
+        match self.last.take() {
+            // It clones more than one waker. One that asks would have taken a step before.
+            Some(last) if last.halved == left() => self.last = Some(last),
+            // It was ready after all, or it waits beside this one, which puts back what is left now.
+            Some(Mark { taken: Some(taken), .. }) => {
+                taken.made_progress();
+                self.last = Mark::new();
+            }
+            Some(Mark { taken: None, .. }) | None => self.last = Mark::new(),
+        }
     }
 
     /// The poll ends. Returns whether the last wait that began has asked for budget, if one began
-    /// and the budget was not used up. Where something was done after that, it looks as if it had
-    /// not.
-    pub(super) fn end(&self) -> Option<bool> {
-        let last = self.left?;
-        let left = left();
-        (left > 0).then_some(last + 1 == left)
+    /// and there was enough left.
+    pub(super) fn end(self) -> Option<bool> {
+        let Mark { halved, taken } = self.last?;
+        let Some(taken) = taken else { return Some(false) };
+        let has_asked = left() > halved;
+        if has_asked {
+            taken.made_progress();
+        }
+        Some(has_asked)
     }
 }
 
@@ -66,6 +103,7 @@ mod tests {
     use std::future::{Future, poll_fn};
     use std::pin::pin;
     use std::sync::Arc;
+    use std::time::Duration;
     use tokio::sync::{Notify, mpsc};
 
     /// The answer of a look at a poll in which `waits` is polled, with a waker of which each clone
@@ -119,7 +157,11 @@ mod tests {
             look_at(tokio::task::unconstrained(async { receive.recv().await })).await
         });
         assert_eq!(unconstrained.await, Some(false));
-        let the_last_of_two = spawned(async {
+    }
+
+    #[tokio::test]
+    async fn of_two_waits_the_last_is_looked_at() {
+        let first_asks = spawned(async {
             let (_send, mut receive) = mpsc::channel::<()>(1);
             let notify = Notify::new();
             look_at(async {
@@ -127,7 +169,74 @@ mod tests {
             })
             .await
         });
-        assert_eq!(the_last_of_two.await, Some(false));
+        assert_eq!(first_asks.await, Some(false));
+        let both_ask = spawned(async {
+            let (_send, mut receive) = mpsc::channel::<()>(1);
+            let (_other, mut receive_other) = mpsc::channel::<()>(1);
+            look_at(async {
+                tokio::select! { biased; _ = receive.recv() => (), _ = receive_other.recv() => () }
+            })
+            .await
+        });
+        assert_eq!(both_ask.await, Some(true));
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_was_over_at_once_is_none() {
+        let asks = spawned(async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let mut over = pin!(tokio::time::sleep(Duration::from_millis(1)));
+            poll_fn(|context| {
+                assert!(over.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            while !over.is_elapsed() {
+                tokio::task::yield_now().await;
+            }
+            look_at(async {
+                over.await;
+                tokio::time::sleep(Duration::from_secs(60)).await;
+            })
+            .await
+        });
+        assert_eq!(asks.await, Some(true));
+    }
+
+    #[tokio::test]
+    async fn what_is_done_after_a_wait_began_does_not_hide_that_it_asked() {
+        let asks = spawned(async {
+            let (_send, mut receive) = mpsc::channel::<()>(1);
+            let (send, mut sent) = mpsc::channel(40);
+            (0..40).for_each(|n| send.try_send(n).unwrap());
+            look_at(async {
+                let reads = async { receive.recv().await };
+                let answers = async {
+                    for _ in 0..40 {
+                        sent.recv().await;
+                    }
+                    std::future::pending::<()>().await
+                };
+                tokio::select! { biased; _ = reads => (), _ = answers => () }
+            })
+            .await
+        });
+        assert_eq!(asks.await, Some(true));
+    }
+
+    #[tokio::test]
+    async fn after_a_look_the_budget_is_as_it_would_be() {
+        let left_after = spawned(async {
+            let before = left();
+            let (_send, mut receive) = mpsc::channel::<()>(1);
+            let notify = Notify::new();
+            look_at(async { receive.recv().await }).await;
+            let after_one_that_asks = left();
+            look_at(notify.notified()).await;
+            (before, after_one_that_asks, left())
+        });
+        let (before, asks, does_not) = left_after.await;
+        assert_eq!([asks, does_not], [before; 2]);
     }
 
     #[tokio::test]
