@@ -44,6 +44,7 @@ fn run(sites: u32) -> Run {
     let samples = SamplesRecord {
         real_ns: 1_000_000_000,
         cpu_ns: 1_000_000_000,
+        others_ns: None,
         source: "timed".to_owned(),
         targets: times,
         lost: 0,

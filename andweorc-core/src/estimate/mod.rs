@@ -81,6 +81,8 @@ pub struct Analysis {
     /// How many processors the program used before the first experiment; `None` where that was not
     /// measured.
     pub cores_used: Option<f64>,
+    /// How many other processes used meanwhile, of those that the program may use.
+    pub cores_used_by_others: Option<f64>,
 }
 
 impl Analysis {
@@ -203,6 +205,7 @@ fn analyse_metrics(
         stretches: rows.iter().map(|rows| rows.tally().all()).sum(),
         spoiled: rows.iter().map(|rows| rows.tally().spoiled_ones()).sum(),
         cores_used: seen::cores_used(runs),
+        cores_used_by_others: seen::cores_used_by_others(runs),
     }
 }
 

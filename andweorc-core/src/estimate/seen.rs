@@ -107,6 +107,14 @@ pub(crate) fn cores_used(runs: &[Run]) -> Option<f64> {
     (real > 0).then(|| cpu as f64 / real as f64)
 }
 
+/// How many of its processors other processes used in the stretches of which that is known.
+pub(crate) fn cores_used_by_others(runs: &[Run]) -> Option<f64> {
+    let samples = runs.iter().flat_map(|run| &run.samples);
+    let told = samples.filter_map(|samples| Some((samples.real_ns, samples.others_ns?)));
+    let (real, others) = told.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (real > 0).then(|| others as f64 / real as f64)
+}
+
 /// How many experiments a run held on targets: baselines and probes have none.
 pub(crate) fn experiments_on_targets(run: &Run, tally: &Tally) -> usize {
     let mut held = tally.held().clone();

@@ -43,6 +43,7 @@ pub(crate) fn run() -> Run {
     run.push(Record::Samples(SamplesRecord {
         real_ns: 2_000,
         cpu_ns: 1_000,
+        others_ns: None,
         source: "timed".into(),
         targets: vec![time(1, 200), time(2, 700)],
         lost: 0,

@@ -98,6 +98,7 @@ mod tests {
         one.samples.push(SamplesRecord {
             real_ns: 1000,
             cpu_ns: 1000,
+            others_ns: None,
             source: "timed".into(),
             targets: vec![time(7, 100), time(8, 900)],
             lost: 0,

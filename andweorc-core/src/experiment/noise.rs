@@ -114,6 +114,8 @@ pub(crate) struct Noise {
     /// In which a processor that this process may use was idle, or ran what is nice: that mostly stands back for whoever wants it. Threads of
     /// this process that alone are nice count as such too.
     idle: u64,
+    /// In which such a processor did anything else.
+    busy_here: u64,
     ticks_per_second: f64,
     throttled: Throttled,
     stalled: Nanos,
@@ -142,23 +144,36 @@ impl Noise {
         let mut lines = text.lines();
         let all = ticks(lines.next()?.strip_prefix("cpu ")?)?;
         let [user, nice, system, _, _, irq, softirq, stolen] = all;
-        let idle_of = |line: &str| {
+        let idle_and_busy = |line: &str| {
             let (number, line) = line.strip_prefix("cpu")?.split_once(' ')?;
-            let [_, nice, _, idle, waits, ..] = ticks(line)?;
+            let [user, nice, system, idle, waits, irq, softirq, _] = ticks(line)?;
             let stands_back = if is_nice { 0 } else { nice };
-            number.parse().is_ok_and(&allowed).then_some(idle + waits + stands_back)
+            let busy = user + nice + system + irq + softirq - stands_back;
+            number.parse().is_ok_and(&allowed).then_some((idle + waits + stands_back, busy))
         };
         let processors = lines.take_while(|line| line.starts_with("cpu"));
+        let (idle, busy_here) = processors
+            .filter_map(idle_and_busy)
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         Some(Noise {
             all: all.iter().sum(),
             busy: user + nice + system + irq + softirq,
             stolen,
             own,
-            idle: processors.filter_map(idle_of).sum(),
+            idle,
+            busy_here,
             ticks_per_second: clock::ticks_per_second(),
             throttled: Throttled::default(),
             stalled: Nanos::ZERO,
         })
+    }
+
+    /// The CPU time that other processes had from here until `after` on the processors that the
+    /// process may use. The kernel counts it in ticks of some ms. `None` where it tells nothing.
+    pub(crate) fn others(&self, after: &Noise) -> Option<Nanos> {
+        let busy = after.busy_here.saturating_sub(self.busy_here) as f64 / self.ticks_per_second;
+        let others = busy - (after.own - self.own).as_secs_f64();
+        (busy > 0.0 && others.is_finite()).then(|| Nanos((others.max(0.0) * 1e9) as i64))
     }
 
     /// How many of the processors that the process may use were idle from here until `after`, on average. None at its limit on processor time: there it can't
@@ -195,10 +210,20 @@ mod tests {
             stolen,
             own: Nanos::from_millis(10 * own_ticks),
             idle: all - busy - stolen,
+            busy_here: busy,
             ticks_per_second: 100.0,
             throttled: Throttled::default(),
             stalled: Nanos::ZERO,
         }
+    }
+
+    #[test]
+    fn others_have_what_the_program_has_not() {
+        let before = reading(1000, 300, 0, 100);
+        let others = |busy: u64, own: i64| before.others(&reading(2000, 300 + busy, 0, 100 + own));
+        assert_eq!(others(90, 60), Some(Nanos::from_millis(300)));
+        assert_eq!(others(60, 61), Some(Nanos::ZERO), "a tick is less than known");
+        assert_eq!(Noise::default().others(&Noise::default()), None);
     }
 
     #[test]
@@ -228,6 +253,7 @@ mod tests {
         let all = noise(|_| true);
         assert_eq!((all.all, all.busy, all.stolen, all.own), (213, 76, 10, Nanos(5)));
         assert_eq!((all.idle, noise(|number| number == 1).idle), (128, 67));
+        assert_eq!((all.busy_here, noise(|number| number == 1).busy_here), (75, 43));
         assert_eq!(parse(|_| true, true).idle, 127, "what is nice may be this process");
         for text in ["intr 1 2", "cpu 1 x", "cpu 1 2 3"] {
             assert_eq!(Noise::parse(text, Nanos(0), |_| true, false), None);

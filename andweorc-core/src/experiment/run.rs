@@ -16,6 +16,7 @@ use crate::experiment::first::first_to_mark;
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Lengths, to_ns};
 use crate::experiment::lacks::why_none;
+use crate::experiment::noise::Noise;
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::experiment::unended::unended;
 use crate::hints;
@@ -43,6 +44,12 @@ const OBSERVE: Duration = Duration::from_secs(1);
 /// How often it is looked whether a point was hit, until one is. Only then does that second begin:
 /// what a program uses that waits for its load says nothing.
 const AWAIT_LOAD: Duration = Duration::from_millis(50);
+
+/// Processors are all busy from this part of them on.
+const FULL: f64 = 0.9;
+
+/// Other processes matter there from this part of them on.
+const SHARED: f64 = 0.1;
 
 /// A run that has less time left does not look for functions beside tasks.
 const TIME_TO_SAMPLE: Duration = Duration::from_secs(10);
@@ -252,7 +259,7 @@ impl Runner {
         }
         loop {
             let (began, cpu, before) = (clock::now(), clock::process_cpu(), Times::read());
-            let hits = Hits::read();
+            let (hits, noise) = (Hits::read(), Noise::read());
             let had_load = is_any_hit();
             let length = if had_load { OBSERVE } else { AWAIT_LOAD };
             let stopper = self.experimenter.stopper();
@@ -320,12 +327,17 @@ impl Runner {
             {
                 self.note(lack.to_string());
             }
+            let others = noise.others(&Noise::read());
+            if let Some(others) = others {
+                self.note_others(real_ns, cpu_ns, to_ns(others));
+            }
             for target in crate::target::targets() {
                 self.write_target(target);
             }
             self.write(Record::Samples(SamplesRecord {
                 real_ns,
                 cpu_ns,
+                others_ns: others.map(to_ns),
                 source: self
                     .sampling
                     .as_ref()
@@ -334,6 +346,19 @@ impl Runner {
                 lost: self.sampled.lost + self.sampled.throttled,
             }));
             return Ok((points, targets));
+        }
+    }
+
+    /// Says so, where other processes, such as the load, want the processors that the program has.
+    fn note_others(&mut self, real_ns: u64, cpu_ns: u64, others_ns: u64) {
+        let of_real = |ns: u64| ns as f64 / real_ns.max(1) as f64;
+        let (used, others) = (of_real(cpu_ns), of_real(others_ns));
+        let cores = self.run.run().header.cores as f64;
+        if used + others >= FULL * cores && others >= SHARED * cores {
+            self.note(format!(
+                "other processes, such as the load, use {others:.1} of the {cores} processors, which are all busy: what                  they do for a request belongs to it as long as they are here, and in experiments they may do some of it while                  the program pauses, which makes predictions too high by up to {:.0} %. Where the load will come from                  another machine, let it do so now, or give it processors of its own (`taskset`)",
+                100.0 * others / used
+            ));
         }
     }
 

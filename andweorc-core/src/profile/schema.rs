@@ -192,6 +192,10 @@ pub struct SamplesRecord {
     pub real_ns: u64,
     /// CPU time of the whole program in it, ns.
     pub cpu_ns: u64,
+    /// CPU time of all other processes in it, ns, on the processors that the program may use: the
+    /// load, say. `None` where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_ns: Option<u64>,
     /// How targets were timed: `"timed"` (tasks, spans) or the name of the sampler (functions, lines).
     pub source: String,
     /// Time of each target. Targets without any are left out.

@@ -47,8 +47,14 @@ pub(super) fn write(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     if let Some(build) = runs[0].header.build_of_tokio() {
         held += &format!(", {build}");
     }
+    if let Some(others) = analysis.cores_used_by_others.filter(|&others| others >= OTHERS) {
+        held += &format!(", other processes used {others:.1} cores");
+    }
     page.prose(Tone::Aside, "", &held);
 }
+
+/// Other processes are told of from so many cores on that they use.
+const OTHERS: f64 = 0.1;
 
 /// `andweorc: shop on here, 2026-11-21 07:57 UTC, closed load, 1.2 of 2 cores`
 fn first_line(runs: &[Run], analysis: &Analysis) -> String {

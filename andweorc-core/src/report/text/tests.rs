@@ -42,6 +42,20 @@ fn verdicts_stand_one_line_a_target_with_values_now_and_then() {
 }
 
 #[test]
+fn tells_what_other_processes_used_beside_the_program() {
+    let held = |part_of_time: Option<u64>| {
+        let mut run = measured(1);
+        for samples in &mut run.samples {
+            samples.others_ns = part_of_time.map(|part| samples.real_ns * part / 100);
+        }
+        line(&report(run), "4 experiments").to_owned()
+    };
+    assert!(held(Some(30)).ends_with(", other processes used 0.3 cores"));
+    assert!(!held(Some(4)).contains("other processes"), "they hardly did anything");
+    assert!(!held(None).contains("other processes"));
+}
+
+#[test]
 fn it_ends_in_one_command() {
     let report = report(measured(4));
     let next = report.lines().rev().nth(1).unwrap();
