@@ -8,6 +8,7 @@ use crate::programs;
 use crate::report::{Report, Row, Scheduling};
 use crate::work::Pace;
 use andweorc::runtime::BuilderExt;
+use andweorc_core::clock;
 use andweorc_core::estimate::{Verdict, analyse_ranking};
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::points;
@@ -15,11 +16,11 @@ use andweorc_core::profile::{ExperimentRecord, Header, Run, TargetKind, VERSION}
 use andweorc_core::sampler::{Event, Found, Sampling};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, targets};
-use andweorc_core::time::Speedup;
+use andweorc_core::time::{Real, Speedup};
 use std::error::Error;
 use std::io;
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -102,7 +103,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         spent: Duration::ZERO,
         settle: None,
     };
-    let began = Instant::now();
+    let began = clock::now();
     let turns = turner.turn(&cases, turns.budget)?;
     if let Some(found) = turner.sampling.as_ref().map(Sampling::take) {
         eprintln!(
@@ -128,7 +129,7 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
         turns,
         repeated: turner.repeated,
         settle_s: turner.settle.map(|settle| settle.as_secs_f64()),
-        seconds: began.elapsed().as_secs_f64(),
+        seconds: since(began).as_secs_f64(),
     })
 }
 
@@ -248,10 +249,10 @@ impl Turner {
     /// Measures each case [`ROUNDS_TO_KNOW`] times, and then whichever is known the least, until all are known well enough or the budget is spent.
     /// Returns how often in all. By how far prediction and truth are apart it does not go.
     fn turn(&mut self, cases: &[Case], budget: Duration) -> Result<u32, &'static str> {
-        let began = Instant::now();
+        let began = clock::now();
         self.baseline()?;
         let mut turns = 0;
-        let has_time = |turns| began.elapsed() * (turns + 1) / turns <= budget;
+        let has_time = |turns| since(began) * (turns + 1) / turns <= budget;
         for round in 0..ROUNDS_TO_KNOW {
             for (number, case) in cases.iter().enumerate() {
                 if round >= LEAST_ROUNDS && !has_time(turns) {
@@ -289,11 +290,11 @@ impl Turner {
     }
 
     fn predict(&mut self, case: &Case) -> Result<(), &'static str> {
-        let began = Instant::now();
+        let began = clock::now();
         let record = self.hold(Some(case.target), case.speedup)?;
         self.predicted.experiments.push(record);
         self.baseline()?;
-        self.spent += began.elapsed();
+        self.spent += since(began);
         if self.settle.is_none() {
             let analysis = analyse_ranking(std::slice::from_ref(&self.predicted));
             let settled = |verdict| !matches!(verdict, Verdict::Inconclusive { .. });
@@ -365,6 +366,11 @@ impl Turner {
         baselines().map(done).sum::<u64>() as f64 * 1e9
             / baselines().map(|one| one.real_ns).sum::<u64>() as f64
     }
+}
+
+/// How long ago that was, by real time: the program's own clock is slower in experiments.
+fn since(began: Real) -> Duration {
+    (clock::now() - began).to_duration()
 }
 
 /// A run of `program` that has no experiment yet: what the estimates ask for beside experiments.
