@@ -89,6 +89,23 @@ fn threads_of_andweorcs_own_read_real_time() {
 }
 
 #[test]
+fn a_look_of_andweorcs_own_is_real_and_tells_nothing_of_the_driver() {
+    let (passed, [untold, told]) = delayed(|| {
+        let began = program_clock::by_real_time(Instant::now);
+        thread::sleep(Duration::from_millis(20));
+        let passed = program_clock::by_real_time(Instant::now) - began;
+        // As the driver does that has events, and looks for timers after them.
+        program_clock::driver_returned();
+        program_clock::by_real_time(Instant::now);
+        let untold = program_clock::noticed_a_timer();
+        std::hint::black_box(Instant::now());
+        (passed, [untold, program_clock::noticed_a_timer()])
+    });
+    assert!(passed >= Duration::from_millis(35), "{passed:?}: twice as long, by real time");
+    assert!(!untold && told);
+}
+
+#[test]
 fn while_a_wait_is_the_target_the_clock_is_as_fast_as_real_time() {
     let sleep = || time(|| thread::sleep(Duration::from_millis(50)));
     let ((read, real), _) = delayed_by(TargetKind::Wait, sleep);

@@ -143,14 +143,14 @@ pub fn read(kind: Kind, real: Real) -> Virtual {
         MODE.compare_exchange(probing, seen, Ordering::SeqCst, Ordering::SeqCst).ok();
         return Virtual(real.0);
     }
+    if READS_REAL.get() {
+        return Virtual(real.0);
+    }
     if DRIVER.get() == Driver::Events {
         DRIVER.set(Driver::Timers);
     }
     let now = if kind == Kind::Monotonic { real } else { clock::now() };
     let read = real.less(behind(now));
-    if READS_REAL.get() {
-        return read;
-    }
     let last = &LAST[kind as usize];
     if LEDGER.speedup() == Speedup::ZERO {
         // Relaxed, here and below: of readings on two threads none comes first but by what these
@@ -178,6 +178,15 @@ pub fn behind(now: Real) -> Nanos {
 /// The calling thread is one of andweorc's own: it goes by real time.
 pub(crate) fn read_real_here() {
     READS_REAL.set(true);
+}
+
+/// Calls `f`, which reads the clock for andweorc's own use: it sees real time, and where the thread
+/// is in a driver is not told by that.
+pub fn by_real_time<R>(f: impl FnOnce() -> R) -> R {
+    let before = READS_REAL.replace(true);
+    let result = f();
+    READS_REAL.set(before);
+    result
 }
 
 /// Whether the calling thread is one of andweorc's own.

@@ -1,6 +1,7 @@
 //! How the poll under way says what will end its wait, where the wake itself does not tell: no task runs on the thread that wakes.
 
 use crate::put_off;
+use andweorc_core::program_clock;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::Future;
@@ -33,9 +34,12 @@ impl Unnamed {
 /// Whether tokio's clock stands still here. Asked where something would be held.
 #[cold]
 pub(crate) fn clock_is_paused() -> bool {
-    // Two looks at a clock that runs are never the same, and if they ever were, one wake would not be held.
-    let look = tokio::time::Instant::now();
-    look == tokio::time::Instant::now()
+    // Two looks at a clock that runs are never the same, and if they ever were, one wake would not be
+    // held. By the program's clock they might well be: in an experiment it may stand still.
+    program_clock::by_real_time(|| {
+        let look = tokio::time::Instant::now();
+        look == tokio::time::Instant::now()
+    })
 }
 
 andweorc_core::plain_thread_local! {
