@@ -95,7 +95,7 @@ impl Point {
     }
 
     /// How far out the outermost of its spans was: three times its [depth](Point::depth), and
-    /// [`within`](Point::within) more. 0 for a root in a spawned task, [`u32::MAX`] before the first.
+    /// 1 more in the main task, 2 outside of all targets. 0 for a root in a spawned task, [`u32::MAX`] before the first.
     #[inline]
     pub fn nesting(&self) -> u32 {
         // Relaxed: a hint that only ever falls.

@@ -356,8 +356,10 @@ impl Runner {
         let cores = self.run.run().header.cores as f64;
         if used + others >= FULL * cores && others >= SHARED * cores {
             self.note(format!(
-                "other processes, such as the load, use {others:.1} of the {cores} processors, which are all busy: what                  they do for a request belongs to it as long as they are here, and in experiments they may do some of it while                  the program pauses, which makes predictions too high by up to {:.0} %. Where the load will come from                  another machine, let it do so now, or give it processors of its own (`taskset`)",
-                100.0 * others / used
+                "other processes, such as the load, use {others:.1} of the {cores} processors, which are all busy: in \
+                 experiments they work on while the program pauses, and wait longer behind the part under test, so \
+                 that predictions may be some points too high or too low. Let the load come from another machine, or \
+                 give it processors of its own (`taskset`)"
             ));
         }
     }
