@@ -84,14 +84,21 @@ pub(crate) fn reconsidered(
     points: &[&'static Point],
     before: &Hits,
 ) -> Option<Vec<&'static Point>> {
+    anew(points, before.rates())
+}
+
+/// As [`reconsidered`], where each point that was hit has so many hits a second.
+fn anew(
+    points: &[&'static Point],
+    mut rates: Vec<(&'static Point, f64)>,
+) -> Option<Vec<&'static Point>> {
     let first = points.first()?;
-    let rates = before.rates();
     let rate = rates.iter().find(|it| it.0.id() == first.id())?.1;
     if !ends_seldom(first, rate, most(&rates, first.is_own())) {
         return None;
     }
-    let (now, _) = choose_points(before, &[]);
-    (now.first()?.id() != first.id()).then_some(now)
+    in_order(&mut rates);
+    (rates.first()?.0.id() != first.id()).then(|| rates.into_iter().map(|it| it.0).collect())
 }
 
 /// Sorts points, each with its hits a second, by importance.
@@ -482,23 +489,28 @@ mod tests {
         };
         let connection = span("choose: each connection", 0);
         let request = span("choose: each request", 1);
-        let hits_since = |hits: [(&'static Point, u64); 2]| {
-            let since = clock::now() - Nanos(1_000_000_000);
-            let counts = hits.map(|(point, hits)| (point.id(), point.count() - hits));
-            let mut counts: HashMap<u32, u64> = counts.into_iter().collect();
-            for point in points() {
-                counts.entry(point.id()).or_insert(point.count());
-            }
-            Hits { at: since, counts }
-        };
-        (0..2_000).for_each(|_| request.hit());
-        (0..30).for_each(|_| connection.hit());
         let points = [connection, request];
-        let first = |hits| reconsidered(&points, &hits_since(hits)).map(|it| it[0].name());
-        assert_eq!(first([(connection, 30), (request, 2_000)]), None);
-        assert_eq!(first([(connection, 0), (request, 2_000)]), Some(request.name()));
-        assert_eq!(first([(connection, 3), (request, 2_000)]), Some(request.name()));
-        assert_eq!(first([(connection, 0), (request, 20)]), None, "there is little of either");
+        let first = |rates: [f64; 2]| {
+            let rates = points.into_iter().zip(rates).collect();
+            anew(&points, rates).map(|points| points[0].name())
+        };
+        assert_eq!(first([30.0, 2000.0]), None);
+        assert_eq!(first([1.0, 2000.0]), Some(request.name()));
+        assert_eq!(first([3.0, 2000.0]), Some(request.name()));
+        assert_eq!(first([1.0, 20.0]), None, "there is little of either");
+    }
+
+    #[test]
+    fn a_point_that_is_hardly_hit_may_be_about_to_be() {
+        use crate::point::point;
+        use crate::profile::PointKind;
+        let seldom = point(PointKind::Progress, "choose: seldom", None, None, true);
+        let rate =
+            |hits: &Hits| hits.rates().iter().find(|it| it.0.id() == seldom.id()).map(|it| it.1);
+        assert_eq!(rate(&Hits::read()), None, "it was never hit");
+        seldom.hit();
+        let two_seconds_ago = Hits { at: clock::now() - Nanos(2_000_000_000), ..Hits::read() };
+        assert!(rate(&two_seconds_ago).is_some_and(|rate| rate > 0.0 && rate <= 0.5));
     }
 
     #[test]

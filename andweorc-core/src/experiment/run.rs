@@ -159,7 +159,7 @@ impl Runner {
         self.write_points(&points);
         let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         let mut analysis = None;
-        let first = self.lengths(&plan, &points);
+        let mut first = self.lengths(&plan, &points);
         let mut lengths = first;
         if !self.hold(None, lengths) {
             return "time";
@@ -204,7 +204,10 @@ impl Runner {
             } else if self.run.last().is_some_and(|it| it.spoiled.is_none()) {
                 plan.held(cell);
             }
-            self.reconsider(&mut points, &hits);
+            if self.reconsider(&mut points, &hits) {
+                first = self.lengths(&plan, &points);
+                lengths = first;
+            }
             lengths = self.lengthened(lengths, first, &points);
             if !self.hold(None, lengths) {
                 return "stopped";
@@ -227,12 +230,12 @@ impl Runner {
     }
 
     /// Puts another point first, where nobody named one and the first is hardly hit any more: it was
-    /// chosen while connections were made, say, which last since then.
-    fn reconsider(&mut self, points: &mut Vec<&'static Point>, hits: &Hits) {
+    /// chosen while connections were made, say, which last since then. Says whether it did.
+    fn reconsider(&mut self, points: &mut Vec<&'static Point>, hits: &Hits) -> bool {
         if !self.settings.points.is_empty() {
-            return;
+            return false;
         }
-        let Some(now) = reconsidered(points, hits) else { return };
+        let Some(now) = reconsidered(points, hits) else { return false };
         self.note(format!(
             "targets are ranked by `{}` from here on: `{}`, the point that was first, is hardly hit while that one is often",
             now[0].name(),
@@ -242,6 +245,7 @@ impl Runner {
         // Those that are known get another rank.
         self.written_points.clear();
         self.write_points(points);
+        true
     }
 
     /// Watches the program until a point is hit and a target is seen. An error, the reason why the
