@@ -94,7 +94,7 @@ fn a_look_of_andweorcs_own_is_real_and_tells_nothing_of_the_driver() {
         let began = program_clock::by_real_time(Instant::now);
         thread::sleep(Duration::from_millis(20));
         let passed = program_clock::by_real_time(Instant::now) - began;
-        // As the driver does that has events, and looks for timers after them.
+        // A driver that has events does so, and looks for timers after them.
         program_clock::driver_returned();
         program_clock::by_real_time(Instant::now);
         let untold = program_clock::noticed_a_timer();

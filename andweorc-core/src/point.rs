@@ -94,9 +94,9 @@ impl Point {
         self.nesting() / Within::COUNT
     }
 
-    /// How far out the outermost of its spans was: three times its [depth](Point::depth), and 1 more
-    /// in the main task, 2 outside of all targets. So 0 is a root in a spawned task; before the first
-    /// span it is [`u32::MAX`].
+    /// How far out the outermost of its spans was: three times its [depth](Point::depth), and
+    /// 1 more in the main task, 2 more outside of all targets. So 0 is a root in a spawned task;
+    /// before the first span it is [`u32::MAX`].
     #[inline]
     pub fn nesting(&self) -> u32 {
         // Relaxed: a hint that only ever falls.

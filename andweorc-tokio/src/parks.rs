@@ -34,8 +34,8 @@ impl Unnamed {
 /// Whether tokio's clock stands still here. Asked where something would be held.
 #[cold]
 pub(crate) fn clock_is_paused() -> bool {
-    // Two looks at a clock that runs are never the same, and if they ever were, one wake would not be
-    // held. By the program's clock they might well be: in an experiment it may stand still.
+    // Two looks at a clock that runs are never the same, and if they ever were, one wake would not
+    // be held. By the program's clock they might be: in an experiment it may stand still.
     program_clock::by_real_time(|| {
         let look = tokio::time::Instant::now();
         look == tokio::time::Instant::now()

@@ -101,7 +101,7 @@ impl Site {
         Site { at: Location::caller(), function: || symbols::of_task(any::type_name::<F>()) }
     }
 
-    /// What tells it from others. One function may have several addresses.
+    /// Two sites are one if this is equal. A function may have several addresses.
     fn key(&self) -> (&'static Location<'static>, Option<String>) {
         (self.at, (self.function)())
     }

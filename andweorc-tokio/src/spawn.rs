@@ -9,9 +9,9 @@ use std::future::Future;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, LocalSet};
 
-/// Spawns a task as `tokio::spawn` does, as a target named by its function: the async function that it
-/// runs, or the one that its async block is written in. In `main`, and where the future is a type of
-/// its own, it is named by `file:line` of its spawn site.
+/// Spawns a task as `tokio::spawn` does, as a target named by its function: the async function that
+/// it runs, or the one that its async block is written in. In `main`, and where the future is a
+/// type of its own, it is named by `file:line` of its spawn site.
 ///
 /// # Panics
 ///
@@ -26,7 +26,8 @@ where
     tokio::spawn(Profiled::new(future, Kind::Site(Site::of::<F>())))
 }
 
-/// Spawns a task on the runtime of `handle`, as `Handle::spawn` does, as a target named as by [`spawn`].
+/// Spawns a task on the runtime of `handle`, as `Handle::spawn` does, as a target named as by
+/// [`spawn`].
 #[track_caller]
 pub fn spawn_on<F>(future: F, handle: &Handle) -> JoinHandle<F::Output>
 where
@@ -119,7 +120,7 @@ impl Builder {
         self
     }
 
-    /// What its tasks are counted as, where they have no name by their `site`.
+    /// The kind of its tasks: by their name, or without one by their `site`.
     fn kind(self, site: Site) -> Kind {
         self.name.map_or(Kind::Site(site), Kind::Name)
     }

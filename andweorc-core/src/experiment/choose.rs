@@ -87,7 +87,7 @@ pub(crate) fn reconsidered(
     anew(points, before.rates())
 }
 
-/// As [`reconsidered`], where each point that was hit has so many hits a second.
+/// Does what [`reconsidered`] says, by the hits a second of each point that was hit.
 fn anew(
     points: &[&'static Point],
     mut rates: Vec<(&'static Point, f64)>,

@@ -229,8 +229,8 @@ impl Runner {
         self.hold(Some(Cell::new(probe, PROBE)), lengths) && self.hold(None, lengths)
     }
 
-    /// Puts another point first, where nobody named one and the first is hardly hit any more: it was
-    /// chosen while connections were made, say, which last since then. Says whether it did.
+    /// Puts another point first, where nobody named one and the first is hardly hit any more: it
+    /// was chosen while connections were made, say, which last since then. Says whether it did.
     fn reconsider(&mut self, points: &mut Vec<&'static Point>, hits: &Hits) -> bool {
         if !self.settings.points.is_empty() {
             return false;
@@ -242,7 +242,7 @@ impl Runner {
             points[0].name()
         ));
         *points = now;
-        // Those that are known get another rank.
+        // A point that is known already gets another rank.
         self.written_points.clear();
         self.write_points(points);
         true

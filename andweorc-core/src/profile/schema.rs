@@ -146,8 +146,8 @@ pub struct PointRecord {
     pub file: Option<String>,
     /// Line in `file`, 1-based, where known.
     pub line: Option<u32>,
-    /// Place in the order of importance: targets are ranked by the point with the lowest. A point that
-    /// is described once more has the later rank.
+    /// Place in the order of importance: targets are ranked by the point with the lowest. A point
+    /// that is described once more has the later rank.
     pub rank: u32,
 }
 

@@ -37,19 +37,20 @@ fn left() -> u32 {
 
 /// A look at the last wait that begins in a poll: whether it has asked for budget.
 ///
-/// As a wait begins, a waker is cloned. What asks for budget has taken one step of it by then, and
-/// puts back all that was there before, as it is not ready. So half of what is left is taken away
-/// while the waker is cloned: where that is there again at the end of the poll, the wait has asked.
-/// What is done after the wait began takes a step each, but hardly as many as half.
+/// A wait that begins clones a waker. One that asks for budget has taken a step of it by then, and
+/// puts back all that was there before, since it is not ready. So half of what is left is taken
+/// away while the waker is cloned: where that half is there again at the end of the poll, the wait
+/// has asked. Each thing that the task does after the wait began takes one step, which is hardly
+/// ever as many as half.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     last: Option<Mark>,
 }
 
-/// What a wait is known by that has begun.
+/// The mark by which a wait is known again that has begun.
 #[derive(Debug)]
 struct Mark {
-    /// What was left as half of it was taken away.
+    /// The steps that were left once half of them were taken away.
     halved: u32,
     /// Puts back that half, where the wait does not.
     taken: Option<RestoreOnPending>,
@@ -73,9 +74,10 @@ impl Mark {
 impl Look {
     pub(super) fn wait_begins(&mut self) {
         match self.last.take() {
-            // It clones more than one waker. One that asks would have taken a step before.
+            // One wait clones another waker: a new wait that asks would have taken a step.
             Some(last) if last.halved == left() => self.last = Some(last),
-            // It was ready after all, or it waits beside this one, which puts back what is left now.
+            // The wait before was over at once, or goes on beside this one, which puts back what
+            // is left now.
             Some(Mark { taken: Some(taken), .. }) => {
                 taken.made_progress();
                 self.last = Mark::new();
