@@ -18,8 +18,8 @@
 //! | the wait itself is the target | `L_B += s waited`, `D = max(D, L_B)` | [`Ledger::begin_wait`], [`Ledger::end_wait`] |
 //! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
 //! | and another one, whose L was `m`, had got it going | `L = max(L, min(m, L + idle))`, and it pays the rest | [`Ledger::set_going`] |
-//! | a thread waited for its processor behind the target | `L = min(D, L + s waited)` | [`Ledger::idle`] |
-//! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
+//! | a thread waited for its processor, which one had before it whose L was `m` | `L = max(L, min(m, L + waited))` | [`Ledger::set_going`] |
+//! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`], [`Ledger::owed_less`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
 //! | B's ready time is ahead of V | B is deferred | [`Ledger::early`], [`Ledger::join`] |
 //!
@@ -261,6 +261,42 @@ impl Ledger {
     fn greatest_inside(&self, now: Real) -> i64 {
         let inside = self.accounts.opened().filter_map(|account| self.taken_inside(account, now));
         inside.max().map_or(i64::MIN, |taken| taken.0)
+    }
+
+    /// D(now), less what it would have grown by while threads inside the target had no processor:
+    /// `stopped` tells for how long that was, of one that entered at an instant. It is asked only of those
+    /// that D depends on.
+    pub(crate) fn owed_less(&self, now: Real, stopped: impl Fn(&Account, Real) -> Nanos) -> Nanos {
+        if self.read.top_line.load(SeqCst) != NO_LINE {
+            return self.owed(now);
+        }
+        let inside = self.accounts.opened().filter(|it| it.since.load(SeqCst) != OUTSIDE);
+        let mut owed = Nanos(self.read.owed.load(SeqCst));
+        for account in inside {
+            if self.taken(account, now) > owed {
+                owed = owed.max(self.taken_less(account, now, &stopped));
+            }
+        }
+        // Last: whoever was seen outside has raised it before.
+        owed.max(Nanos(self.read.owed.load(SeqCst)))
+    }
+
+    /// L(now) of a thread, less what it would have grown by while it had no processor inside the target, as
+    /// `stopped` tells.
+    pub(crate) fn taken_less(
+        &self,
+        account: &Account,
+        now: Real,
+        stopped: impl Fn(&Account, Real) -> Nanos,
+    ) -> Nanos {
+        let taken = self.taken(account, now);
+        let since = account.since.load(SeqCst);
+        let is_expected = account.until.load(SeqCst) != Real::NEVER.0;
+        if since == OUTSIDE || is_expected {
+            return taken;
+        }
+        let speedup = Speedup::from_ppm(account.speedup.load(SeqCst));
+        (taken - speedup.of(stopped(account, Real(since)))).max(self.floor())
     }
 
     /// V at `now`.

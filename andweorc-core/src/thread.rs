@@ -14,6 +14,7 @@ mod preempted;
 mod processor;
 mod queued;
 mod ran;
+mod runqueue_wait;
 mod sampled;
 mod schedstat;
 mod sleeps;
@@ -30,7 +31,7 @@ pub(crate) use own::Takes;
 pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
 pub use poll::{Level, Poll};
 pub(crate) use preempted::set_idle;
-pub(crate) use queued::paid_waits_again;
+pub(crate) use runqueue_wait::paid_waits_again;
 pub(crate) use sampled::sampled;
 pub(crate) use schedstat::Schedstat;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
@@ -58,6 +59,7 @@ use crate::wait::{Cause, Ended};
 use plain::Plain;
 use queued::Queued;
 use ran::Ran;
+use runqueue_wait::{Comes, RunqueueWait};
 use sleeps::Sleeps;
 use std::cell::Cell;
 use std::mem;
@@ -156,8 +158,10 @@ struct Thread {
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
     ran: Ran,
-    /// Whether it waited for its processor.
+    /// Whether it waited for its processor, as it was woken in the driver.
     queued: Queued,
+    /// Whether it waited for its processor behind others.
+    runqueue_wait: RunqueueWait,
     schedstat: Schedstat,
     sleeps: Sleeps,
     /// Which of its polls the task is in that it polls.
@@ -185,6 +189,7 @@ impl Drop for Close {
             thread.courses.set(None);
             thread.schedstat.close();
             slots::closed();
+            thread.leaves_processor();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
             }
@@ -201,6 +206,7 @@ crate::plain_thread_local! {
             depth: Cell::new(0),
             ran: Ran::new(),
             queued: Queued::new(),
+            runqueue_wait: RunqueueWait::new(),
             schedstat: Schedstat::new(),
             sleeps: Sleeps::new(),
             inner: Cell::new(Nanos::ZERO),
@@ -252,6 +258,9 @@ impl Thread {
         let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
         self.account.set(open());
         let (tid, is_deaf) = (nix::unistd::gettid().as_raw(), signal::is_blocked());
+        if let Some(account) = self.account.get() {
+            account.set_thread(tid);
+        }
         self.tid.set(if is_deaf { 0 } else { tid });
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
@@ -315,9 +324,9 @@ impl Thread {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
         self.share_no_more();
-        self.take_what_it_queued_for(account, now);
+        self.takes_for_its_wait(account, Comes::Preempted, now);
         for _ in 0..ROUNDS {
-            let debt = LEDGER.debt(account, now);
+            let debt = self.owes_now(account, now);
             if debt < LEAST_PAUSE {
                 break;
             }
@@ -326,7 +335,7 @@ impl Thread {
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
-        self.is_level_here();
+        self.is_level(now);
         // What a pause spins is nobody's time.
         self.share_anew();
         now
@@ -347,9 +356,9 @@ impl Thread {
         self.share();
         let account = self.account(now)?;
         // In a poll that the target preempted: nobody has asked yet for how long.
-        if self.depth.get() == 0 && self.may_have_queued() {
+        if self.depth.get() == 0 && LEDGER.is_held() {
             self.share_no_more();
-            self.take_what_it_queued_for(account, now);
+            self.takes_for_its_wait(account, Comes::Preempted, now);
             self.share_anew();
         }
         Some(LEDGER.virtual_of(account, now))

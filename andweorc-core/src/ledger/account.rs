@@ -36,6 +36,10 @@ pub struct Account {
     pub(super) experiment: AtomicU32,
     /// The owner's name for itself while it may be told to pay, or 0. The ledger only keeps it.
     pub(super) runs_as: AtomicI32,
+    /// The kernel's name of the owner, by which its CPU clock is read, or 0.
+    thread: AtomicI32,
+    /// What that clock said as the owner entered the target.
+    cpu: AtomicI64,
 }
 
 #[cfg(not(loom))]
@@ -60,6 +64,8 @@ impl Account {
             until: AtomicI64::new(Real::NEVER.0),
             experiment: AtomicU32::new(0),
             runs_as: AtomicI32::new(0),
+            thread: AtomicI32::new(0),
+            cpu: AtomicI64::new(0),
         }
     }
     }
@@ -68,6 +74,27 @@ impl Account {
     #[inline]
     pub(super) fn base(&self) -> Nanos {
         Nanos(self.taken.load(SeqCst) + self.sampled.load(SeqCst))
+    }
+
+    /// Says which thread is the owner, by the kernel's name for it.
+    pub fn set_thread(&self, thread: i32) {
+        // Relaxed, here and below: a reader that mixes two stays guesses wrong once.
+        self.thread.store(thread, Relaxed);
+    }
+
+    /// The owner, where it has said which thread it is.
+    pub(crate) fn thread(&self) -> Option<i32> {
+        Some(self.thread.load(Relaxed)).filter(|thread| *thread != 0)
+    }
+
+    /// Says what the owner's CPU clock reads as it enters the target.
+    pub fn set_cpu(&self, cpu: Nanos) {
+        self.cpu.store(cpu.0, Relaxed);
+    }
+
+    /// What it read then.
+    pub(crate) fn cpu(&self) -> Nanos {
+        Nanos(self.cpu.load(Relaxed))
     }
 
     /// Sets the name under which [`Ledger::lagging`](super::Ledger::lagging) reports the owner; 0 for none.

@@ -28,13 +28,19 @@ impl Blocking {
     pub fn begin(site: usize) -> Option<Blocking> {
         THREAD.with(|thread| {
             let is_entity = thread.role.get() == Role::Entity;
-            if !is_entity || thread.writing.get() || thread.blocked.get() {
+            if thread.writing.get() || thread.blocked.get() {
+                return None;
+            }
+            if !is_entity {
+                with(Thread::leaves_processor);
                 return None;
             }
             let since = clock::now();
             let inside = with(|thread| {
                 thread.blocks(true);
-                thread.leave_target(since)
+                let inside = thread.leave_target(since);
+                thread.leaves_processor();
+                inside
             });
             Some(Blocking { since, inside, site })
         })
@@ -102,6 +108,7 @@ impl Thread {
         if inside && let Some(account) = self.account.get() {
             let now = clock::now();
             self.ran.begin(now);
+            account.set_cpu(self.ran.cpu());
             LEDGER.enter(account, now);
         }
     }
@@ -136,6 +143,7 @@ impl Said {
             thread.blocks(true);
             let since = clock::now();
             let inside = thread.leave_target(since);
+            thread.leaves_processor();
             if LEDGER.speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(since)
             {

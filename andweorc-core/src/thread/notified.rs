@@ -8,6 +8,7 @@
 //! No runtime tells when it notifies a worker. It does so as a task is woken or spawned, or as a worker that was notified finds work. So the last time that one of these
 //! happened counts: by then it was notified, and most often just then. What lies longer back than it takes to get going was about something else.
 
+use super::runqueue_wait::Comes;
 use super::{LEDGER, Thread, virtual_at};
 use crate::clock;
 use crate::defer;
@@ -96,11 +97,12 @@ pub fn passes_on() {
 
 impl Thread {
     /// The thread slept from `since` until now, when another one had got it going: it takes what it owed by then, and pays the rest.
-    pub(super) fn was_notified(&self, account: &Account, since: Real, now: Real) {
+    pub(super) fn was_notified(&self, account: &'static Account, since: Real, now: Real) {
         let Some(by) = LAST.taken(since, now) else {
             return self.idled(account, now - since, now);
         };
         self.set_going(account, since, by, now);
+        self.takes_for_its_wait(account, Comes::Woken, now);
         let now = self.pay(now);
         // If it finds work it notifies another one.
         notifies(LEDGER.taken(account, now), now);
@@ -112,6 +114,6 @@ impl Thread {
         // What it waited behind the target, for its processor, a faster target would have spared it.
         let by = by + self.came_late(since, now).grown;
         LEDGER.set_going(account, now - since, by, now);
-        self.is_level_here();
+        self.is_level(now);
     }
 }

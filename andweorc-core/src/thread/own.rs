@@ -46,6 +46,11 @@ impl From {
         From { at: Cell::new(None), sum: Cell::new(Nanos::ZERO) }
     }
 
+    /// What was taken by when this was last asked.
+    pub(super) fn known(&self) -> Nanos {
+        self.sum.get()
+    }
+
     /// What was taken, so far, on the processors that the calling thread has been on. What was taken since it looked last, and before it came to where
     /// it is now, is not known and left out.
     pub(super) fn in_all(&self) -> Nanos {

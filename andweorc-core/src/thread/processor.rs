@@ -1,8 +1,10 @@
-//! The processor that a thread runs on, and times that are counted for each.
+//! The processor that a thread runs on, times that are counted for each, and who had it last.
 
+use crate::ledger::Account;
 use crate::time::{Nanos, Real};
 use crossbeam_utils::CachePadded;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::ptr;
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 
 /// Processors beyond these are not told apart from unknown ones.
 const PROCESSORS: usize = 1024;
@@ -67,6 +69,87 @@ impl Lately {
         let common = until.0.min(ended) - from.0.max(began);
         let part = i128::from(common.max(0)) * i128::from(sum) / i128::from((ended - began).max(1));
         Nanos(i64::try_from(part).unwrap_or(0))
+    }
+}
+
+/// Which of the program's threads was seen last on each processor.
+///
+/// Relaxed, all: who had to wait until another thread left the processor reads what that one wrote by way
+/// of the kernel, which let it run then. Who reads while somebody writes guesses wrong once.
+pub(super) struct Occupants([CachePadded<Occupied>; PROCESSORS]);
+
+struct Occupied {
+    by: AtomicPtr<Account>,
+    /// When it left, or [`Real::NEVER`] while it has the processor, or was made to give it away.
+    left: AtomicI64,
+    /// Its L as it left.
+    taken: AtomicI64,
+}
+
+/// Who had a processor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Occupant {
+    pub(super) account: &'static Account,
+    /// When it left of its own accord, and its L then. `None` if it has not.
+    pub(super) left: Option<(Real, Nanos)>,
+}
+
+impl Occupants {
+    pub(super) const fn new() -> Occupants {
+        Occupants(
+            [const {
+                CachePadded::new(Occupied {
+                    by: AtomicPtr::new(ptr::null_mut()),
+                    left: AtomicI64::new(Real::NEVER.0),
+                    taken: AtomicI64::new(0),
+                })
+            }; PROCESSORS],
+        )
+    }
+
+    /// This thread has the processor.
+    pub(super) fn takes(&self, processor: Processor, account: &'static Account) {
+        let occupied = &*self.0[processor.0];
+        occupied.left.store(Real::NEVER.0, Relaxed);
+        occupied.by.store(ptr::from_ref(account).cast_mut(), Relaxed);
+    }
+
+    /// It gives the processor up, as its L is `taken`.
+    pub(super) fn leaves(
+        &self,
+        processor: Processor,
+        account: &'static Account,
+        taken: Nanos,
+        now: Real,
+    ) {
+        let occupied = &*self.0[processor.0];
+        occupied.taken.store(taken.0, Relaxed);
+        occupied.by.store(ptr::from_ref(account).cast_mut(), Relaxed);
+        occupied.left.store(now.0, Relaxed);
+    }
+
+    /// It was moved to another processor, and is the last known on this one.
+    pub(super) fn was_moved(
+        &self,
+        processor: Processor,
+        account: &'static Account,
+        taken: Nanos,
+        now: Real,
+    ) {
+        let last = self.last(processor);
+        if last.is_some_and(|last| ptr::eq(last.account, account) && last.left.is_none()) {
+            self.leaves(processor, account, taken, now);
+        }
+    }
+
+    /// The last thread that was seen there.
+    pub(super) fn last(&self, processor: Processor) -> Option<Occupant> {
+        let occupied = &*self.0[processor.0];
+        // SAFETY: nothing else is stored there than null and references that live forever.
+        let account = unsafe { occupied.by.load(Relaxed).as_ref() }?;
+        let left = Real(occupied.left.load(Relaxed));
+        let left = (left != Real::NEVER).then(|| (left, Nanos(occupied.taken.load(Relaxed))));
+        Some(Occupant { account, left })
     }
 }
 

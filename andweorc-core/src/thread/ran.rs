@@ -73,6 +73,13 @@ impl Ran {
         self.begin_by(now, || self.clocks(None));
     }
 
+    /// What the CPU clock reads at the end of the last stretch or gap, as far as is known without asking.
+    pub(super) fn cpu(&self) -> Nanos {
+        let (_, read) = self.read.get();
+        let added = self.taken.known() + self.preempted.in_all();
+        read + self.said.get() - self.over.get() - added
+    }
+
     /// A stretch ends at `now`, and the next one begins. Returns how long the thread ran in it.
     #[inline]
     pub(super) fn end(&self, now: Real, schedstat: &Schedstat) -> Nanos {

@@ -13,17 +13,28 @@ use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 pub(crate) struct Schedstat {
     /// Once it was opened; the error if it can't be.
     file: Cell<Option<Result<RawFd, ()>>>,
+    /// What a test has the kernel tell.
+    #[cfg(test)]
+    told: Cell<Option<Nanos>>,
 }
 
 impl Schedstat {
     pub(crate) const fn new() -> Schedstat {
-        Schedstat { file: Cell::new(None) }
+        Schedstat {
+            file: Cell::new(None),
+            #[cfg(test)]
+            told: Cell::new(None),
+        }
     }
 
     /// For how long the calling thread has waited for processors, in all; `None` where the kernel does not tell (it is built without
     /// CONFIG_SCHED_INFO or told not to count, or no file can be opened, or there are [too
     /// many](crate::descriptors)). Async-signal-safe.
     pub(crate) fn waited(&self) -> Option<Nanos> {
+        #[cfg(test)]
+        if let Some(told) = self.told.get() {
+            return Some(told);
+        }
         let file = self.file.get().unwrap_or_else(|| {
             let opened = open_file().ok_or(());
             self.file.set(Some(opened));
@@ -65,6 +76,11 @@ fn parse(schedstat: &[u8]) -> Option<Nanos> {
 
 #[cfg(test)]
 impl Schedstat {
+    /// From now on the kernel tells this.
+    pub(super) fn tells(&self, waited: Nanos) {
+        self.told.set(Some(waited));
+    }
+
     /// From now on the kernel does not tell.
     pub(super) fn tells_nothing(&self) {
         self.close();

@@ -1,5 +1,6 @@
 //! Stays of the calling thread in targets: entered and left, timed, and credited if the target is that of the experiment.
 
+use super::runqueue_wait::Comes;
 use super::{LEDGER, Thread, is_target, with};
 use crate::clock;
 use crate::ledger::Account;
@@ -146,11 +147,10 @@ impl Thread {
         if depth == 0
             && let Some(account) = self.account(now)
         {
-            // In a poll that the target preempted: L grows from what it is now.
-            if self.may_have_queued() {
-                self.take_what_it_queued_for(account, now);
-            }
+            // L grows from what it is now.
+            self.takes_for_its_wait(account, Comes::Preempted, now);
             self.ran.begin(now);
+            account.set_cpu(self.ran.cpu());
             LEDGER.enter(account, self.spent_since(now, account));
         }
     }

@@ -35,6 +35,7 @@ pub fn parked(watches: bool) {
         thread.busy_until.set(Some(now));
         thread.parked.set(Some(now));
         thread.goes_to_sleep(watches);
+        thread.leaves_processor();
     });
     defer::worker_parked();
 }

@@ -1,0 +1,447 @@
+//! Threads that wait for a processor behind others of the program.
+//!
+//! A processor is a resource, as a lock is. A thread that gets it after a wait goes on in the virtual time
+//! of the one that had it: L = max(L, min(m, L + waited)), where that one's L is m. It became ready at the virtual
+//! time r - L, and the processor was free at t - m: it begins at the later of the two.
+//!
+//! - Who has paid before the thread got the processor has paid for the thread too, if that waited for so long.
+//! - What the target grew by on the processor, the thread has waited for.
+//! - What grew elsewhere while another thread worked on the processor, and has not paid, the thread owes as that one does.
+//!
+//! Who had the processor is told by threads themselves, as they pay, enter and leave the target, begin and end waits
+//! (`Occupants`). A thread that waits behind one that had *left* of its own accord before it was woken waits
+//! for nobody: the processor wakes up, which takes as long whatever is made faster. Nor does one that waits behind
+//! another process: nobody tells of that one, and the last that was seen there is the thread itself.
+//!
+//! The kernel is asked for how long a thread has waited, only where it owes something and another thread was seen on its
+//! processor last: before it pays, before its virtual time is told, before it enters the target itself, where L grows from
+//! what it is by then, and as it comes back from a sleep. A worker that is preempted in the middle of a poll has not paid as the poll ends: if
+//! it had not taken what it waited for by then, its task would park so much later, and be held for as long as the world outside answers. (In
+//! `blocking`, one request in fifty: a thread of the pool that a handler has just given its work preempts the worker, so that the handler
+//! finds the answer in the same poll.)
+//!
+//! # A target that has no processor
+//!
+//! It does not go on, and nor does D. Who pays asks the [CPU clock](Thread::owes_now) of the thread inside for how long that
+//! has run: else whoever preempts the target would pay for its own time.
+
+use super::preempted::idle;
+use super::processor::{Occupants, Processor};
+use super::{LEDGER, Thread};
+use crate::clock;
+use crate::ledger::Account;
+use crate::time::{Nanos, Real};
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Below this it is left: to ask the kernel takes about a microsecond.
+const LEAST: Nanos = Nanos::from_micros(5);
+
+/// A thread that is inside the target for no longer has most likely run throughout.
+const STRETCH: Nanos = Nanos::from_micros(50);
+
+static OCCUPANTS: Occupants = Occupants::new();
+
+/// The kernel did not tell how long a thread had waited for its processor. Relaxed: it publishes nothing.
+static UNTOLD: AtomicBool = AtomicBool::new(false);
+
+/// Whether threads may have paid what they had waited for, since the kernel did not tell how long that was.
+pub(crate) fn paid_waits_again() -> bool {
+    UNTOLD.load(Relaxed)
+}
+
+/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+pub(super) struct RunqueueWait {
+    /// Where it was seen last, unless it left of its own accord.
+    on: Cell<Option<Processor>>,
+    /// How long it had waited for processors when the kernel was last asked.
+    waited: Cell<Nanos>,
+    /// When it last owed nothing.
+    level: Cell<Real>,
+    /// The experiment of that time.
+    experiment: Cell<u32>,
+}
+
+impl RunqueueWait {
+    pub(super) const fn new() -> RunqueueWait {
+        RunqueueWait {
+            on: Cell::new(None),
+            waited: Cell::new(Nanos::ZERO),
+            level: Cell::new(Real(0)),
+            experiment: Cell::new(0),
+        }
+    }
+}
+
+/// How the thread came to its processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comes {
+    /// It was ready to run all the time.
+    Preempted,
+    /// It slept, and was woken just now.
+    Woken,
+}
+
+impl Thread {
+    /// The thread has its processor at `now`.
+    fn occupies(&self, account: &'static Account, now: Real) {
+        let here = Processor::current();
+        let before = self.runqueue_wait.on.replace(here);
+        if let Some(there) = before.filter(|_| before != here) {
+            OCCUPANTS.was_moved(there, account, LEDGER.taken(account, now), now);
+        }
+        if let Some(here) = here {
+            OCCUPANTS.takes(here, account);
+        }
+    }
+
+    /// The thread gives its processor up, of its own accord.
+    pub(super) fn leaves_processor(&self) {
+        // Between experiments there is nothing to remember.
+        if LEDGER.is_held()
+            && let Some(account) = self.account.get()
+            && let Some(here) = Processor::current()
+        {
+            let now = clock::now();
+            self.runqueue_wait.on.set(None);
+            OCCUPANTS.leaves(here, account, LEDGER.taken(account, now), now);
+        }
+    }
+
+    /// The thread runs at `now`, and owes nothing for a wait.
+    pub(super) fn is_level(&self, now: Real) {
+        if LEDGER.is_held()
+            && let Some(account) = self.account.get()
+        {
+            self.runqueue_wait.level.set(now);
+            self.runqueue_wait.experiment.set(LEDGER.experiment());
+            self.occupies(account, now);
+        }
+    }
+
+    /// The thread was idle or blocked until now, for `idle`: so it has taken what it owed, as far as that goes.
+    pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
+        LEDGER.idle(account, idle, now);
+        self.is_level(now);
+    }
+
+    /// What the thread owes, without what D would grow by while those inside the target have no processor.
+    pub(super) fn owes_now(&self, account: &Account, now: Real) -> Nanos {
+        let debt = LEDGER.debt(account, now);
+        if debt < LEAST {
+            return debt;
+        }
+        LEDGER.owed_less(now, |inside, since| stopped(inside, since, now))
+            - LEDGER.taken(account, now)
+    }
+
+    /// Takes what the thread owed and has waited for, behind who had its processor.
+    pub(super) fn takes_for_its_wait(&self, account: &'static Account, comes: Comes, now: Real) {
+        if !LEDGER.is_held() {
+            return;
+        }
+        if self.runqueue_wait.experiment.get() != LEDGER.experiment() {
+            // What it has waited for before this experiment is nothing that it owes.
+            let waited = self.schedstat.waited().unwrap_or(Nanos::ZERO);
+            self.runqueue_wait.waited.set(waited);
+            return self.is_level(now);
+        }
+        if LEDGER.debt(account, now) >= LEAST
+            && let Some((waited, by)) = self.waited_behind(account, comes, now)
+        {
+            LEDGER.set_going(account, waited, by.min(LEDGER.owed(now)), now);
+        }
+        self.occupies(account, now);
+    }
+
+    /// For how long the thread waited for its processor behind another one, and L of that one.
+    fn waited_behind(&self, account: &Account, comes: Comes, now: Real) -> Option<(Nanos, Nanos)> {
+        let last = OCCUPANTS.last(Processor::current()?)?;
+        if ptr::eq(last.account, account) {
+            return None;
+        }
+        let Some(in_all) = self.schedstat.waited() else {
+            UNTOLD.store(true, Relaxed);
+            return None;
+        };
+        let waited = in_all - self.runqueue_wait.waited.replace(in_all);
+        // It owed nothing for what it waited before.
+        let waited = waited.min(now - self.runqueue_wait.level.get());
+        Some(match last.left {
+            None => {
+                let stopped = |inside: &Account, since| stopped(inside, since, now);
+                (waited, LEDGER.taken_less(last.account, now, stopped))
+            }
+            Some((_, taken)) if comes == Comes::Preempted => (waited, taken),
+            Some((left, taken)) => {
+                let ready = now - waited;
+                (waited.min((left - Real(ready.0)).max(Nanos::ZERO)), taken)
+            }
+        })
+    }
+}
+
+/// For how long the owner of `account`, inside the target since `since`, had no processor by `now`, as
+/// its CPU clock tells: but for what [counts](super::preempted) as the target's time.
+fn stopped(account: &Account, since: Real, now: Real) -> Nanos {
+    let inside = now - since;
+    let ran = (inside > STRETCH)
+        .then(|| account.thread().and_then(clock::cpu_of_thread))
+        .flatten()
+        .map_or(inside, |cpu| cpu - account.cpu());
+    let stopped = (inside - ran).max(Nanos::ZERO);
+    stopped - idle().of(stopped)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::processor::Occupant;
+    use super::*;
+    use crate::profile::TargetKind;
+    use crate::target::{Target, target};
+    use crate::thread::processor::tests::{allowed, stay_on, work};
+    use crate::thread::schedstat::tests::kernel_tells_waits;
+    use crate::thread::{EXPERIMENTS, Poll, entity_at, register, with};
+    use crate::time::{Speedup, Virtual};
+    use std::sync::{Barrier, PoisonError};
+    use std::thread;
+    use std::time::Duration;
+
+    /// How L is told of a thread in a poll.
+    type Tells = fn(&mut Poll, Real) -> Nanos;
+
+    /// It wakes another task.
+    const ACTS: Tells = |_, now| entity_at(now).unwrap().delay_at(now);
+
+    /// Its task parks.
+    const PARKS: Tells = |poll, now| poll.end(false, now).taken;
+
+    /// It enters the target itself: L grows there from where it is.
+    const ENTERS: Tells = |_, now| {
+        with(|thread| {
+            thread.enter_credited(now);
+            let account = thread.account(now).unwrap();
+            let taken = LEDGER.taken(account, now);
+            thread.exit_credited(now);
+            taken
+        })
+    };
+
+    /// It goes on with a task that had taken nothing when it got ready, and pays for that.
+    const JOINS: Tells = |_, now| {
+        let ready = now.less(LEDGER.floor());
+        let next = Poll::begin(task(), ready, None, now);
+        let began = next.began();
+        // What it did not pay for.
+        LEDGER.owed(now) - (ready - began.less(next.taken())).max(Nanos::ZERO)
+    };
+
+    /// It pays, which takes it no time.
+    const PAYS: Tells = |_, now| {
+        with(|thread| {
+            let account = thread.account(now).unwrap();
+            thread.takes_for_its_wait(account, Comes::Preempted, now);
+            LEDGER.taken(account, now)
+        })
+    };
+
+    fn task() -> &'static Target {
+        target(TargetKind::Task, "queued", None, None)
+    }
+
+    /// What a thread still owes after a poll on processor `mine`, as it is told then, of what D grew by while another one was inside the target on `other`;
+    /// both in ms.
+    fn owes(mine: usize, other: usize, told: Tells) -> (f64, f64) {
+        let task = task();
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let both = Barrier::new(2);
+        let speedup = Speedup::new(0.5).unwrap();
+        let before = LEDGER.begin(speedup, clock::now());
+        let (owes, grown) = thread::scope(|scope| {
+            scope.spawn(|| {
+                stay_on(other);
+                register().unwrap();
+                both.wait();
+                with(|thread| thread.enter_credited(clock::now()));
+                work(Nanos::from_millis(60));
+                with(|thread| thread.exit_credited(clock::now()));
+                both.wait();
+            });
+            let waits = scope.spawn(|| {
+                stay_on(mine);
+                register().unwrap();
+                with(|thread| thread.is_level(clock::now()));
+                let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
+                both.wait();
+                work(Nanos::from_millis(60));
+                both.wait();
+                let now = clock::now();
+                let taken = told(&mut poll, now);
+                (LEDGER.owed(now) - taken, LEDGER.owed(now) - before)
+            });
+            waits.join().unwrap()
+        });
+        LEDGER.end(clock::now());
+        drop(alone);
+        (owes.as_secs_f64() * 1e3, grown.as_secs_f64() * 1e3)
+    }
+
+    #[test]
+    fn who_waited_behind_the_target_does_not_pay_for_it_again() {
+        if !kernel_tells_waits() {
+            return;
+        }
+        let mut processors = allowed();
+        let first = processors.next().unwrap();
+        for told in [PAYS, ACTS, PARKS, ENTERS, JOINS] {
+            let (owed, grown) = owes(first, first, told);
+            assert!((25.0..40.0).contains(&grown), "{grown} ms");
+            assert!(owed < grown / 2.0, "{owed} of {grown} ms on one processor");
+        }
+        let Some(second) = processors.next() else { return println!("skipped: one processor") };
+        for told in [PAYS, ACTS, PARKS, ENTERS] {
+            let (owed, grown) = owes(first, second, told);
+            assert!(owed > grown * 0.9, "{owed} of {grown} ms beside the target");
+        }
+    }
+
+    const US: fn(i64) -> Nanos = Nanos::from_micros;
+
+    /// Runs `f` in an experiment in which everybody owes 100 us and one thread has taken `taken` of
+    /// them, on a thread that has taken none and was level 1 ms ago.
+    fn behind(taken: Nanos, f: impl FnOnce(&Thread, Occupant) -> Nanos + Send) -> Nanos {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+        let processor = allowed().next().unwrap();
+        let took = thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                stay_on(processor);
+                register().unwrap();
+                let other = LEDGER.open(clock::now()).unwrap();
+                LEDGER.took(other, taken, clock::now());
+                with(|thread| {
+                    let now = clock::now();
+                    thread.takes_for_its_wait(thread.account(now).unwrap(), Comes::Preempted, now);
+                    thread.runqueue_wait.level.set(Real(now.0 - Nanos::from_millis(1).0));
+                    let target = LEDGER.open(now).unwrap();
+                    LEDGER.credit(target, US(200));
+                    LEDGER.close(target, now);
+                    let took = f(thread, Occupant { account: other, left: None });
+                    LEDGER.close(other, clock::now());
+                    took
+                })
+            });
+            waits.join().unwrap()
+        });
+        assert!(LEDGER.end(clock::now()) - before >= US(100));
+        drop(alone);
+        took
+    }
+
+    /// What the thread takes when the kernel says that it has waited for so long, behind `other`.
+    fn takes(thread: &Thread, other: Occupant, waited: Option<Nanos>, comes: Comes) -> Nanos {
+        let here = Processor::current().unwrap();
+        match other.left {
+            None => OCCUPANTS.takes(here, other.account),
+            Some((left, taken)) => OCCUPANTS.leaves(here, other.account, taken, left),
+        }
+        match waited {
+            Some(waited) => thread.schedstat.tells(thread.runqueue_wait.waited.get() + waited),
+            None => thread.schedstat.tells_nothing(),
+        }
+        let now = clock::now();
+        let account = thread.account(now).unwrap();
+        let before = LEDGER.taken(account, now);
+        thread.takes_for_its_wait(account, comes, now);
+        LEDGER.taken(account, now) - before
+    }
+
+    #[test]
+    fn who_waits_behind_another_one_goes_on_in_its_virtual_time() {
+        let preempted = |taken, waited| {
+            behind(taken, |thread, other| takes(thread, other, Some(waited), Comes::Preempted))
+        };
+        assert_eq!(preempted(US(100), US(500)), US(100), "the other one had paid all");
+        assert_eq!(preempted(US(60), US(500)), US(60), "and owes as much as that one");
+        assert_eq!(preempted(US(100), US(30)), US(30), "and has not waited for more");
+        assert_eq!(preempted(US(0), US(500)), US(0), "the other one had paid nothing");
+        assert_eq!(preempted(US(900), US(500)), US(100), "credit of others is none of its own");
+    }
+
+    #[test]
+    fn who_is_woken_waits_only_until_the_other_one_has_left() {
+        let woken = |left_ago: i64, comes| {
+            behind(US(100), move |thread, other| {
+                let left = Real(clock::now().0 - US(left_ago).0);
+                let other = Occupant { left: Some((left, LEDGER.owed(left))), ..other };
+                takes(thread, other, Some(US(80)), comes)
+            })
+        };
+        assert_eq!(woken(300, Comes::Woken), US(0), "its processor woke up");
+        // The clock goes on meanwhile.
+        let part = woken(50, Comes::Woken);
+        assert!(part <= US(30), "{part}");
+        assert_eq!(woken(300, Comes::Preempted), US(80), "it was ready throughout");
+    }
+
+    #[test]
+    fn who_waits_behind_itself_or_a_silent_kernel_takes_nothing() {
+        let own = behind(US(100), |thread, other| {
+            let account = thread.account(clock::now()).unwrap();
+            takes(thread, Occupant { account, ..other }, Some(US(500)), Comes::Preempted)
+        });
+        assert_eq!(own, US(0));
+        assert!(!UNTOLD.load(Relaxed));
+        let silent = behind(US(100), |thread, other| takes(thread, other, None, Comes::Preempted));
+        assert_eq!(silent, US(0));
+        assert!(UNTOLD.swap(false, Relaxed), "the report says so");
+    }
+
+    #[test]
+    fn who_was_moved_has_left_where_it_was() {
+        static OCCUPANTS: Occupants = Occupants::new();
+        let here = Processor::current().unwrap();
+        let [one, other] = [0, 1].map(|_| LEDGER.open(clock::now()).unwrap());
+        let left = || OCCUPANTS.last(here).unwrap().left;
+        assert!(OCCUPANTS.last(here).is_none());
+        OCCUPANTS.takes(here, one);
+        assert_eq!(left(), None);
+        OCCUPANTS.was_moved(here, other, US(7), Real(5));
+        assert_eq!(left(), None, "another one has it");
+        OCCUPANTS.was_moved(here, one, US(7), Real(5));
+        assert_eq!(left(), Some((Real(5), US(7))));
+        OCCUPANTS.was_moved(here, one, US(8), Real(6));
+        assert_eq!(left(), Some((Real(5), US(7))), "it had left by then");
+        for account in [one, other] {
+            LEDGER.close(account, clock::now());
+        }
+    }
+
+    #[test]
+    fn d_does_not_grow_while_the_target_has_no_processor() {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+        let both = Barrier::new(2);
+        let (quick, owes) = thread::scope(|scope| {
+            scope.spawn(|| {
+                register().unwrap();
+                with(|thread| thread.enter_credited(clock::now()));
+                thread::sleep(Duration::from_millis(40));
+                both.wait();
+                both.wait();
+                with(|thread| thread.exit_credited(clock::now()));
+            });
+            let account = register().unwrap();
+            both.wait();
+            let now = clock::now();
+            let debts = (LEDGER.debt(account, now), with(|thread| thread.owes_now(account, now)));
+            both.wait();
+            debts
+        });
+        LEDGER.end(clock::now());
+        drop(alone);
+        assert!(quick >= Nanos::from_millis(20), "{quick}");
+        assert!(owes.0 < quick.0 / 2, "{owes} of {quick}");
+    }
+}
