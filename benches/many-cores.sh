@@ -10,10 +10,11 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 
-# Twelve programs of different families, of which each may run beside itself.
-programs=(pipeline3 handlers_medium handlers_saturated handlers_subtasks rwlock semaphore actor broadcast_lag batcher
-    join_set two_runtimes stragglers)
-# Of these nothing is wrapped.
+# Programs of different families, of which each may run beside itself, with 4 workers,
+with_4=(pipeline3 handlers_saturated handlers_subtasks semaphore batcher join_set)
+# with 14,
+with_14=("${with_4[@]}" handlers_medium rwlock actor broadcast_lag two_runtimes stragglers)
+# and with 14 where nothing is wrapped.
 unwrapped=(handlers_medium rwlock actor)
 
 # The last executable that cargo built of a bench, from its messages.
@@ -44,24 +45,28 @@ step() { # TITLE COMMAND...
     "$@" || echo "ended with $?"
 }
 
+# Measures programs with so many workers, if the machine has as many cores.
+accuracy() { # BENCH WORKERS [OPTION...] -- PROGRAM...
+    local bench=$1 workers=$2 options=()
+    shift 2
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    if [ "$(nproc)" -lt "$workers" ]; then
+        echo "skipped: $workers workers on $(nproc) cores"
+        return
+    fi
+    for name; do options+=(--only "$name"); done
+    step "$bench, $workers workers" "$here/$bench" --quick --workers "$workers" "${options[@]}"
+}
+
 measure() {
-    local only=() name
-    for name in "${programs[@]}"; do only+=(--only "$name"); done
-    local few=()
-    for name in "${unwrapped[@]}"; do few+=(--only "$name"); done
     date -u +"%Y-%m-%d %H:%M UTC"
     uname -sr
     sed -n 's/^model name\s*: /processor: /p' /proc/cpuinfo | head -1
     echo "cores: $(nproc)"
-    for workers in 4 14; do
-        if [ "$(nproc)" -lt "$workers" ]; then
-            echo "skipped: $workers workers on $(nproc) cores"
-            continue
-        fi
-        step "accuracy, $workers workers" "$here/accuracy" --quick --budget 9 --workers "$workers" "${only[@]}"
-        step "accuracy, $workers workers, nothing wrapped" \
-            "$here/accuracy-unwrapped" --unwrapped --quick --budget 9 --workers "$workers" "${few[@]}"
-    done
+    accuracy accuracy 4 -- "${with_4[@]}"
+    accuracy accuracy 14 -- "${with_14[@]}"
+    accuracy accuracy-unwrapped 14 --unwrapped -- "${unwrapped[@]}"
     step "cost of a poll and its wake, by workers, tasks and call sites" "$here/cost" scale
 }
 

@@ -19,7 +19,7 @@
 //! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
 //! | and another one, whose L was `m`, had got it going | `L = max(L, min(m, L + idle))`, and it pays the rest | [`Ledger::set_going`] |
 //! | a thread waited for its processor, which one had before it whose L was `m` | `L = max(L, min(m, L + waited))` | [`Ledger::set_going`] |
-//! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`], [`Ledger::owed_less`] |
+//! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
 //! | B's ready time is ahead of V | B is deferred | [`Ledger::early`], [`Ledger::join`] |
 //!
