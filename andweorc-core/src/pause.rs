@@ -1,15 +1,15 @@
 //! Precise pauses: they spin, and sleep only while much is left.
 //!
 //! Who pauses stands still in virtual time, and has its processor meanwhile: were the target really
-//! faster, nobody else would get it. So a pause keeps it in real time too. While a thread slept instead,
-//! others would run on its processor that were not to have it yet, and a thread that is woken from a
-//! sleep goes ahead of others, so that the kernel would order the program's threads in a way of which
-//! the faster program knows nothing. Who waits for a processor behind a pause takes it as
-//! [its own](crate::thread).
+//! faster, nobody else would get it. So a pause keeps it in real time too. While a thread slept
+//! instead, others would run on its processor that were not to have it yet, and a thread that is
+//! woken from a sleep goes ahead of others, so that the kernel would order the program's threads in
+//! a way of which the faster program knows nothing. Who waits for a processor behind a pause takes
+//! it as [its own](crate::thread).
 //!
-//! A sleeping thread also comes back late: by about 80 us with the kernel's default timer slack of 50 us, by about 30 us
-//! (99th percentile 100 us) without slack, on a virtual machine with Linux 6. So a long pause asks for no slack while it
-//! sleeps. What it still overshoots is told to the ledger as credit.
+//! A sleeping thread also comes back late: by some 80 us with the kernel's default timer slack of
+//! 50 us, by some 30 us without slack. So a long pause asks for no slack while it sleeps. What it
+//! overshoots nevertheless is told to the ledger as credit.
 
 use crate::clock;
 use crate::time::{Nanos, Real};
@@ -33,7 +33,8 @@ pub fn until(until: Real) -> Real {
     now
 }
 
-/// Sleeps until `until`, with the least timer slack, which is put back afterwards. Signals don't shorten it.
+/// Sleeps until `until`, with the least timer slack, which is put back afterwards. Signals don't
+/// shorten it.
 fn sleep_until(until: Real) {
     let slack = timer_slack();
     set_timer_slack(1);
@@ -55,20 +56,22 @@ fn sleep_until(until: Real) {
     set_timer_slack(slack);
 }
 
-/// Lets the calling thread wake up as close to time as the kernel can, for good, also when all processors are busy.
+/// Lets the calling thread wake up as close to time as the kernel can, for good, also when all
+/// processors are busy.
 #[cfg(not(loom))]
 pub(crate) fn on_time() {
     set_timer_slack(1);
     set_slice(SHORTEST_SLICE);
 }
 
-/// The shortest time slice that Linux grants. Who asks for a short one gets it early: since 6.12 it goes ahead of threads with longer
-/// slices as soon as it is woken, where it would wait for up to 3 ms.
+/// The shortest time slice that Linux grants. Who asks for a short one gets it early: since 6.12 it
+/// goes ahead of threads with longer slices as soon as it is woken, where it would wait for up to 3
+/// ms.
 #[cfg(not(loom))]
 const SHORTEST_SLICE: Nanos = Nanos::from_micros(100);
 
-/// Asks for a time slice for the calling thread, unless the program runs under a policy of its own choice. A kernel that knows none, before
-/// 6.12, changes nothing.
+/// Asks for a time slice for the calling thread, unless the program runs under a policy of its own
+/// choice. A kernel that knows none, before 6.12, changes nothing.
 #[cfg(not(loom))]
 fn set_slice(slice: Nanos) {
     // SAFETY: takes a plain number and touches no memory.

@@ -683,7 +683,7 @@ impl Runner {
         if thread::paid_waits_again() {
             self.note(
                 "the kernel does not tell how long threads wait for a processor (no /proc/thread-self/schedstat: it is built without \
-                 CONFIG_SCHED_INFO, or no file descriptor was left): what they waited behind the target they were delayed by again, so that \
+                 CONFIG_SCHED_INFO, or no file descriptor was left): what they waited for behind other threads they were delayed by again, so that \
                  predictions are too low where there are more threads to run than processors"
                     .to_owned(),
             );

@@ -32,6 +32,7 @@ impl Blocking {
                 return None;
             }
             if !is_entity {
+                // A runtime's thread sleeps between two polls.
                 with(Thread::leaves_processor);
                 return None;
             }

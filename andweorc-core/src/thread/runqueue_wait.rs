@@ -1,29 +1,34 @@
 //! Threads that wait for a processor behind others of the program.
 //!
-//! A processor is a resource, as a lock is. A thread that gets it after a wait goes on in the virtual time
-//! of the one that had it: L = max(L, min(m, L + waited)), where that one's L is m. It became ready at the virtual
-//! time r - L, and the processor was free at t - m: it begins at the later of the two.
+//! A processor is a resource, as a lock is. A thread that gets it after a wait goes on in the
+//! virtual time of the one that had it: `L = max(L, min(m, L + waited))`, where the L of that one
+//! is m. In virtual time the thread was ready at `r - L` and the processor was free at `t - m`; the
+//! thread begins at the later of the two. So
 //!
-//! - Who has paid before the thread got the processor has paid for the thread too, if that waited for so long.
-//! - What the target grew by on the processor, the thread has waited for.
-//! - What grew elsewhere while another thread worked on the processor, and has not paid, the thread owes as that one does.
+//! - what another thread had paid before it gave the processor up, who waited for it has paid too,
+//! - what the target grew by on the processor, who waited behind it need not pay,
+//! - what grew elsewhere while another thread worked on the processor, and what that one has not
+//!   paid either, remains to be paid.
 //!
-//! Who had the processor is told by threads themselves, as they pay, enter and leave the target, begin and end waits
-//! (`Occupants`). A thread that waits behind one that had *left* of its own accord before it was woken waits
-//! for nobody: the processor wakes up, which takes as long whatever is made faster. Nor does one that waits behind
-//! another process: nobody tells of that one, and the last that was seen there is the thread itself.
+//! Threads tell themselves who had a processor ([`Occupants`]): as they pay, as they enter the
+//! target, and as their waits begin and end. Two kinds of waits are behind nobody:
 //!
-//! The kernel is asked for how long a thread has waited, only where it owes something and another thread was seen on its
-//! processor last: before it pays, before its virtual time is told, before it enters the target itself, where L grows from
-//! what it is by then, and as it comes back from a sleep. A worker that is preempted in the middle of a poll has not paid as the poll ends: if
-//! it had not taken what it waited for by then, its task would park so much later, and be held for as long as the world outside answers. (In
-//! `blocking`, one request in fifty: a thread of the pool that a handler has just given its work preempts the worker, so that the handler
-//! finds the answer in the same poll.)
+//! - Behind a thread that had left before this one was woken: the processor wakes up, which takes
+//!   as long whatever is made faster.
+//! - Behind another process: the last thread that was seen there is this one.
+//!
+//! The kernel is asked for how long a thread has waited, which takes half a microsecond, only where
+//! it owes something and another one was seen on its processor last. It is asked before the thread
+//! pays, before its virtual time is told, before it enters the target, where L grows from what it
+//! is by then, and as it comes back from a sleep. A worker that is preempted in the middle of a
+//! poll has not paid as that ends: were it not asked then, its task would park so much later, and
+//! be held for so much longer.
 //!
 //! # A target that has no processor
 //!
-//! It does not go on, and nor does D. Who pays asks the [CPU clock](Thread::owes_now) of the thread inside for how long that
-//! has run: else whoever preempts the target would pay for its own time.
+//! It does not go on, and nor does D. Who pays reads the CPU clock of the thread inside, to know
+//! for how long that one has run: else whoever preempts the target would pay for the time in which
+//! it does so.
 
 use super::preempted::idle;
 use super::processor::{Occupants, Processor};
@@ -43,15 +48,18 @@ const STRETCH: Nanos = Nanos::from_micros(50);
 
 static OCCUPANTS: Occupants = Occupants::new();
 
-/// The kernel did not tell how long a thread had waited for its processor. Relaxed: it publishes nothing.
+/// The kernel did not tell how long a thread had waited for its processor. Relaxed: it publishes
+/// nothing.
 static UNTOLD: AtomicBool = AtomicBool::new(false);
 
-/// Whether threads may have paid what they had waited for, since the kernel did not tell how long that was.
+/// Whether threads may have paid what they had waited for, since the kernel did not tell how long
+/// that was.
 pub(crate) fn paid_waits_again() -> bool {
     UNTOLD.load(Relaxed)
 }
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+/// The calling thread's place and waits. Plain cells without a destructor: a signal handler may use
+/// them that interrupted nobody who does.
 pub(super) struct RunqueueWait {
     /// Where it was seen last, unless it left of its own accord.
     on: Cell<Option<Processor>>,
@@ -120,13 +128,15 @@ impl Thread {
         }
     }
 
-    /// The thread was idle or blocked until now, for `idle`: so it has taken what it owed, as far as that goes.
+    /// The thread was idle or blocked until now, for `idle`: it has taken what it owed, as far as
+    /// that goes.
     pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
         LEDGER.idle(account, idle, now);
         self.is_level(now);
     }
 
-    /// What the thread owes, without what D would grow by while those inside the target have no processor.
+    /// The debt of the thread, without what D would grow by while those inside the target have no
+    /// processor.
     pub(super) fn owes_now(&self, account: &Account, now: Real) -> Nanos {
         let debt = LEDGER.debt(account, now);
         if debt < LEAST {
@@ -182,8 +192,8 @@ impl Thread {
     }
 }
 
-/// For how long the owner of `account`, inside the target since `since`, had no processor by `now`, as
-/// its CPU clock tells: but for what [counts](super::preempted) as the target's time.
+/// For how long the owner of `account`, inside the target since `since`, had no processor until
+/// `now`, as its CPU clock tells: but for what [counts](super::preempted) as the target's time.
 fn stopped(account: &Account, since: Real, now: Real) -> Nanos {
     let inside = now - since;
     let ran = (inside > STRETCH)
@@ -250,8 +260,8 @@ mod tests {
         target(TargetKind::Task, "queued", None, None)
     }
 
-    /// What a thread still owes after a poll on processor `mine`, as it is told then, of what D grew by while another one was inside the target on `other`;
-    /// both in ms.
+    /// What a thread still owes after a poll on processor `mine`, as it is told then, of what D
+    /// grew by while another one was inside the target on `other`; both in ms.
     fn owes(mine: usize, other: usize, told: Tells) -> (f64, f64) {
         let task = task();
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
