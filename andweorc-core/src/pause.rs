@@ -5,7 +5,8 @@
 //! instead, others would run on its processor that were not to have it yet, and a thread that is
 //! woken from a sleep goes ahead of others, so that the kernel would order the program's threads in
 //! a way of which the faster program knows nothing. Who waits for a processor behind a pause takes
-//! it as [its own](crate::thread).
+//! it as [its own](crate::thread). Under a limit on processor time, as a container has it, pauses
+//! sleep: there the program's threads may be many more than what it may use.
 //!
 //! A sleeping thread also comes back late: by some 80 us with the kernel's default timer slack of
 //! 50 us, by some 30 us without slack. So a long pause asks for no slack while it sleeps. What it
@@ -14,16 +15,34 @@
 use crate::clock;
 use crate::time::{Nanos, Real};
 use libc::{CLOCK_MONOTONIC, PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, TIMER_ABSTIME, timespec};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// How long before its end a pause stops sleeping and starts to spin. Longer than the debts of most
 /// pauses, and too short to keep a processor from whoever else needs it.
 const SPIN: Nanos = Nanos::from_millis(2);
 
+/// The same under a limit on processor time, of which a thread that spins uses as much as one that works.
+const SPIN_UNDER_LIMIT: Nanos = Nanos::from_micros(50);
+
+/// There is such a limit. Relaxed: it publishes nothing.
+static UNDER_LIMIT: AtomicBool = AtomicBool::new(false);
+
+/// Says whether there is a limit on the program's processor time.
+pub(crate) fn set_under_limit(limit: bool) {
+    UNDER_LIMIT.store(limit, Relaxed);
+}
+
+/// How long before its end a pause starts to spin.
+fn spin() -> Nanos {
+    if UNDER_LIMIT.load(Relaxed) { SPIN_UNDER_LIMIT } else { SPIN }
+}
+
 /// Blocks the calling thread until `until` and returns the time at which it really came back.
 pub fn until(until: Real) -> Real {
     let mut now = clock::now();
-    if until - now > SPIN {
-        sleep_until(until - SPIN);
+    let spin = spin();
+    if until - now > spin {
+        sleep_until(until - spin);
         now = clock::now();
     }
     while now < until {
@@ -115,6 +134,21 @@ mod tests {
             let end = clock::now() + Nanos::from_micros(us);
             assert!(until(end) >= end);
         }
+    }
+
+    #[test]
+    fn under_a_limit_a_pause_sleeps() {
+        let pauses = |limit| {
+            set_under_limit(limit);
+            let began = clock::thread_cpu();
+            until(clock::now() + Nanos::from_micros(1900));
+            clock::thread_cpu() - began
+        };
+        let [sleeps, spins] = [true, false].map(|limit| {
+            let all = (0..5).map(|_| pauses(limit));
+            if limit { all.min() } else { all.max() }.unwrap()
+        });
+        assert!(sleeps < spins, "{sleeps} and {spins}");
     }
 
     #[cfg(not(loom))]

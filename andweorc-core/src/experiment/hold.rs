@@ -4,10 +4,12 @@ use crate::arrival::{INPUTS, watcher};
 use crate::clock;
 use crate::experiment::guard::{Cut, Guard};
 use crate::experiment::noise::{Noise, Watch};
+use crate::experiment::throttle::Throttled;
 use crate::fork;
 use crate::helper::Helper;
 use crate::ledger::TargetWait;
 use crate::nudge::nudger;
+use crate::pause;
 use crate::point::{Point, points};
 use crate::profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use crate::program_clock::{self, Frozen};
@@ -174,6 +176,7 @@ impl Experimenter {
             return None;
         }
         thread::enable();
+        pause::set_under_limit(Throttled::read().is_limited());
         let stop = Arc::<Stop>::default();
         let guard = Arc::new(Guard::new(Arc::clone(&stop), MAX_SLOWDOWN));
         let looks = Arc::clone(&guard);

@@ -44,6 +44,11 @@ impl Throttled {
         Some(Throttled { periods: number("nr_periods")?, reached: number("nr_throttled")? })
     }
 
+    /// Whether there is a limit, of the cgroup that the program is in or of one around it.
+    pub(crate) fn is_limited(self) -> bool {
+        self.periods > 0
+    }
+
     /// Why what happened between two readings must not be used, if so.
     pub(crate) fn spoiled(before: Throttled, after: Throttled) -> Option<String> {
         let reached = after.reached.saturating_sub(before.reached);
