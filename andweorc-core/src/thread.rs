@@ -335,7 +335,7 @@ impl Thread {
             LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
-        self.is_level(now);
+        self.is_caught_up(now);
         // What a pause spins is nobody's time.
         self.share_anew();
         now

@@ -114,6 +114,6 @@ impl Thread {
         // What it waited behind the target, for its processor, a faster target would have spared it.
         let by = by + self.came_late(since, now).grown;
         LEDGER.set_going(account, now - since, by, now);
-        self.is_level(now);
+        self.is_caught_up(now);
     }
 }

@@ -43,7 +43,7 @@ impl Thread {
     /// The virtual time of the thread, which begins a poll of a task that was ready at `ready`, if there is nothing to [join](Thread::join): most
     /// often nothing is delayed.
     #[inline]
-    fn is_level_for(&self, ready: Virtual, now: Real) -> Option<Virtual> {
+    fn is_level(&self, ready: Virtual, now: Real) -> Option<Virtual> {
         let taken = self.level()?;
         (self.busy_until.get().is_none() && taken <= ready.delay_at(now)).then(|| now.less(taken))
     }
@@ -83,7 +83,7 @@ impl Poll {
     /// either, by more than what is too short for a pause.
     #[inline]
     pub fn level(ready: Virtual, now: Real) -> Option<Level> {
-        with(|thread| thread.is_level_for(ready, now)).map(Level)
+        with(|thread| thread.is_level(ready, now)).map(Level)
     }
 
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose

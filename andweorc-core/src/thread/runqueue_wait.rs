@@ -118,7 +118,7 @@ impl Thread {
     }
 
     /// The thread runs at `now`, and owes nothing for a wait.
-    pub(super) fn is_level(&self, now: Real) {
+    pub(super) fn is_caught_up(&self, now: Real) {
         if LEDGER.is_held()
             && let Some(account) = self.account.get()
         {
@@ -132,7 +132,7 @@ impl Thread {
     /// that goes.
     pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
         LEDGER.idle(account, idle, now);
-        self.is_level(now);
+        self.is_caught_up(now);
     }
 
     /// The debt of the thread, without what D would grow by while those inside the target have no
@@ -155,7 +155,7 @@ impl Thread {
             // What it has waited for before this experiment is nothing that it owes.
             let waited = self.schedstat.waited().unwrap_or(Nanos::ZERO);
             self.runqueue_wait.waited.set(waited);
-            return self.is_level(now);
+            return self.is_caught_up(now);
         }
         if LEDGER.debt(account, now) >= LEAST
             && let Some((waited, by)) = self.waited_behind(account, comes, now)
@@ -281,7 +281,7 @@ mod tests {
             let waits = scope.spawn(|| {
                 stay_on(mine);
                 register().unwrap();
-                with(|thread| thread.is_level(clock::now()));
+                with(|thread| thread.is_caught_up(clock::now()));
                 let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
                 both.wait();
                 work(Nanos::from_millis(60));
