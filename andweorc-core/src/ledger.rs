@@ -18,7 +18,7 @@
 //! | the wait itself is the target | `L_B += s waited`, `D = max(D, L_B)` | [`Ledger::begin_wait`], [`Ledger::end_wait`] |
 //! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
 //! | and another one, whose L was `m`, had got it going | `L = max(L, min(m, L + idle))`, and it pays the rest | [`Ledger::set_going`] |
-//! | a thread waited for its processor, which one had before it whose L was `m` | `L = max(L, min(m, L + waited))` | [`Ledger::set_going`] |
+//! | a thread waited for a processor behind one whose L was `m` | `L = max(L, min(m, L + waited))` | [`Ledger::set_going`] |
 //! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
 //! | B's ready time is ahead of V | B is deferred | [`Ledger::early`], [`Ledger::join`] |
@@ -264,8 +264,8 @@ impl Ledger {
     }
 
     /// D(now), less what it would have grown by while threads inside the target had no processor:
-    /// `stopped` tells for how long that was, of one that entered at an instant. It is asked only of those
-    /// that D depends on.
+    /// `stopped` tells for how long that was, of one that entered at an instant. Only those are asked
+    /// for that D depends on.
     pub(crate) fn owed_less(&self, now: Real, stopped: impl Fn(&Account, Real) -> Nanos) -> Nanos {
         if self.read.top_line.load(SeqCst) != NO_LINE {
             return self.owed(now);
@@ -281,8 +281,8 @@ impl Ledger {
         owed.max(Nanos(self.read.owed.load(SeqCst)))
     }
 
-    /// L(now) of a thread, less what it would have grown by while it had no processor inside the target, as
-    /// `stopped` tells.
+    /// L(now) of a thread, less what it would have grown by while it had no processor inside the
+    /// target, as `stopped` tells. Never less than as it entered.
     pub(crate) fn taken_less(
         &self,
         account: &Account,
@@ -296,7 +296,8 @@ impl Ledger {
             return taken;
         }
         let speedup = Speedup::from_ppm(account.speedup.load(SeqCst));
-        (taken - speedup.of(stopped(account, Real(since)))).max(self.floor())
+        let least = account.base().max(self.floor());
+        (taken - speedup.of(stopped(account, Real(since)))).max(least)
     }
 
     /// V at `now`.

@@ -158,8 +158,9 @@ fn start(
     Ok(())
 }
 
-/// A stretch in which the target was really faster, as an experiment on it to the estimates. They bound an effect by the delay that was owed: so the
-/// record tells of one that took much longer, for the same virtual time.
+/// A stretch in which the target was really faster, as an experiment on it to the estimates. They
+/// bound an effect by the delay that was owed: so the record tells of one that took much longer, for
+/// the same virtual time.
 fn as_experiment(record: ExperimentRecord, case: &Case) -> ExperimentRecord {
     const LONGER: u64 = 1000;
     let took = record.real_ns;

@@ -116,6 +116,8 @@ mod tests {
         let second = "usage_usec 5\nuser_usec 3\nsystem_usec 2\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\nnr_bursts 0\n";
         assert_eq!(Throttled::parse(second), Some(Throttled::default()));
         assert_eq!(Throttled::parse("usage_usec 5\n"), None, "the root of version 2");
+        let limited = [first, second].map(|text| Throttled::parse(text).unwrap().is_limited());
+        assert_eq!(limited, [true, false]);
         assert_eq!(Throttled::parse("nr_periods x\nnr_throttled 1\n"), None);
     }
 

@@ -38,7 +38,7 @@ pub struct Account {
     pub(super) runs_as: AtomicI32,
     /// The kernel's name of the owner, by which its CPU clock is read, or 0.
     thread: AtomicI32,
-    /// What that clock said as the owner entered the target.
+    /// The owner's CPU clock as it entered the target, ns.
     cpu: AtomicI64,
 }
 
@@ -87,12 +87,12 @@ impl Account {
         Some(self.thread.load(Relaxed)).filter(|thread| *thread != 0)
     }
 
-    /// Says what the owner's CPU clock reads as it enters the target.
+    /// Notes the owner's CPU clock as it enters the target.
     pub fn set_cpu(&self, cpu: Nanos) {
         self.cpu.store(cpu.0, Relaxed);
     }
 
-    /// What it read then.
+    /// The owner's CPU clock as it entered the target.
     pub(crate) fn cpu(&self) -> Nanos {
         Nanos(self.cpu.load(Relaxed))
     }

@@ -46,7 +46,7 @@ impl From {
         From { at: Cell::new(None), sum: Cell::new(Nanos::ZERO) }
     }
 
-    /// What was taken by when this was last asked.
+    /// The sum that [`in_all`](From::in_all) last returned.
     pub(super) fn known(&self) -> Nanos {
         self.sum.get()
     }

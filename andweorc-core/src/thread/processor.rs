@@ -74,8 +74,9 @@ impl Lately {
 
 /// Which of the program's threads was seen last on each processor.
 ///
-/// Relaxed, all: who had to wait until another thread left the processor reads what that one wrote by way
-/// of the kernel, which let it run then. Who reads while somebody writes guesses wrong once.
+/// Relaxed, all: a thread that had to wait until another one left the processor reads what that one
+/// wrote by way of the kernel, which let it run then. A read while somebody writes is a wrong guess,
+/// once.
 pub(super) struct Occupants([CachePadded<Occupied>; PROCESSORS]);
 
 struct Occupied {
@@ -86,7 +87,7 @@ struct Occupied {
     taken: AtomicI64,
 }
 
-/// Who had a processor.
+/// A thread that had a processor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Occupant {
     pub(super) account: &'static Account,
@@ -114,7 +115,7 @@ impl Occupants {
         occupied.by.store(ptr::from_ref(account).cast_mut(), Relaxed);
     }
 
-    /// It gives the processor up, as its L is `taken`.
+    /// This thread, whose L is `taken`, gives the processor up.
     pub(super) fn leaves(
         &self,
         processor: Processor,
@@ -128,7 +129,7 @@ impl Occupants {
         occupied.left.store(now.0, Relaxed);
     }
 
-    /// It was moved to another processor, and is the last known on this one.
+    /// This thread was moved to another processor: it has left this one, if it is the last known here.
     pub(super) fn was_moved(
         &self,
         processor: Processor,

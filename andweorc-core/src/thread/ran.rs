@@ -73,7 +73,7 @@ impl Ran {
         self.begin_by(now, || self.clocks(None));
     }
 
-    /// What the CPU clock reads at the end of the last stretch or gap, as far as is known without asking.
+    /// The CPU clock at the end of the last stretch or gap, as far as it is known without asking.
     pub(super) fn cpu(&self) -> Nanos {
         let (_, read) = self.read.get();
         let added = self.taken.known() + self.preempted.in_all();

@@ -26,7 +26,7 @@
 //!
 //! # A target that has no processor
 //!
-//! It does not go on, and nor does D. Who pays reads the CPU clock of the thread inside, to know
+//! A target without a processor does not go on, and nor does D. Who pays reads the CPU clock of the thread inside, to know
 //! for how long that one has run: else whoever preempts the target would pay for the time in which
 //! it does so.
 
@@ -40,7 +40,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Below this it is left: to ask the kernel takes about a microsecond.
+/// A smaller debt is left: to ask the kernel takes a system call.
 const LEAST: Nanos = Nanos::from_micros(5);
 
 /// A thread that is inside the target for no longer has most likely run throughout.
@@ -85,9 +85,9 @@ impl RunqueueWait {
 /// How the thread came to its processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comes {
-    /// It was ready to run all the time.
+    /// Ready to run all the time.
     Preempted,
-    /// It slept, and was woken just now.
+    /// From a sleep, woken just now.
     Woken,
 }
 
@@ -152,7 +152,7 @@ impl Thread {
             return;
         }
         if self.runqueue_wait.experiment.get() != LEDGER.experiment() {
-            // What it has waited for before this experiment is nothing that it owes.
+            // Waits before this experiment pay for nothing in it.
             let waited = self.schedstat.waited().unwrap_or(Nanos::ZERO);
             self.runqueue_wait.waited.set(waited);
             return self.is_caught_up(now);
@@ -176,7 +176,7 @@ impl Thread {
             return None;
         };
         let waited = in_all - self.runqueue_wait.waited.replace(in_all);
-        // It owed nothing for what it waited before.
+        // Before it was caught up it owed nothing that a wait could pay for.
         let waited = waited.min(now - self.runqueue_wait.level.get());
         Some(match last.left {
             None => {
@@ -212,7 +212,9 @@ mod tests {
     use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
-    use crate::thread::{EXPERIMENTS, Poll, entity_at, register, with};
+    use crate::thread::{
+        Blocking, EXPERIMENTS, Poll, blocked, enable, entity_at, parked, register, unparked, with,
+    };
     use crate::time::{Speedup, Virtual};
     use std::sync::{Barrier, PoisonError};
     use std::thread;
@@ -221,13 +223,13 @@ mod tests {
     /// How L is told of a thread in a poll.
     type Tells = fn(&mut Poll, Real) -> Nanos;
 
-    /// It wakes another task.
+    /// The thread wakes another task.
     const ACTS: Tells = |_, now| entity_at(now).unwrap().delay_at(now);
 
     /// Its task parks.
     const PARKS: Tells = |poll, now| poll.end(false, now).taken;
 
-    /// It enters the target itself: L grows there from where it is.
+    /// The thread enters the target itself: L grows there from where it is.
     const ENTERS: Tells = |_, now| {
         with(|thread| {
             thread.enter_credited(now);
@@ -238,16 +240,16 @@ mod tests {
         })
     };
 
-    /// It goes on with a task that had taken nothing when it got ready, and pays for that.
+    /// The thread goes on with a task that had taken nothing when it got ready, and pays for that.
     const JOINS: Tells = |_, now| {
         let ready = now.less(LEDGER.floor());
         let next = Poll::begin(task(), ready, None, now);
         let began = next.began();
-        // What it did not pay for.
+        // All of D that it did not pay for.
         LEDGER.owed(now) - (ready - began.less(next.taken())).max(Nanos::ZERO)
     };
 
-    /// It pays, which takes it no time.
+    /// The thread pays, which takes it no time.
     const PAYS: Tells = |_, now| {
         with(|thread| {
             let account = thread.account(now).unwrap();
@@ -260,7 +262,7 @@ mod tests {
         target(TargetKind::Task, "queued", None, None)
     }
 
-    /// What a thread still owes after a poll on processor `mine`, as it is told then, of what D
+    /// The debt that a thread still has after a poll on processor `mine`, as it is told then, of what D
     /// grew by while another one was inside the target on `other`; both in ms.
     fn owes(mine: usize, other: usize, told: Tells) -> (f64, f64) {
         let task = task();
@@ -349,7 +351,7 @@ mod tests {
         took
     }
 
-    /// What the thread takes when the kernel says that it has waited for so long, behind `other`.
+    /// By how much L of the thread grows when the kernel says that it has waited for so long, behind `other`.
     fn takes(thread: &Thread, other: Occupant, waited: Option<Nanos>, comes: Comes) -> Nanos {
         let here = Processor::current().unwrap();
         match other.left {
@@ -429,6 +431,51 @@ mod tests {
     }
 
     #[test]
+    fn who_blocks_or_parks_leaves_its_processor() {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        LEDGER.begin(Speedup::ZERO, clock::now());
+        let processor = allowed().next().unwrap();
+        let seen = thread::spawn(move || {
+            stay_on(processor);
+            enable();
+            let account = register().unwrap();
+            let has_left = || {
+                let last = OCCUPANTS.last(Processor::current().unwrap()).unwrap();
+                ptr::eq(last.account, account).then(|| last.left.is_some())
+            };
+            let runs = || with(|thread| thread.is_caught_up(clock::now()));
+            let blocks = || {
+                let wait = Blocking::begin(8).unwrap();
+                let seen = has_left();
+                wait.end_by_time();
+                seen
+            };
+            let says_so = || blocked(has_left);
+            let parks = || {
+                parked(false);
+                let seen = has_left();
+                unparked();
+                seen
+            };
+            let waits: [&dyn Fn() -> Option<bool>; 3] = [&blocks, &says_so, &parks];
+            waits.map(|wait| {
+                (0..100)
+                    .map(|_| {
+                        runs();
+                        let before = has_left();
+                        (before, wait())
+                    })
+                    // Threads of other tests may come in between.
+                    .find(|(before, inside)| before.is_some() && inside.is_some())
+            })
+        });
+        let seen = seen.join();
+        LEDGER.end(clock::now());
+        drop(alone);
+        assert_eq!(seen.unwrap(), [Some((Some(false), Some(true))); 3]);
+    }
+
+    #[test]
     fn d_does_not_grow_while_the_target_has_no_processor() {
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
@@ -436,6 +483,8 @@ mod tests {
         let (quick, owes) = thread::scope(|scope| {
             scope.spawn(|| {
                 register().unwrap();
+                // More than it is inside for: only what it runs there counts.
+                work(Nanos::from_millis(60));
                 with(|thread| thread.enter_credited(clock::now()));
                 thread::sleep(Duration::from_millis(40));
                 both.wait();

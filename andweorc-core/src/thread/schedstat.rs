@@ -13,7 +13,7 @@ use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 pub(crate) struct Schedstat {
     /// Once it was opened; the error if it can't be.
     file: Cell<Option<Result<RawFd, ()>>>,
-    /// What a test has the kernel tell.
+    /// In place of the kernel's answer, in tests.
     #[cfg(test)]
     told: Cell<Option<Nanos>>,
 }
