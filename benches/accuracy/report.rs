@@ -1,7 +1,7 @@
 //! What came out of a program: rows, errors and totals.
 
 use andweorc_core::estimate::{Effect, Metric, analyse};
-use andweorc_core::profile::{Run, TargetKind};
+use andweorc_core::profile::{ExperimentRecord, Run, TargetKind};
 use andweorc_core::target::Target;
 use andweorc_core::time::Speedup;
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,8 @@ pub(crate) struct Row {
     pub(crate) target: String,
     pub(crate) kind: TargetKind,
     pub(crate) speedup: f64,
+    /// Share of the experiments' time that all else was delayed, 0 to 1.
+    pub(crate) delayed: f64,
     /// Of the throughput.
     pub(crate) throughput: Pair,
     /// Of the latency, where the program measures it.
@@ -98,6 +100,7 @@ impl Row {
         predicted: &Run,
         truth: &Run,
     ) -> Option<Row> {
+        let delayed = delayed(target, speedup, predicted);
         let (predicted, truth) = (effects(target, predicted), effects(target, truth));
         let pair = |metric| {
             Some(Pair {
@@ -109,6 +112,7 @@ impl Row {
             target: target.name().to_owned(),
             kind: target.kind(),
             speedup: speedup.fraction(),
+            delayed,
             throughput: pair(Metric::Throughput)?,
             p50: pair(Metric::P50),
             p99: pair(Metric::P99),
@@ -126,6 +130,17 @@ impl Row {
     pub(crate) fn is_null(&self) -> bool {
         self.throughput.truth.pct.abs() <= NULL
     }
+}
+
+/// Share of the time of the experiments on `target` at this speedup that all else was delayed.
+fn delayed(target: &Target, speedup: Speedup, run: &Run) -> f64 {
+    let is_one = |one: &&ExperimentRecord| {
+        (one.target, one.speedup) == (Some(target.id()), speedup.fraction())
+    };
+    let of_one = |one: &ExperimentRecord| (one.delay_ns, one.real_ns);
+    let held = run.experiments.iter().filter(is_one).map(of_one);
+    let (delay, real) = held.fold((0, 0), |(delay, real), one| (delay + one.0, real + one.1));
+    delay as f64 / real as f64
 }
 
 fn effects(target: &Target, run: &Run) -> Vec<Effect> {
