@@ -16,6 +16,8 @@ fn row(predicted: Change, truth: Change) -> Row {
         target: "part".into(),
         kind: TargetKind::Span,
         speedup: 0.5,
+        delayed: 0.2,
+        overhead: 0.0,
         throughput: Pair { predicted, truth },
         p50: None,
         p99: None,

@@ -15,7 +15,7 @@
 use crate::clock;
 use crate::time::{Nanos, Real};
 use libc::{CLOCK_MONOTONIC, PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, TIMER_ABSTIME, timespec};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
 /// How long before its end a pause stops sleeping and starts to spin. Longer than the debts of most
 /// pauses, and too short to keep a processor from whoever else needs it.
@@ -43,6 +43,14 @@ pub fn until(until: Real) -> Real {
     sleep_and_spin(until, spin(UNDER_LIMIT.load(Relaxed)))
 }
 
+/// CPU time that pauses of all threads have used, in ns. Relaxed: a count that publishes nothing.
+static CPU_NS: AtomicI64 = AtomicI64::new(0);
+
+/// CPU time that pauses of all threads have used so far. Those that still go on are not in it.
+pub(crate) fn cpu() -> Nanos {
+    Nanos(CPU_NS.load(Relaxed))
+}
+
 /// Does so, and spins for the last `spin` of it.
 fn sleep_and_spin(until: Real, spin: Nanos) -> Real {
     let mut now = clock::now();
@@ -50,12 +58,20 @@ fn sleep_and_spin(until: Real, spin: Nanos) -> Real {
         sleep_until(until - spin);
         now = clock::now();
     }
+    let mut spun = Nanos::ZERO;
     while now < until {
         std::hint::spin_loop();
-        now = clock::now();
+        let before = std::mem::replace(&mut now, clock::now());
+        if now - before < MOST_STEP {
+            spun += now - before;
+        }
     }
+    CPU_NS.fetch_add(spun.0, Relaxed);
     now
 }
+
+/// A step of a spin that took longer was not one: the thread had no processor meanwhile.
+const MOST_STEP: Nanos = Nanos::from_micros(5);
 
 /// Sleeps until `until`, with the least timer slack, which is put back afterwards. Signals don't
 /// shorten it.
@@ -139,6 +155,13 @@ mod tests {
             let end = clock::now() + Nanos::from_micros(us);
             assert!(until(end) >= end);
         }
+    }
+
+    #[test]
+    fn what_a_pause_spins_is_counted() {
+        let before = cpu();
+        until(clock::now() + Nanos::from_micros(300));
+        assert!(cpu() > before);
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn run(sites: u32) -> Run {
             start_ns: u64::from(seq) * 300_000_000,
             real_ns: 200_000_000,
             delay_ns: 0,
+            cpu_ns: None,
             points: vec![PointCount { point: 1, count: 1000 + u64::from(seq), latency: vec![] }],
             spoiled: None,
         }));

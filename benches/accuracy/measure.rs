@@ -166,7 +166,7 @@ fn as_experiment(record: ExperimentRecord, case: &Case) -> ExperimentRecord {
     let took = record.real_ns;
     let (real_ns, delay_ns) = (took * LONGER, took * (LONGER - 1));
     let (target, speedup) = (Some(case.target.id()), case.speedup.fraction());
-    ExperimentRecord { target, speedup, real_ns, delay_ns, ..record }
+    ExperimentRecord { target, speedup, real_ns, delay_ns, cpu_ns: None, ..record }
 }
 
 /// Keeps processors awake while what it returns lives, where that is to be had.

@@ -56,6 +56,8 @@ pub(crate) struct Row {
     pub(crate) speedup: f64,
     /// Share of the experiments' time that all else was delayed, 0 to 1.
     pub(crate) delayed: f64,
+    /// How much more CPU time a unit of work took in the experiments, %.
+    pub(crate) overhead: f64,
     /// Of the throughput.
     pub(crate) throughput: Pair,
     /// Of the latency, where the program measures it.
@@ -113,6 +115,7 @@ impl Row {
             kind: target.kind(),
             speedup: speedup.fraction(),
             delayed,
+            overhead: overhead(&predicted, speedup),
             throughput: pair(Metric::Throughput)?,
             p50: pair(Metric::P50),
             p99: pair(Metric::P99),
@@ -148,6 +151,11 @@ fn effects(target: &Target, run: &Run) -> Vec<Effect> {
     let summary =
         analysis.into_iter().find(|it| it.kind == target.kind() && it.name == target.name());
     summary.map_or(Vec::new(), |summary| summary.effects)
+}
+
+fn overhead(effects: &[Effect], speedup: Speedup) -> f64 {
+    let of_one = effects.iter().find(|it| Speedup::new(it.speedup) == Some(speedup));
+    of_one.and_then(|it| it.overhead_pct).unwrap_or(0.0)
 }
 
 fn change(effects: &[Effect], metric: Metric, speedup: Speedup) -> Option<Change> {

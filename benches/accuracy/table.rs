@@ -32,17 +32,18 @@ impl fmt::Display for Report {
         writeln!(f)?;
         writeln!(
             f,
-            "  {:<12}{:>8}{:>9}  {:<24}{:<24}{:>7}  {:<8} p50 and p99: predicted, true",
-            "target", "speedup", "delayed", "predicted", "true", "error", "covered"
+            "  {:<12}{:>8}{:>9}{:>10}  {:<24}{:<24}{:>7}  {:<8} p50 and p99: predicted, true",
+            "target", "speedup", "delayed", "overhead", "predicted", "true", "error", "covered"
         )?;
         for row in &self.rows {
             let pair = &row.throughput;
             write!(
                 f,
-                "  {:<12}{:>6.0} %{:>7.0} %  {:<24}{:<24}{:>+7.1}  {:<8}",
+                "  {:<12}{:>6.0} %{:>7.0} %{:>8.1} %  {:<24}{:<24}{:>+7.1}  {:<8}",
                 row.target,
                 row.speedup * 100.0,
                 row.delayed * 100.0,
+                row.overhead,
                 pair.predicted.to_string(),
                 pair.truth.to_string(),
                 pair.error(),

@@ -194,6 +194,7 @@ fn small_disk() {
         start_ns: 0,
         real_ns: 1,
         delay_ns: 0,
+        cpu_ns: None,
         points: vec![],
         spoiled: None,
     }));

@@ -177,7 +177,8 @@ fn analyse_metrics(
                 target.seconds = data.iter().map(|one| one.seconds).sum();
             }
             let on = effects::On { point_index: index, point: &points[index], metric };
-            let effects = effects::effects(&data, &scatter, on);
+            let cpu = of_runs(rows, |run| run.cpu_observations(target, index));
+            let effects = effects::effects(&data, &scatter, on, &cpu);
             if (index, metric) == (ranked_by.point_index, ranked_by.metric)
                 && let Some(largest) = effects.last()
             {
@@ -185,7 +186,7 @@ fn analyse_metrics(
             }
             target.effects.extend(effects);
             if impacts {
-                target.impacts.push(effects::impact(&data, &scatter, on));
+                target.impacts.push(effects::impact(&data, &scatter, on, &cpu));
             }
         }
     }
@@ -269,11 +270,18 @@ fn observations(
     point: usize,
     metric: Metric,
 ) -> Vec<Observation> {
-    let of_run = |(run, rows): (usize, &Rows<'_>)| -> Vec<Observation> {
-        let found = rows.observations(target, point, metric);
-        found.map(|one| Observation { run, ..one }).collect()
-    };
-    rows.iter().enumerate().flat_map(of_run).collect()
+    of_runs(rows, |run| run.observations(target, point, metric))
+}
+
+/// These observations of each run, which say of which they are.
+fn of_runs<'a, I: Iterator<Item = Observation>>(
+    rows: &'a [Rows<'_>],
+    of_run: impl Fn(&'a Rows<'_>) -> I,
+) -> Vec<Observation> {
+    let numbered = rows.iter().enumerate();
+    numbered
+        .flat_map(|(run, rows)| of_run(rows).map(move |one| Observation { run, ..one }))
+        .collect()
 }
 
 /// A logarithm of a ratio as a change in %.

@@ -117,8 +117,25 @@ impl<'a> Rows<'a> {
         point: usize,
         metric: Metric,
     ) -> impl Iterator<Item = Observation> + '_ {
-        let id = self.targets.get(&target.identity()).copied();
-        let series = self.series(point, metric).zip(id);
+        self.observations_in(self.series(point, metric), target)
+    }
+
+    /// All observations of a target by the CPU time per hit of this point, where it was measured.
+    pub(crate) fn cpu_observations(
+        &self,
+        target: &TargetSummary,
+        point: usize,
+    ) -> impl Iterator<Item = Observation> + '_ {
+        let id = self.points.get(point).copied().flatten();
+        self.observations_in(id.and_then(|id| self.tally.cpu(id)), target)
+    }
+
+    fn observations_in<'b>(
+        &self,
+        series: Option<&'b Series>,
+        target: &TargetSummary,
+    ) -> impl Iterator<Item = Observation> + use<'b> {
+        let series = series.zip(self.targets.get(&target.identity()).copied());
         series.into_iter().flat_map(|(series, id)| series.observations(id))
     }
 }

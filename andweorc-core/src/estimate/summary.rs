@@ -183,10 +183,18 @@ pub struct Effect {
     /// where no baseline tells what it is now.
     pub value: Option<f64>,
     /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is
-    /// known.
+    /// known. The interval holds how repeats scatter, and on the better side the
+    /// [overhead](Effect::overhead_pct).
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, %.
     pub ci_high: Option<f64>,
+    /// Both ends by how repeats scatter alone, %.
+    #[serde(skip)]
+    pub repeats: Option<[f64; 2]>,
+    /// How much more CPU time the program used for each hit of the point than in the baselines, %;
+    /// pauses are not counted. That is what the experiments cost it. `None` where it was not
+    /// measured.
+    pub overhead_pct: Option<f64>,
     /// Number of experiments.
     pub n: usize,
     /// Number of runs that they are of.
@@ -216,9 +224,10 @@ impl Effect {
         Some(if self.metric.less_is_better() { (-high, -low) } else { (low, high) })
     }
 
-    /// Half the width of its interval, in points; infinite without one.
+    /// Half the width of its interval by how repeats scatter, in points: more of them make it
+    /// narrower. Infinite without one.
     fn half_width(&self) -> f64 {
-        self.gain().map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0)
+        self.repeats.map_or(f64::INFINITY, |[low, high]| (high - low) / 2.0)
     }
 }
 
@@ -261,7 +270,8 @@ pub enum Verdict {
     /// The interval is below minus one point: faster, it lowers the throughput, or raises the
     /// latency.
     Hurts,
-    /// The interval is within one point of zero.
+    /// By how repeats scatter the effect is within one point of zero. What the experiments
+    /// [cost](Effect::overhead_pct) the program is not in that: the interval may be wider.
     Nothing,
     /// Neither of the three above is known yet.
     Inconclusive {
@@ -348,13 +358,11 @@ pub(crate) fn verdict_of(target: &TargetSummary, effect: &Effect, discovered: bo
     };
     let sign = if effect.metric.less_is_better() { -1.0 } else { 1.0 };
     let gain = sign * effect.effect_pct;
-    if effect.n > 1 && says(low, high) {
-        if low >= -NOTHING && high <= NOTHING {
-            return Verdict::Nothing;
-        }
-        if discovered {
-            return if gain > 0.0 { Verdict::Matters } else { Verdict::Hurts };
-        }
+    if effect.n > 1 && effect.repeats.is_some_and(|[low, high]| is_nothing(low, high)) {
+        return Verdict::Nothing;
+    }
+    if effect.n > 1 && is_something(low, high) && discovered {
+        return if gain > 0.0 { Verdict::Matters } else { Verdict::Hurts };
     }
     let more_seconds = (effect.runs == 1).then(|| more_seconds(target, effect)).flatten();
     Verdict::Inconclusive { more_seconds }
@@ -362,8 +370,15 @@ pub(crate) fn verdict_of(target: &TargetSummary, effect: &Effect, discovered: bo
 
 /// Whether an interval says what there is: nothing, or an effect of more than a point.
 pub(crate) fn says(low: f64, high: f64) -> bool {
-    let nothing = low >= -NOTHING && high <= NOTHING;
-    nothing || low > NOTHING || high < -NOTHING
+    is_nothing(low, high) || is_something(low, high)
+}
+
+fn is_nothing(low: f64, high: f64) -> bool {
+    low >= -NOTHING && high <= NOTHING
+}
+
+fn is_something(low: f64, high: f64) -> bool {
+    low > NOTHING || high < -NOTHING
 }
 
 /// About how many more seconds of experiments would tell.

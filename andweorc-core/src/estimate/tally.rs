@@ -23,6 +23,8 @@ pub(crate) struct Tally {
     points: HashSet<u32>,
     /// Of those that did anything, by all metrics.
     series: HashMap<u32, [Series; Metric::ALL.len()]>,
+    /// CPU time per hit of each, where it was measured.
+    cpu: HashMap<u32, Series>,
     /// Experiments by target.
     held: HashMap<u32, usize>,
     baselines: usize,
@@ -36,6 +38,7 @@ impl Tally {
             most,
             points: HashSet::new(),
             series: HashMap::new(),
+            cpu: HashMap::new(),
             held: HashMap::new(),
             baselines: 0,
             spoiled: 0,
@@ -76,20 +79,19 @@ impl Tally {
         for (point, series) in &mut self.series {
             let count = did.get(point);
             for (series, metric) in series.iter_mut().zip(Metric::ALL) {
-                let value = count
-                    .and_then(|count| metric.of_count(experiment, count))
-                    .filter(|value| *value > 0.0 && value.is_finite());
-                match experiment.target {
-                    _ if experiment.spoiled.is_some() => series.spoiled(value),
-                    None => series.baseline(value, self.most),
-                    Some(target) => {
-                        let ExperimentRecord { speedup, real_ns, delay_ns, .. } = *experiment;
-                        let trial = Trial { target, speedup, real_ns, delay_ns };
-                        series.trial(trial, value, self.most);
-                    }
-                }
+                let value = count.and_then(|count| metric.of_count(experiment, count));
+                push(series, experiment, value, self.most);
+            }
+            if let Some(cpu_ns) = experiment.cpu_ns {
+                let of_each = count.map(|count| cpu_ns as f64 / count.count as f64);
+                push(self.cpu.entry(*point).or_default(), experiment, of_each, self.most);
             }
         }
+    }
+
+    /// CPU time per hit of the point with this id, if it did anything and that was measured.
+    pub(crate) fn cpu(&self, point: u32) -> Option<&Series> {
+        self.cpu.get(&point)
     }
 
     /// A metric of the point with this id, if it did anything.
@@ -116,5 +118,18 @@ impl Tally {
     /// Experiments and baselines.
     pub(crate) fn all(&self) -> usize {
         self.held.values().sum::<usize>() + self.baselines
+    }
+}
+
+/// Adds an experiment, in which it had this value, to a series.
+fn push(series: &mut Series, experiment: &ExperimentRecord, value: Option<f64>, most: usize) {
+    let value = value.filter(|value| *value > 0.0 && value.is_finite());
+    match experiment.target {
+        _ if experiment.spoiled.is_some() => series.spoiled(value),
+        None => series.baseline(value, most),
+        Some(target) => {
+            let ExperimentRecord { speedup, real_ns, delay_ns, .. } = *experiment;
+            series.trial(Trial { target, speedup, real_ns, delay_ns }, value, most);
+        }
     }
 }

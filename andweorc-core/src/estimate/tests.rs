@@ -61,6 +61,7 @@ pub(crate) fn push(run: &mut Run, target: Option<u32>, speedup: f64, count: u64,
         start_ns: 0,
         real_ns: 1_000_000_000 + delay_ns,
         delay_ns,
+        cpu_ns: None,
         points: vec![PointCount { point: 1, count, latency: vec![(latency, count)] }],
         spoiled: None,
     }));
@@ -267,6 +268,7 @@ fn quantiles_are_those_of_the_histogram() {
         start_ns: 0,
         real_ns: 2_000_000_000,
         delay_ns: 1_000_000_000,
+        cpu_ns: None,
         points: vec![PointCount { point: 1, count: 100, latency: vec![(1, 50), (5, 49), (9, 1)] }],
         spoiled: None,
     };

@@ -136,6 +136,8 @@ impl Drop for Running {
 struct Snapshot {
     at: Real,
     owed: Nanos,
+    /// CPU time of the program without that of pauses.
+    cpu: Nanos,
     counts: HashMap<u32, u64>,
     noise: Noise,
 }
@@ -146,6 +148,7 @@ impl Snapshot {
         Snapshot {
             at,
             owed: LEDGER.owed(at),
+            cpu: clock::process_cpu() - pause::cpu(),
             counts: points.iter().map(|point| (point.id(), point.count())).collect(),
             noise: Noise::read(),
         }
@@ -259,6 +262,7 @@ impl Experimenter {
             start_ns: to_ns(before.at - self.start),
             real_ns: to_ns(after.at - before.at),
             delay_ns: to_ns(after.owed - before.owed),
+            cpu_ns: Some(to_ns(after.cpu - before.cpu)),
             points: counts,
             spoiled: cut.or_else(|| self.watch.spoiled(&before.noise, &after.noise)),
         })

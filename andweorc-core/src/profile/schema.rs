@@ -166,6 +166,10 @@ pub struct ExperimentRecord {
     pub real_ns: u64,
     /// Delay that the program owed for it: growth of D in ns. Virtual length = `real_ns - delay_ns`.
     pub delay_ns: u64,
+    /// CPU time that the program used for it, ns, all threads, without what pauses used. `None` where
+    /// it was not measured: by versions before this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
     /// What each point did. Points that did nothing are left out.
     pub points: Vec<PointCount>,
     /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and counted.

@@ -60,6 +60,7 @@ fn records() -> Vec<Record> {
             start_ns: 5,
             real_ns: 100,
             delay_ns: 10,
+            cpu_ns: None,
             points: vec![PointCount { point: 1, count: 2, latency: vec![(10, 1), (20, 1)] }],
             spoiled: None,
         }),

@@ -119,6 +119,7 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
             start_ns: u64::from(seq) * 1_500_000_000,
             real_ns: 1_000_000_000 + delay_ns,
             delay_ns,
+            cpu_ns: None,
             points: vec![PointCount { point: 1, count, latency }],
             spoiled: None,
         }));

@@ -187,12 +187,26 @@ fn foot(page: &mut Page, runs: &[Run], analysis: &Analysis) {
             "[low,high] are 95 % intervals; verdicts are by the one at the largest speedup. \
              CPU shares overlap where spans nest.",
         );
+        let overhead = overhead_pct(analysis);
+        if overhead >= 1.0 {
+            let said = format!(
+                "Experiments cost up to {overhead:.0} % more CPU a hit: so much better an effect may be, \
+                 as far as processors are what lacks."
+            );
+            page.prose(Tone::Aside, "", &said);
+        }
     }
     page.line("");
     let next = next(runs, analysis);
     let command = format!("{}  {}", page.looks.paint(Tone::Heading, "NEXT"), next.command);
     page.line(&command);
     page.prose(Tone::Aside, "      ", &next.why);
+}
+
+/// The most CPU time that experiments on a target cost the program for each hit, %.
+fn overhead_pct(analysis: &Analysis) -> f64 {
+    let judged = analysis.targets.iter().filter_map(|target| target.ranking_effect());
+    judged.filter_map(|effect| effect.overhead_pct).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

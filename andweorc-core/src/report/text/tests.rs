@@ -56,6 +56,20 @@ fn tells_what_other_processes_used_beside_the_program() {
 }
 
 #[test]
+fn tells_what_experiments_cost_the_program() {
+    let with_overhead = |pct: f64| {
+        of(measured(4), |analysis| {
+            for effect in analysis.targets.iter_mut().flat_map(|target| &mut target.effects) {
+                effect.overhead_pct = Some(pct);
+            }
+        })
+    };
+    line(&with_overhead(13.4), "Experiments cost up to 13 % more CPU a hit");
+    assert!(!with_overhead(0.4).contains("more CPU a hit"));
+    assert!(!report(measured(4)).contains("more CPU a hit"), "it was not measured");
+}
+
+#[test]
 fn it_ends_in_one_command() {
     let report = report(measured(4));
     let next = report.lines().rev().nth(1).unwrap();
