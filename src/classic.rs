@@ -1,7 +1,7 @@
 //! The classic API: programs of plain threads, whose lines are sampled.
 
 use crate::stderr::say;
-use andweorc_core::plain;
+use andweorc_profile::plain;
 use andweorc_core::runner::{ProfilingResults, RunError, Runner};
 use andweorc_core::sampler::{self, PerfError};
 use andweorc_core::settings::{SettingError, Settings};

@@ -67,7 +67,7 @@ mod stderr;
 
 #[cfg(feature = "clock")]
 use andweorc_clock as _;
-pub use andweorc_core::estimate::{Analysis, Metric, Verdict};
+pub use andweorc_profile::estimate::{Analysis, Metric, Verdict};
 pub use andweorc_core::experiment::Status;
 pub use andweorc_core::runner;
 pub use andweorc_core::sampler::PerfError;
@@ -93,7 +93,7 @@ pub mod __private {
     pub use crate::start::rt;
     pub use andweorc_core::enabled;
     pub use andweorc_core::point::{Point, point};
-    pub use andweorc_core::profile::PointKind;
+    pub use andweorc_profile::PointKind;
     pub use andweorc_core::thread::{pay, was_enabled};
     pub use tokio;
 }

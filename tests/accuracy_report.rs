@@ -4,7 +4,7 @@
 #[path = "../benches/accuracy/report.rs"]
 mod report;
 
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use report::{Change, Pair, Report, Row, Scheduling, Totals};
 
 fn change(pct: f64, half: f64) -> Change {

@@ -1,7 +1,7 @@
 //! `examples/axum.rs`, run as its users run it, under load: what runs inside of axum's tasks is seen.
 #![cfg(feature = "axum")]
 
-use andweorc_core::profile::{Profile, TargetKind};
+use andweorc_profile::{Profile, TargetKind};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};

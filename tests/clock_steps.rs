@@ -2,7 +2,7 @@
 //! anybody reads it.
 
 use andweorc::{Profile as _, Session, Settings};
-use andweorc_core::profile::Profile;
+use andweorc_profile::Profile;
 use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_REALTIME_COARSE, CLOCK_TAI};
 use libc::{c_int, clockid_t, timespec};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

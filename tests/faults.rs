@@ -8,7 +8,7 @@ mod child;
 #[allow(dead_code, reason = "shared with the tests of the switch, which use all of it")]
 mod parent;
 
-use andweorc_core::profile::ExperimentRecord;
+use andweorc_profile::ExperimentRecord;
 use child::{DONE, STOP, was_busy};
 use nix::sys::signal::Signal;
 use parent::{Ended, Program, once, reason, stopped_for};

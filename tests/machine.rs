@@ -11,7 +11,7 @@ mod limit;
 #[allow(dead_code, reason = "shared with the tests of the switch, which use all of it")]
 mod parent;
 
-use andweorc_core::profile::{ExperimentRecord, Run, TargetKind};
+use andweorc_profile::{ExperimentRecord, Run, TargetKind};
 use child::DONE;
 use limit::Limit;
 use nix::errno::Errno;

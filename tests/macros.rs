@@ -3,7 +3,7 @@
 use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points, unmatched};
-use andweorc_core::profile::PointKind;
+use andweorc_profile::PointKind;
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Speedup;
 use std::sync::LazyLock;

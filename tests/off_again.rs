@@ -3,7 +3,7 @@
 use andweorc::io::Outside;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{points, unmatched};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::parked_since;
 use std::thread::sleep;

@@ -1,7 +1,7 @@
 //! The body of `#[andweorc::main]` is an entity like any task: it waits, and wakes others in its own name.
 
 use andweorc::__private::rt::runtime::{Builder, LocalOptions};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread;
 use tests_support::wakes::{WHILE, Waits};

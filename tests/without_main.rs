@@ -10,7 +10,7 @@ mod child;
 #[allow(dead_code, reason = "shared with the tests of the switch, which use all of it")]
 mod parent;
 
-use andweorc_core::profile::{Profile, Run};
+use andweorc_profile::{Profile, Run};
 use child::DONE;
 use nix::sys::signal::Signal;
 use parent::{Ended, Program, reason};

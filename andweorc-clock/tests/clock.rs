@@ -3,7 +3,7 @@
 
 use andweorc_clock as _;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::{ExperimentRecord, TargetKind};
+use andweorc_profile::{ExperimentRecord, TargetKind};
 use andweorc_core::target::target;
 use andweorc_core::time::{Real, Speedup};
 use andweorc_core::{clock, own_thread, program_clock};

@@ -9,7 +9,8 @@
 //! Only what fork(2) of the C library makes is noticed, not a bare clone(2); `std::process::Command` needs neither.
 
 use crate::thread;
-use std::os::fd::{AsRawFd, RawFd};
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -37,22 +38,43 @@ pub(crate) fn watch() {
     });
 }
 
-/// While this lives, children of fork have nothing of an open file but its number. There is one at
-/// a time: a session has one profile.
+/// A file of which children of fork have nothing but its number while this lives. There is one at a
+/// time: a session has one profile. A second one is shared as usual.
 #[derive(Debug)]
-pub(crate) struct Unshared(());
+pub(crate) struct Unshared<T> {
+    /// Dropped first: the number may be another file's once this one is closed.
+    _noticed: Option<Noticed>,
+    file: T,
+}
 
-impl Unshared {
-    /// `None` where another file is unshared.
-    pub(crate) fn new(file: &impl AsRawFd) -> Option<Unshared> {
+impl<T: AsFd> Unshared<T> {
+    pub(crate) fn new(file: T) -> Unshared<T> {
         watch();
-        let swap =
-            UNSHARED.compare_exchange(NONE, file.as_raw_fd(), Ordering::SeqCst, Ordering::SeqCst);
-        swap.ok().map(|_| Unshared(()))
+        let number = file.as_fd().as_raw_fd();
+        let swap = UNSHARED.compare_exchange(NONE, number, Ordering::SeqCst, Ordering::SeqCst);
+        Unshared { _noticed: swap.ok().map(|_| Noticed), file }
     }
 }
 
-impl Drop for Unshared {
+impl<T> Deref for Unshared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.file
+    }
+}
+
+impl<T> DerefMut for Unshared<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.file
+    }
+}
+
+/// A file's number is in [`UNSHARED`] while this lives.
+#[derive(Debug)]
+struct Noticed;
+
+impl Drop for Noticed {
     fn drop(&mut self) {
         UNSHARED.store(NONE, Ordering::SeqCst);
     }

@@ -1,5 +1,7 @@
-//! The core of andweorc, a causal profiler: clock and ledger, delays, points and targets, experiments, statistics and
-//! the profile. It knows neither tokio nor tracing; users depend on the facade crate `andweorc`.
+//! The core of andweorc, a causal profiler: clock and ledger, delays, points and targets, sampling and
+//! experiments. What is measured goes into a profile, which [`andweorc_profile`] writes, reads and
+//! estimates effects from. The core knows neither tokio nor tracing; users depend on the facade crate
+//! `andweorc`.
 //!
 //! | module | what |
 //! |---|---|
@@ -10,9 +12,6 @@
 //! | [`program_clock`] | the clock that the program itself reads |
 //! | [`point`](mod@point), [`target`](mod@target), [`wait`] | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
-//! | [`profile`], [`estimate`], [`report`] | the file of a run, what it tells, in words and in JSON |
-//! | [`plain`] | text from anywhere, made fit to be shown |
-//! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
 //! | [`foreign`] | tasks that nobody wrapped, as a runtime reports them |
 //! | [`fork`](mod@fork), [`own_thread`] | what a child of fork must not do; threads of andweorc's own |
@@ -24,12 +23,10 @@ pub mod arrival;
 mod binary;
 pub mod budget;
 pub mod clock;
-pub mod compare;
 mod copies;
 mod counter;
 pub mod defer;
 mod descriptors;
-pub mod estimate;
 pub mod experiment;
 pub mod foreign;
 pub mod fork;
@@ -41,12 +38,9 @@ mod loaded;
 mod nudge;
 pub mod own_thread;
 pub mod pause;
-pub mod plain;
 mod plain_thread_local;
 pub mod point;
-pub mod profile;
 pub mod program_clock;
-pub mod report;
 pub mod runner;
 pub mod sampler;
 pub mod session;
@@ -54,7 +48,6 @@ pub mod settings;
 mod signal;
 mod spelled;
 mod stall;
-pub mod stats;
 pub mod stderr;
 pub mod symbols;
 mod sync;

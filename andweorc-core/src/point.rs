@@ -2,8 +2,8 @@
 
 use crate::counter::Counters;
 use crate::latency::Latencies;
-use crate::plain;
-use crate::profile::{PointKind, PointRecord};
+use andweorc_profile::plain;
+use andweorc_profile::{PointKind, PointRecord};
 use crate::symbols::is_own_file;
 use crate::thread::{self, LEDGER, Within};
 use crate::time::Virtual;

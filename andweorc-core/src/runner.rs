@@ -9,12 +9,12 @@
 //! [`thread::blocked`](crate::thread::blocked).
 
 use crate::experiment::{Experimenter, Lengths};
-use crate::plain;
+use andweorc_profile::plain;
 use crate::point::points;
-use crate::profile::ExperimentRecord;
+use andweorc_profile::ExperimentRecord;
 use crate::sampler::{Event, PerfError, Sampling, line_target};
 use crate::session::provisional;
-use crate::stats::{Regression, mean};
+use andweorc_profile::stats::{Regression, mean};
 use crate::symbols::{Place, Scope, SymbolError, Symbols};
 use crate::target::Target;
 use crate::time::Speedup;

@@ -3,15 +3,15 @@
 pub(crate) mod provisional;
 
 use crate::binary::Binary;
-use crate::estimate::ongoing::Ongoing;
-use crate::estimate::{Analysis, analyse};
+use andweorc_profile::estimate::ongoing::Ongoing;
+use andweorc_profile::estimate::{Analysis, analyse};
 use crate::experiment::{Experimenter, Runner, Status, Stop};
-use crate::fork::forked;
+use crate::fork::{Unshared, forked};
 use crate::own_thread;
-use crate::plain;
-use crate::profile::{Header, VERSION, WriteError, Writer};
+use andweorc_profile::plain;
+use andweorc_profile::{Header, VERSION, WriteError, Writer};
 use crate::program_clock;
-use crate::report::{self, Looks};
+use andweorc_profile::report::{self, Looks};
 use crate::settings::{ProgramClock, SettingError, Settings};
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct Session {
     stop: Arc<Stop>,
     reason: Arc<Mutex<Option<String>>>,
     status: Arc<Mutex<Status>>,
-    thread: Option<JoinHandle<(Ongoing, Writer)>>,
+    thread: Option<JoinHandle<(Ongoing, Unshared<Writer>)>>,
     /// A provisional session has one. The last field, which is dropped when the profile is closed.
     guest: Option<Guest>,
 }
@@ -77,7 +77,7 @@ impl Session {
             Some(_) => Writer::create(&path),
             None => Writer::create_at_default(&path),
         };
-        let writer = writer.map_err(StartError::Profile)?;
+        let writer = Unshared::new(writer.map_err(StartError::Profile)?);
         let stop = experimenter.stopper();
         let reason = Arc::new(Mutex::new(None));
         let status = Arc::new(Mutex::new(Status {

@@ -1,7 +1,7 @@
 //! The settings of a run: from the environment, or set in code.
 
 use crate::experiment::MAX_SLOWDOWN;
-use crate::plain;
+use andweorc_profile::plain;
 use crate::sampler::Event;
 use crate::symbols::{Scope, ScopeError};
 use crate::time::Speedup;

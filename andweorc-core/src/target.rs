@@ -3,8 +3,8 @@
 use crate::arrival::Typical;
 use crate::budget::Asks;
 use crate::counter::Counters;
-use crate::plain;
-use crate::profile::{TargetKind, TargetRecord};
+use andweorc_profile::plain;
+use andweorc_profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Waits};
 use crate::yields::Yields;

@@ -2,7 +2,7 @@
 
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread::{self, LEDGER, blocked};
 use andweorc_core::time::{Nanos, Speedup};

@@ -3,7 +3,7 @@
 
 use andweorc_core::clock;
 use andweorc_core::point::point;
-use andweorc_core::profile::{PointKind, Profile, TargetKind};
+use andweorc_profile::{PointKind, Profile, TargetKind};
 use andweorc_core::sampler::{Event, Found, Sampling};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
@@ -195,7 +195,7 @@ fn with_a_copy() -> Plugin {
     const SOURCE: &str = r#"
 #[unsafe(no_mangle)]
 pub extern "C" fn run(rounds: u64) -> u64 {
-    let kind = andweorc_core::profile::PointKind::Progress;
+    let kind = andweorc_profile::PointKind::Progress;
     andweorc_core::point::point(kind, "plugin", None, None, true).hit();
     rounds
 }

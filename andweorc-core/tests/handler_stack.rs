@@ -5,7 +5,7 @@
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::point;
-use andweorc_core::profile::{PointKind, TargetKind};
+use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::sampler::{Event, Sampling};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, target, targets};

@@ -43,7 +43,7 @@ mod wakers {
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;
 
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};

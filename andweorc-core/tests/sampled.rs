@@ -1,7 +1,7 @@
 //! A run on a program of plain threads in which nothing is timed.
 
 use andweorc_core::point::point;
-use andweorc_core::profile::{PointKind, Profile, TargetKind, TargetRecord};
+use andweorc_profile::{PointKind, Profile, TargetKind, TargetRecord};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
 use andweorc_core::thread;

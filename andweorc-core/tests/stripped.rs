@@ -5,7 +5,7 @@
 #![cfg(not(loom))]
 
 use andweorc_core::point::point;
-use andweorc_core::profile::{PointKind, Profile, Run};
+use andweorc_profile::{PointKind, Profile, Run};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
 use andweorc_core::thread;

@@ -2,7 +2,7 @@
 //! milliseconds. Who was blocked by another thread must not have them; who slept, or waited until a time, must.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Speedup};

@@ -3,13 +3,14 @@
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::put_off;
 use crate::wake::{WakeCell, clones, is_early, keep};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, defer, enabled, unstarted};
-use andweorc_core::{plain, symbols};
+use andweorc_core::symbols;
+use andweorc_profile::plain;
 use pin_project_lite::pin_project;
 use std::any;
 use std::borrow::Cow;

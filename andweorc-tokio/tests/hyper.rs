@@ -1,7 +1,7 @@
 //! The executor profiles what hyper asks it to spawn.
 #![cfg(feature = "hyper")]
 
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread;
 use andweorc_tokio::hyper::Executor;

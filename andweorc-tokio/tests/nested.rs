@@ -1,7 +1,7 @@
 //! Profiled futures inside profiled tasks, `LocalSet`s and runtimes in runtimes; runtimes that come and go.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread;
 use andweorc_core::time::Speedup;

@@ -1,7 +1,7 @@
 //! A worker that another thread gets going takes its delay until then, and pays what D grows by until it runs.
 
 use andweorc_core::clock;
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread::{self, Blocking, LEDGER};
 use andweorc_core::time::{Nanos, Real, Speedup};

@@ -1,7 +1,7 @@
 //! A profiled program does what the same program does unprofiled: with andweorc on, experiments running, and every task wrapped.
 
 use andweorc_core::experiment::{Experimenter, Lengths, Stop};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_tokio::runtime::BuilderExt;

@@ -2,7 +2,7 @@
 //! same task does without andweorc: it takes the same steps, ends the same way, is dropped once, and never polled again.
 
 use andweorc_core::experiment::{Experimenter, Lengths, Stop};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_tokio::runtime::BuilderExt;

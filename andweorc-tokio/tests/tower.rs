@@ -1,7 +1,7 @@
 //! The layer profiles the requests of a service inside tasks that nobody profiled.
 #![cfg(feature = "tower")]
 
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, target, targets};
 use andweorc_core::thread;
 use andweorc_tokio::runtime::BuilderExt;

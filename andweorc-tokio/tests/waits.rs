@@ -1,7 +1,7 @@
 //! Waits of tasks and spans: by what they are ended, and as targets.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::{ExperimentRecord, TargetKind};
+use andweorc_profile::{ExperimentRecord, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::time::Speedup;
 use andweorc_tokio::runtime::BuilderExt;

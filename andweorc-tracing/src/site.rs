@@ -2,7 +2,7 @@
 
 use crate::table::Multiply;
 use andweorc_core::point::{Point, point};
-use andweorc_core::profile::{PointKind, TargetKind};
+use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::symbols::is_own_file;
 use andweorc_core::target::{Target, target};
 use std::collections::HashMap;

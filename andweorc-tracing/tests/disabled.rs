@@ -2,7 +2,7 @@
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::points;
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::targets;
 use andweorc_tracing::layer;
 use std::io;

@@ -2,7 +2,7 @@
 
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::{LEDGER, register};
 use andweorc_core::time::{Nanos, Speedup};

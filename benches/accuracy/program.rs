@@ -5,7 +5,7 @@ use crate::line::Line;
 use crate::load::Load;
 use crate::work::{Cost, Pace, hash};
 use andweorc_core::point::{Point, point};
-use andweorc_core::profile::{PointKind, TargetKind};
+use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::time::Virtual;
 use andweorc_core::{clock, thread};

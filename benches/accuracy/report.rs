@@ -1,7 +1,7 @@
 //! What came out of a program: rows, errors and totals.
 
-use andweorc_core::estimate::{Effect, Metric, analyse};
-use andweorc_core::profile::{ExperimentRecord, Run, TargetKind};
+use andweorc_profile::estimate::{Effect, Metric, analyse};
+use andweorc_profile::{ExperimentRecord, Run, TargetKind};
 use andweorc_core::target::Target;
 use andweorc_core::time::Speedup;
 use serde::{Deserialize, Serialize};

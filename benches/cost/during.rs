@@ -10,7 +10,7 @@ use andweorc::runtime::BuilderExt;
 use andweorc::{Speedup, progress};
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::point;
-use andweorc_core::profile::{ExperimentRecord, PointKind, TargetKind};
+use andweorc_profile::{ExperimentRecord, PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::{clock, thread as core_thread};
 use std::process::{Command, Stdio};

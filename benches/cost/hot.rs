@@ -5,7 +5,7 @@ use andweorc::runtime::BuilderExt;
 use andweorc::{Profile, progress};
 use andweorc_core::clock;
 use andweorc_core::point::{Point, points};
-use andweorc_core::profile::PointKind;
+use andweorc_profile::PointKind;
 use andweorc_core::time::Nanos;
 use std::cell::OnceCell;
 use std::future::{Future, poll_fn};

@@ -9,7 +9,7 @@ use crate::generate::{CompletionsOptions, ManOptions};
 use crate::list::ListOptions;
 use crate::merge::MergeOptions;
 use crate::web::PageOptions;
-use andweorc_core::report::Looks;
+use andweorc_profile::report::Looks;
 use andweorc_core::symbols::{Scope, ScopeError};
 use andweorc_core::time::Speedup;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};

@@ -3,7 +3,7 @@
 //! Results go to stdout, everything else to stderr. Texts carry their colours always; `anstream` takes them out where they are not
 //! wanted: `--color`, else `NO_COLOR`, `CLICOLOR_FORCE`, and whether it is a terminal that is written to.
 
-use andweorc_core::plain;
+use andweorc_profile::plain;
 use anstream::AutoStream;
 use clap::{Args, ValueEnum};
 use std::fmt::Display;

@@ -1,8 +1,8 @@
 //! Earlier profiles. A run puts what it finds in the place of its profile aside, under the time at
 //! which that was written, and puts it back when it has measured nothing itself.
 
-use andweorc_core::plain;
-use andweorc_core::profile::{Profile, Run};
+use andweorc_profile::plain;
+use andweorc_profile::{Profile, Run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

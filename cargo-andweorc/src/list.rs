@@ -2,8 +2,8 @@
 
 use crate::console::{self, style};
 use crate::project;
-use andweorc_core::plain;
-use andweorc_core::profile::{Profile, Run, TargetKind, TargetRecord};
+use andweorc_profile::plain;
+use andweorc_profile::{Profile, Run, TargetKind, TargetRecord};
 use clap::Args;
 use std::collections::BTreeSet;
 use std::error::Error;

@@ -2,9 +2,9 @@
 
 use crate::console::Console;
 use crate::{project, sides};
-use andweorc_core::plain;
-use andweorc_core::profile::Profile;
-use andweorc_core::report::counted;
+use andweorc_profile::plain;
+use andweorc_profile::Profile;
+use andweorc_profile::report::counted;
 use clap::Args;
 use std::error::Error;
 use std::fs;

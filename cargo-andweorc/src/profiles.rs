@@ -1,8 +1,8 @@
 //! Which profiles are meant, and what they hold together.
 
 use crate::{project, sides};
-use andweorc_core::plain;
-use andweorc_core::profile::{Profile, ReadError};
+use andweorc_profile::plain;
+use andweorc_profile::{Profile, ReadError};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{fs, io};

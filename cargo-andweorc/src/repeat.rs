@@ -3,8 +3,8 @@
 use crate::child;
 use crate::drive::{DriveError, DriveOptions, Ended, Launch, drive};
 use crate::live::View;
-use andweorc_core::profile::{Profile, ReadError, ReadErrorKind, Run};
-use andweorc_core::report;
+use andweorc_profile::{Profile, ReadError, ReadErrorKind, Run};
+use andweorc_profile::report;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

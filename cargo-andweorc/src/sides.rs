@@ -1,8 +1,8 @@
 //! The two versions that `diff` and `ci` compare.
 
 use crate::{profiles, project};
-use andweorc_core::plain;
-use andweorc_core::profile::Run;
+use andweorc_profile::plain;
+use andweorc_profile::Run;
 use clap::Args;
 use std::error::Error;
 use std::fs;

@@ -4,7 +4,7 @@ use crate::start::signals::{Disposition, Signals, disposition, end_program, newl
 use crate::stderr::say;
 use andweorc_core::fork::forked;
 use andweorc_core::own_thread;
-use andweorc_core::plain;
+use andweorc_profile::plain;
 use andweorc_core::session::{Outcome, Session, StartError};
 use andweorc_core::settings::Settings;
 use nix::sys::signal::Signal;

@@ -6,7 +6,7 @@ mod watched;
 
 pub use watched::Watched;
 
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -7,7 +7,7 @@ use andweorc::__private::rt::runtime::Builder;
 use andweorc::runtime::BuilderExt;
 use andweorc::{Profile as _, Session, Settings, Speedup, StartError};
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_core::profile::{
+use andweorc_profile::{
     ExperimentRecord, Header, NoteRecord, Profile, Record, Run, TargetKind, TargetRecord, VERSION,
     Writer,
 };

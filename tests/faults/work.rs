@@ -1,7 +1,7 @@
 //! What the programs do until something befalls them.
 
 use andweorc::Speedup;
-use andweorc_core::profile::{Profile, Run};
+use andweorc_profile::{Profile, Run};
 use andweorc_core::thread::LEDGER;
 use std::hint::spin_loop;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::{EXPERIMENTER, HELD_LENGTHS, WHILE, only_for_tasks, runtimes, spawn};
 use andweorc::runtime::BuilderExt;
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_core::{clock, thread};

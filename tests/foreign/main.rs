@@ -9,7 +9,7 @@ use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::{Importance, points};
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, target, targets};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Speedup};

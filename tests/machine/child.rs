@@ -2,7 +2,7 @@
 
 use andweorc::__private::rt::runtime::Builder;
 use andweorc::runner::{Runner, RunnerConfig};
-use andweorc_core::profile::Profile;
+use andweorc_profile::Profile;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::hint::spin_loop;
 use std::io::{Error, Result};

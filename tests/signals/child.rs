@@ -5,7 +5,7 @@
 mod work;
 
 use andweorc::__private::rt::runtime::Builder;
-use andweorc_core::profile::Run;
+use andweorc_profile::Run;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{
     SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction, signal,

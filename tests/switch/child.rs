@@ -1,7 +1,7 @@
 //! The programs that the tests run. Each prints the same at every run.
 
 use andweorc::__private::rt::runtime::Builder;
-use andweorc_core::profile::Profile;
+use andweorc_profile::Profile;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::dup2_stderr;

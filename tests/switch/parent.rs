@@ -1,7 +1,7 @@
 //! Runs the programs and waits for what they do, with deadlines that only a hanging program misses.
 
 use super::child::PROGRAM;
-use andweorc_core::profile::{Profile, Run};
+use andweorc_profile::{Profile, Run};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::Read;

@@ -1,9 +1,9 @@
 //! Choosing points and targets when the user named none, and finding those that he named.
 
 use crate::clock;
-use crate::plain;
+use andweorc_profile::plain;
 use crate::point::{Importance, Point, points};
-use crate::profile::{TargetKind, TargetTime, WaitTime};
+use andweorc_profile::{TargetKind, TargetTime, WaitTime};
 use crate::program_clock;
 use crate::symbols::is_own_file;
 use crate::target::{Target, is_main, targets};
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn the_first_point_is_the_users_own_and_ends() {
         use crate::point::point;
-        use crate::profile::PointKind;
+        use andweorc_profile::PointKind;
         let span_in = |name, file, depth, within| {
             let span = point(PointKind::Latency, name, Some(file), None, false);
             span.seen_at_depth(depth, within);
@@ -481,7 +481,7 @@ mod tests {
     #[test]
     fn another_point_is_the_first_once_that_one_hardly_moves() {
         use crate::point::point;
-        use crate::profile::PointKind;
+        use andweorc_profile::PointKind;
         let span = |name, depth| {
             let span = point(PointKind::Latency, name, Some("src/choose.rs"), None, false);
             span.seen_at_depth(depth, Within::Task);
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn a_point_that_is_hardly_hit_may_be_about_to_be() {
         use crate::point::point;
-        use crate::profile::PointKind;
+        use andweorc_profile::PointKind;
         let seldom = point(PointKind::Progress, "choose: seldom", None, None, true);
         let rate =
             |hits: &Hits| hits.rates().iter().find(|it| it.0.id() == seldom.id()).map(|it| it.1);
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn containers_and_trifles_are_not_chosen_unless_wanted() {
-        use crate::profile::TargetKind;
+        use andweorc_profile::TargetKind;
         use crate::target::target;
         let new = |name| target(TargetKind::Span, name, None, None);
         let before = Times::read();

@@ -1,7 +1,7 @@
 //! The first place to mark in a program that has no points: where it is busy.
 
 use crate::experiment::choose::names;
-use crate::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use crate::target::{Target, targets};
 use std::cmp::Reverse;
 

@@ -11,7 +11,7 @@ use crate::ledger::TargetWait;
 use crate::nudge::nudger;
 use crate::pause;
 use crate::point::{Point, points};
-use crate::profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
+use andweorc_profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use crate::program_clock::{self, Frozen};
 use crate::target::Target;
 use crate::thread::{self, LEDGER};

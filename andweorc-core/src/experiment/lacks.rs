@@ -1,7 +1,7 @@
 //! What to say when the hottest lines or functions are wanted, and there are none.
 
 use crate::experiment::choose::{LEAST_SHARE, all_of};
-use crate::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use crate::spelled::spelled;
 use crate::symbols::{Scope, SymbolError};
 use crate::target::targets;

@@ -131,7 +131,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::TargetKind;
+    use andweorc_profile::TargetKind;
     use crate::target::target;
     use std::collections::HashMap;
 

@@ -1,11 +1,12 @@
 //! The life of a run, on a thread of its own: observe, choose, hold experiments until the ranking is settled or the time is
 //! up, and write everything down as it goes.
 
+use crate::fork::Unshared;
 use crate::clock;
 use crate::copies::Copies;
 use crate::descriptors;
-use crate::estimate::ongoing::Ongoing;
-use crate::estimate::{Analysis, Verdict};
+use andweorc_profile::estimate::ongoing::Ongoing;
+use andweorc_profile::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{
     Hits, Times, choose_points, is_named, is_sampled, names, reconsidered, want_functions_alone,
     want_samples,
@@ -20,9 +21,9 @@ use crate::experiment::noise::Noise;
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::experiment::unended::unended;
 use crate::hints;
-use crate::plain;
+use andweorc_profile::plain;
 use crate::point::{Point, points};
-use crate::profile::{
+use andweorc_profile::{
     EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
 };
 use crate::sampler::{self, Found, Sampling, Shortfall};
@@ -103,7 +104,7 @@ pub struct Status {
 pub(crate) struct Runner {
     settings: Settings,
     experimenter: Experimenter,
-    writer: Writer,
+    writer: Unshared<Writer>,
     /// What of it the estimates need.
     run: Ongoing,
     written_targets: HashSet<u32>,
@@ -122,7 +123,7 @@ impl Runner {
         settings: Settings,
         experimenter: Experimenter,
         header: Header,
-        writer: Writer,
+        writer: Unshared<Writer>,
         status: Arc<Mutex<Status>>,
     ) -> Runner {
         Runner {
@@ -141,7 +142,7 @@ impl Runner {
     }
 
     /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it was.
-    pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Ongoing, Writer) {
+    pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Ongoing, Unshared<Writer>) {
         // On the profiler's thread: a file system that hangs, or a limit on the size of files, is
         // no matter of who starts the run.
         self.writer.write(&Record::Header(self.run.run().header.clone()));

@@ -3,7 +3,7 @@
 
 use crate::experiment::choose::names;
 use crate::point::{Importance, Point, points};
-use crate::profile::{PointKind, TargetKind};
+use andweorc_profile::{PointKind, TargetKind};
 use crate::target::{Target, targets};
 use std::cmp::Reverse;
 

@@ -1,6 +1,6 @@
 //! What the samples tell: how hot each line and function is, and how large its share is of each context.
 
-use crate::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use crate::sampler::addresses::{Addresses, Verdict};
 use crate::sampler::course::{self, Steps};
 use crate::sampler::queue::Sample;

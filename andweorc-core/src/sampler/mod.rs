@@ -39,7 +39,7 @@ pub(crate) use walk::Registers;
 use crate::fork::forked;
 use crate::nudge;
 use crate::own_thread;
-use crate::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use crate::signal::{self, Handler};
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::clock;
 use crate::point::{Point, point};
-use crate::profile::PointKind;
-use crate::profile::TargetKind;
+use andweorc_profile::PointKind;
+use andweorc_profile::TargetKind;
 use crate::target::{target, targets};
 use crate::thread::{LEDGER, Polled};
 use crate::time::{Real, Virtual};

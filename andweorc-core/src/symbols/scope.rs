@@ -1,7 +1,7 @@
 //! Which code is the user's own, so that samples are charged to it.
 
 use super::name;
-use crate::plain;
+use andweorc_profile::plain;
 use glob::{MatchOptions, Pattern};
 use regex_lite::Regex;
 use std::str::FromStr;

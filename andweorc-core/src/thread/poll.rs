@@ -225,7 +225,7 @@ impl Poll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::TargetKind;
+    use andweorc_profile::TargetKind;
     use crate::target::target;
     use crate::thread::{entity_at, parked, register, wait_begins};
     use crate::wait::Cause;

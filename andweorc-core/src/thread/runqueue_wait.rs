@@ -208,7 +208,7 @@ fn stopped(account: &Account, since: Real, now: Real) -> Nanos {
 mod tests {
     use super::super::processor::Occupant;
     use super::*;
-    use crate::profile::TargetKind;
+    use andweorc_profile::TargetKind;
     use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;

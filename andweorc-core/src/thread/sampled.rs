@@ -230,7 +230,7 @@ pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::TargetKind;
+    use andweorc_profile::TargetKind;
     use crate::target::{Target, target};
     use crate::thread::stay::SPENT;
     use crate::thread::{EXPERIMENTS, enable, enter, exit, register, with};

@@ -188,7 +188,7 @@ crate::plain_thread_local! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::TargetKind;
+    use andweorc_profile::TargetKind;
     use crate::target::target;
     #[cfg(not(loom))]
     use crate::{

@@ -113,7 +113,7 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::TargetKind;
+    use andweorc_profile::TargetKind;
     use crate::sampler::course::Courses;
     use crate::target::target;
     use crate::thread::stay::SPENT;

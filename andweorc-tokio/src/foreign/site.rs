@@ -2,7 +2,7 @@
 
 use crate::profiled::Kind;
 use andweorc_core::foreign::Spawned;
-use andweorc_core::profile::TargetKind;
+use andweorc_profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
 use std::borrow::Cow;
 use std::collections::HashMap;

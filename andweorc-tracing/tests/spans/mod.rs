@@ -4,7 +4,7 @@ use crate::{Tested, dispatch, library, tested};
 use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points};
-use andweorc_core::profile::{PointKind, TargetKind};
+use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Speedup;

@@ -1,7 +1,7 @@
 //! Work in batches, and queues that push back.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_core::profile::PointKind::{Latency, Progress};
+use andweorc_profile::PointKind::{Latency, Progress};
 use std::io;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};

@@ -2,7 +2,7 @@
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
 use andweorc_clock as _;
-use andweorc_core::profile::PointKind::{Latency, Progress};
+use andweorc_profile::PointKind::{Latency, Progress};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A part that hurts when it gets faster.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_core::profile::PointKind::Progress;
+use andweorc_profile::PointKind::Progress;
 use std::io;
 use std::sync::Arc;
 use tokio::sync::Mutex;

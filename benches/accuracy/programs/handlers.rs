@@ -1,7 +1,7 @@
 //! Request handlers that wait for the world outside. Each handles one request after the other; how many there are is the load.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_core::profile::PointKind::Latency;
+use andweorc_profile::PointKind::Latency;
 use std::io;
 
 pub(crate) const PROGRAMS: &[Program] = &[

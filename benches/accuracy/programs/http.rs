@@ -5,7 +5,7 @@ use crate::load::Load;
 use crate::program::{Aim, Done, Part, Program, Runtime, Stage, spawn, unwrapped};
 use andweorc::Profile;
 use andweorc::io::Outside;
-use andweorc_core::profile::PointKind::Latency;
+use andweorc_profile::PointKind::Latency;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::middleware::{Next, from_fn};

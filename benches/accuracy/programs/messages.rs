@@ -1,7 +1,7 @@
 //! Tasks that talk to each other: an actor, notifications, broadcast, watch, select.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_core::profile::PointKind::{Latency, Progress};
+use andweorc_profile::PointKind::{Latency, Progress};
 use std::io;
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore, broadcast, mpsc, oneshot, watch};

@@ -1,7 +1,7 @@
 //! Work that is handed to others: the blocking pool, tasks of a `JoinSet`.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn, spawn_blocking, spawn_in};
-use andweorc_core::profile::PointKind::{Latency, Progress};
+use andweorc_profile::PointKind::{Latency, Progress};
 use std::io;
 
 pub(crate) const PROGRAMS: &[Program] = &[

@@ -1,7 +1,7 @@
 //! Stages that hand items on over bounded channels. The slowest stage sets the pace, as long as there are cores enough for all.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_core::profile::PointKind::Progress;
+use andweorc_profile::PointKind::Progress;
 use std::io;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};

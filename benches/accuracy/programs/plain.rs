@@ -1,7 +1,7 @@
 //! Tasks that are fed by plain threads, which say nothing to andweorc.
 
 use crate::program::{Aim, Part, Program, Runtime, Stage, spawn};
-use andweorc_core::profile::PointKind::{Latency, Progress};
+use andweorc_profile::PointKind::{Latency, Progress};
 use andweorc_threads as _;
 use std::io;
 use std::sync::mpsc;

@@ -5,7 +5,7 @@ use crate::line::outside;
 use crate::program::{Aim, Done, Part, Program, Runtime, Stage, spawn, spawn_blocking};
 use andweorc::Profile;
 use andweorc::runtime::BuilderExt;
-use andweorc_core::profile::PointKind::{Latency, Progress};
+use andweorc_profile::PointKind::{Latency, Progress};
 use futures_util::{StreamExt, stream};
 use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;

@@ -2,7 +2,7 @@
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
 use andweorc::Profile;
-use andweorc_core::profile::PointKind::Latency;
+use andweorc_profile::PointKind::Latency;
 use std::io;
 use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

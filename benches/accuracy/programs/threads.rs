@@ -2,7 +2,7 @@
 //! and pays before it acts on others.
 
 use crate::program::{Aim, Program, Runtime, Stage};
-use andweorc_core::profile::PointKind::Progress;
+use andweorc_profile::PointKind::Progress;
 use andweorc_core::thread::{blocked, pay, register};
 use std::collections::VecDeque;
 use std::io;

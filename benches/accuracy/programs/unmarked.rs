@@ -2,7 +2,7 @@
 //! other, nothing in them says; `andweorc-threads` sees it.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_core::profile::PointKind::Progress;
+use andweorc_profile::PointKind::Progress;
 use andweorc_core::thread::{pay, register};
 use andweorc_threads as _;
 use std::hint::spin_loop;

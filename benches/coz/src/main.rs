@@ -11,7 +11,7 @@
 
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::{Point, point};
-use andweorc_core::profile::{ExperimentRecord, PointKind, TargetKind};
+use andweorc_profile::{ExperimentRecord, PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::time::Speedup;
 use andweorc_core::{clock, thread};

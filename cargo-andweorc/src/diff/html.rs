@@ -3,8 +3,8 @@
 use crate::diff::words;
 use crate::sides::Side;
 use crate::web::{self, Sources, escaped};
-use andweorc_core::compare::{Comparison, Limits, State, TargetChange};
-use andweorc_core::plain;
+use andweorc_profile::compare::{Comparison, Limits, State, TargetChange};
+use andweorc_profile::plain;
 
 /// The meaning of the states, in short; docs/diff.md has it in full.
 const STATES: [(&str, &str); 7] = [

@@ -1,8 +1,8 @@
 //! The comparison for machines.
 
 use crate::sides::Side;
-use andweorc_core::compare::Comparison;
-use andweorc_core::plain;
+use andweorc_profile::compare::Comparison;
+use andweorc_profile::plain;
 use serde::Serialize;
 
 /// The version of this form. Bump it whenever a field changes its meaning, its unit or its name.

@@ -2,9 +2,9 @@
 
 use crate::diff::words;
 use crate::sides::Side;
-use andweorc_core::compare::{Comparison, State};
-use andweorc_core::estimate::Metric;
-use andweorc_core::plain;
+use andweorc_profile::compare::{Comparison, State};
+use andweorc_profile::estimate::Metric;
+use andweorc_profile::plain;
 
 /// Tables of the outcome and the targets, and the notes.
 pub(crate) fn markdown(sides: &[Side; 2], comparison: &Comparison) -> String {

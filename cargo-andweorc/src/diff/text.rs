@@ -3,8 +3,8 @@
 use crate::console::style::{BAD, BOLD, DIM, DOUBT, END, GOOD};
 use crate::diff::words;
 use crate::sides::Side;
-use andweorc_core::compare::{Comparison, State};
-use andweorc_core::plain;
+use andweorc_profile::compare::{Comparison, State};
+use andweorc_profile::plain;
 use anstyle::Style;
 
 /// In plain words, in colours (see `console`).

@@ -1,12 +1,12 @@
 //! Words and numbers that the forms of a comparison share.
 
 use crate::sides::Side;
-use andweorc_core::compare::{
+use andweorc_profile::compare::{
     Impact, OutcomeChange, Place, Presence, RankedBy, State, TargetChange,
 };
-use andweorc_core::estimate::Metric;
-use andweorc_core::plain;
-pub(super) use andweorc_core::report::value;
+use andweorc_profile::estimate::Metric;
+use andweorc_profile::plain;
+pub(super) use andweorc_profile::report::value;
 
 /// `regressed`
 pub(super) fn state(state: &State) -> &'static str {

@@ -4,7 +4,7 @@ mod machine;
 mod project;
 
 use crate::console::{self, style};
-use andweorc_core::plain;
+use andweorc_profile::plain;
 use std::error::Error;
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! The profile while it grows.
 
-use andweorc_core::profile::{Record, Run};
+use andweorc_profile::{Record, Run};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;

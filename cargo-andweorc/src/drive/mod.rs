@@ -13,7 +13,7 @@ mod ready;
 
 use crate::child::{self, Handlers, LOOK, Running};
 use crate::live::{Moment, View};
-use andweorc_core::profile::Run;
+use andweorc_profile::Run;
 use follow::Follower;
 use load::{Load, LoadState};
 use nix::sys::signal::Signal;

@@ -9,10 +9,10 @@ mod terminal;
 
 use crate::console::Console;
 use crate::drive::Stream;
-use andweorc_core::estimate::{self, Analysis};
-use andweorc_core::plain;
-use andweorc_core::profile::Run;
-use andweorc_core::report::metric_name;
+use andweorc_profile::estimate::{self, Analysis};
+use andweorc_profile::plain;
+use andweorc_profile::Run;
+use andweorc_profile::report::metric_name;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -216,7 +216,7 @@ fn folded(text: &str) -> Vec<String> {
 impl Moment<'_> {
     /// How long all runs have taken, of the budget at most.
     fn spent(&self) -> Duration {
-        let earlier: u64 = self.earlier.iter().map(andweorc_core::report::real_ns).sum();
+        let earlier: u64 = self.earlier.iter().map(andweorc_profile::report::real_ns).sum();
         (Duration::from_nanos(earlier) + self.elapsed).min(self.budget)
     }
 
@@ -282,7 +282,7 @@ impl Printer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_core::profile::Profile;
+    use andweorc_profile::Profile;
 
     fn run(lines: &str) -> Run {
         Profile::parse(lines.as_bytes()).unwrap().runs.remove(0)
@@ -352,7 +352,7 @@ mod tests {
         let mut moment = moment(&whole, &silent);
         moment.earlier = &earlier;
         moment.budget =
-            Duration::from_nanos(andweorc_core::report::real_ns(&whole)) + Duration::from_secs(13);
+            Duration::from_nanos(andweorc_profile::report::real_ns(&whole)) + Duration::from_secs(13);
         let held = 2 * whole.experiments.len();
         assert!(moment.time().contains("1 s left, run 2, "), "{}", moment.time());
         assert!(moment.time().ends_with(&format!("{held} experiments")), "{}", moment.time());

@@ -1,7 +1,7 @@
 //! What is known of the targets, in rows.
 
-use andweorc_core::estimate::{Analysis, TargetSummary, Verdict};
-use andweorc_core::report::{change, label, value};
+use andweorc_profile::estimate::{Analysis, TargetSummary, Verdict};
+use andweorc_profile::report::{change, label, value};
 
 /// A target at its largest speedup.
 #[derive(Clone, Debug, PartialEq, Eq)]

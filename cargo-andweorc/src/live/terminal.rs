@@ -2,9 +2,9 @@
 
 use crate::live::Moment;
 use crate::live::table::{self, Row};
-use andweorc_core::estimate::Analysis;
-use andweorc_core::plain;
-use andweorc_core::report::metric_name;
+use andweorc_profile::estimate::Analysis;
+use andweorc_profile::plain;
+use andweorc_profile::report::metric_name;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -16,9 +16,9 @@
 //! - A point's name stands for one kind of measurement; the latencies of `checkout` are those of `checkout (latency)`.
 
 use crate::report::place;
-use andweorc_core::estimate::{self, Comparison, Metric};
-use andweorc_core::plain;
-use andweorc_core::profile::{ExperimentRecord, PointRecord, Run, TargetKind, TargetRecord};
+use andweorc_profile::estimate::{self, Comparison, Metric};
+use andweorc_profile::plain;
+use andweorc_profile::{ExperimentRecord, PointRecord, Run, TargetKind, TargetRecord};
 
 /// The profile, as coz would have written it.
 pub(super) fn coz(runs: &[Run]) -> String {
@@ -46,7 +46,7 @@ pub(super) fn coz(runs: &[Run]) -> String {
                 line(&mut out, &["samples", &location, &format!("count={count}")]);
             }
         }
-        let time = format!("time={}", andweorc_core::report::real_ns(run));
+        let time = format!("time={}", andweorc_profile::report::real_ns(run));
         line(&mut out, &["runtime", &time]);
     }
     out

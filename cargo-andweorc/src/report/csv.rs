@@ -5,9 +5,9 @@
 //! programs. Such a name has an apostrophe before it, as OWASP advises. Numbers are written by the
 //! table itself, and stay numbers.
 
-use andweorc_core::estimate::{self, Metric};
-use andweorc_core::plain;
-use andweorc_core::profile::{Run, TargetKind};
+use andweorc_profile::estimate::{self, Metric};
+use andweorc_profile::plain;
+use andweorc_profile::{Run, TargetKind};
 use csv::Writer;
 use serde::Serialize;
 use std::borrow::Cow;

@@ -1,10 +1,10 @@
 //! The report as Markdown (GitHub's), for a pull request, an issue or a wiki.
 
 use crate::report::place;
-use andweorc_core::estimate::{self, Analysis, Effect, Metric, TargetSummary, Verdict};
-use andweorc_core::plain;
-use andweorc_core::profile::{Run, TargetKind};
-use andweorc_core::report::{
+use andweorc_profile::estimate::{self, Analysis, Effect, Metric, TargetSummary, Verdict};
+use andweorc_profile::plain;
+use andweorc_profile::{Run, TargetKind};
+use andweorc_profile::report::{
     MAIN_METRICS, Section, between_runs, change, counted, date, load_name, load_warning,
     metric_name, needs, next, notes, real_ns, sections, tenths, untested_waits, value, values,
     why_nothing,

@@ -4,7 +4,7 @@
 //! are read: the one of the current folder, and those that the profiles lie in.
 
 use crate::web::Editor;
-use andweorc_core::plain;
+use andweorc_profile::plain;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Made-up profiles of a service, and files of them.
 
-use andweorc_core::profile::{
+use andweorc_profile::{
     EndRecord, ExperimentRecord, Header, PointCount, PointKind, PointRecord, Record, TargetKind,
     TargetRecord, VERSION,
 };

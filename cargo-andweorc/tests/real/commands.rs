@@ -2,7 +2,7 @@
 
 use crate::Shop;
 use crate::common::{stderr, stdout};
-use andweorc_core::profile::{PointKind, Profile, Run, TargetKind};
+use andweorc_profile::{PointKind, Profile, Run, TargetKind};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;

@@ -7,7 +7,7 @@ mod commands;
 mod common;
 mod pairs;
 
-use andweorc_core::profile::Profile;
+use andweorc_profile::Profile;
 use common::{command, stderr};
 use std::fs;
 use std::net::TcpListener;

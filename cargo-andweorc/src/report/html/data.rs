@@ -3,13 +3,13 @@
 use super::dead_end::{DeadEnd, dead_end};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
-use andweorc_core::estimate::{
+use andweorc_profile::estimate::{
     self, Analysis, Comparison, Judged, Metric, PointSummary, Ranking, TargetSummary, Verdict,
     WaitSummary,
 };
-use andweorc_core::plain;
-use andweorc_core::profile::{ExperimentRecord, PointKind, Run, TargetKind};
-use andweorc_core::report::{load_warning, notes, real_ns};
+use andweorc_profile::plain;
+use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind};
+use andweorc_profile::report::{load_warning, notes, real_ns};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! A page that has nothing to show says why, and what to do.
 
-use andweorc_core::estimate::Analysis;
-use andweorc_core::plain;
-use andweorc_core::profile::{Run, TargetKind, TargetRecord};
-use andweorc_core::report::why_nothing;
+use andweorc_profile::estimate::Analysis;
+use andweorc_profile::plain;
+use andweorc_profile::{Run, TargetKind, TargetRecord};
+use andweorc_profile::report::why_nothing;
 use serde::Serialize;
 
 /// A page without a ranking.

@@ -8,9 +8,9 @@ mod data;
 mod dead_end;
 
 use crate::web::{self, Editor, Sources, escaped};
-use andweorc_core::profile::Run;
-use andweorc_core::report::{self, Looks};
-use andweorc_core::{estimate, plain};
+use andweorc_profile::Run;
+use andweorc_profile::report::{self, Looks};
+use andweorc_profile::{estimate, plain};
 use std::path::PathBuf;
 
 const BODY: &str = include_str!("page/body.html");

@@ -1,0 +1,400 @@
+//! The results: points, targets, effects, impacts, verdicts.
+
+use crate::estimate::forecast;
+use crate::estimate::now::Now;
+use crate::estimate::observe::Identity;
+use crate::estimate::rank::Ranking;
+use crate::{
+    ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
+};
+use serde::Serialize;
+use std::fmt;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Hits per virtual second.
+    Throughput,
+    /// Mean latency in virtual time.
+    Mean,
+    /// Median latency in virtual time.
+    P50,
+    /// 90th percentile of the latency in virtual time.
+    P90,
+    /// 99th percentile of the latency in virtual time.
+    P99,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Metric; 5] =
+        [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P90, Metric::P99];
+
+    /// The metric of a point, by its id in the run, in an experiment: per second or in ns. `None` when the point did nothing, or has no latencies.
+    pub fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
+        let count = experiment.points.iter().find(|count| count.point == point)?;
+        self.of_count(experiment, count)
+    }
+
+    /// The same of what the point did in that experiment.
+    pub(crate) fn of_count(self, experiment: &ExperimentRecord, count: &PointCount) -> Option<f64> {
+        let latency = &count.latency;
+        let total: u64 = latency.iter().map(|&(_, n)| n).sum();
+        let quantile = |q: f64| {
+            let rank = (q * total as f64).ceil().max(1.0) as u64;
+            let mut seen = 0;
+            latency.iter().find(|&&(_, n)| {
+                seen += n;
+                seen >= rank
+            })
+        };
+        match self {
+            Metric::Throughput => {
+                let virtual_ns = experiment.real_ns.checked_sub(experiment.delay_ns)?;
+                (virtual_ns > 0).then(|| count.count as f64 * 1e9 / virtual_ns as f64)
+            }
+            Metric::Mean if total > 0 => {
+                Some(latency.iter().map(|&(v, n)| v as f64 * n as f64).sum::<f64>() / total as f64)
+            }
+            Metric::Mean => None,
+            Metric::P50 => quantile(0.5).map(|&(value, _)| value as f64),
+            Metric::P90 => quantile(0.9).map(|&(value, _)| value as f64),
+            Metric::P99 => quantile(0.99).map(|&(value, _)| value as f64),
+        }
+    }
+
+    /// Whether less of it is better: true of latencies.
+    pub fn less_is_better(self) -> bool {
+        self != Metric::Throughput
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Metric::Throughput => "throughput",
+            Metric::Mean => "mean",
+            Metric::P50 => "p50",
+            Metric::P90 => "p90",
+            Metric::P99 => "p99",
+        })
+    }
+}
+
+/// A point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PointSummary {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: PointKind,
+    /// Source file, where known.
+    pub file: Option<String>,
+    /// Line, where known.
+    pub line: Option<u32>,
+    /// The figures in baselines.
+    pub now: Now,
+}
+
+impl From<&PointRecord> for PointSummary {
+    fn from(record: &PointRecord) -> PointSummary {
+        PointSummary {
+            name: record.name.clone(),
+            kind: record.kind,
+            file: record.file.clone(),
+            line: record.line,
+            now: Now::default(),
+        }
+    }
+}
+
+impl PointSummary {
+    /// Whether a run means this point: ids are local to a run, names and places are not.
+    pub fn is(&self, record: &PointRecord) -> bool {
+        self.identity() == record.identity()
+    }
+
+    pub(crate) fn identity(&self) -> Identity<'_, PointKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
+    }
+}
+
+impl PointRecord {
+    pub(crate) fn identity(&self) -> Identity<'_, PointKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
+    }
+}
+
+impl TargetRecord {
+    pub(crate) fn identity(&self) -> Identity<'_, TargetKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
+    }
+}
+
+/// A target and all that is known of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetSummary {
+    /// Its kind.
+    pub kind: TargetKind,
+    /// Its name.
+    pub name: String,
+    /// Source file, where known.
+    pub file: Option<String>,
+    /// Line, where known.
+    pub line: Option<u32>,
+    /// Its share of the program's CPU time, 0 to 1, where it was measured.
+    pub share: Option<f64>,
+    /// Time inside it per time that passed, summed over threads, where it was measured: 0.5 is half of the wall time on one
+    /// thread, and two threads that are inside it all the time make 2.
+    pub wall_share: Option<f64>,
+    /// By point, metric and speedup.
+    pub effects: Vec<Effect>,
+    /// By point and metric.
+    pub impacts: Vec<Impact>,
+    /// The runs that say something else of it than all others do, by their indices: each lies
+    /// outside of what those let expect of it. Without odd ones a report of several runs names one
+    /// in at most one of twenty.
+    pub odd_runs: Vec<usize>,
+    /// What it is ranked and judged by.
+    #[serde(skip)]
+    pub ranked_by: Metric,
+    /// What it comes to, by that metric.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Real seconds of experiments on it, their baselines included.
+    pub seconds: f64,
+}
+
+/// The relative change of a metric of a point at one speedup.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// Name of the point.
+    pub point: String,
+    /// Its index among the points of the analysis: another point may have the same name, at another place or of another kind.
+    pub point_index: usize,
+    /// The metric.
+    pub metric: Metric,
+    /// The speedup, a fraction.
+    pub speedup: f64,
+    /// The change in %.
+    pub effect_pct: f64,
+    /// The metric as it would be: per second, or in ns. `None` where the interval says nothing, and
+    /// where no baseline tells what it is now.
+    pub value: Option<f64>,
+    /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is
+    /// known. The interval holds how repeats scatter, and on the better side the
+    /// [overhead](Effect::overhead_pct).
+    pub ci_low: Option<f64>,
+    /// Upper end of its 95 % interval, %.
+    pub ci_high: Option<f64>,
+    /// Both ends by how repeats scatter alone, %.
+    #[serde(skip)]
+    pub repeats: Option<[f64; 2]>,
+    /// How much more CPU time the program used for each hit of the point than in the baselines, %;
+    /// pauses are not counted. That is what the experiments cost it. `None` where it was not
+    /// measured.
+    pub overhead_pct: Option<f64>,
+    /// Number of experiments.
+    pub n: usize,
+    /// Number of runs that they are of.
+    pub runs: usize,
+    /// By how much runs differ, as a standard deviation in points; `None` with a single run, which
+    /// can't tell.
+    pub tau: Option<f64>,
+    /// Runs differ by more than chance lets them (Cochran's Q, at 1 %).
+    pub runs_differ: bool,
+    /// Degrees of freedom of the interval; infinite without one.
+    #[serde(skip)]
+    pub df: f64,
+    /// Two-sided p-value of no effect.
+    #[serde(skip)]
+    pub p_value: f64,
+}
+
+impl Effect {
+    /// Whether its interval is so wide, more than 50 points to each side, that it says nothing.
+    pub fn says_nothing(&self) -> bool {
+        self.ci_low.zip(self.ci_high).is_some_and(|(low, high)| high - low > 2.0 * VAGUE)
+    }
+
+    /// Its interval, turned so that more is better.
+    fn gain(&self) -> Option<(f64, f64)> {
+        let (low, high) = (self.ci_low?, self.ci_high?);
+        Some(if self.metric.less_is_better() { (-high, -low) } else { (low, high) })
+    }
+
+    /// Half the width of its interval by how repeats scatter, in points: more of them make it
+    /// narrower. Infinite without one.
+    fn half_width(&self) -> f64 {
+        self.repeats.map_or(f64::INFINITY, |[low, high]| (high - low) / 2.0)
+    }
+}
+
+/// Half the width of an interval that says nothing, in points.
+const VAGUE: f64 = 50.0;
+
+/// The slope of the effect over the speedup.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Impact {
+    /// Name of the point.
+    pub point: String,
+    /// Its index among the points of the analysis: another point may have the same name, at another place or of another kind.
+    pub point_index: usize,
+    /// The metric.
+    pub metric: Metric,
+    /// Change in % for a speedup of 1.
+    pub slope: f64,
+    /// Lower end of its 95 % interval; `None` where nothing was repeated, so that no scatter is
+    /// known.
+    pub ci_low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    pub ci_high: Option<f64>,
+    /// Share of the sum of squares about zero that the line explains; where there are many experiments, of the means of some of them each.
+    pub r2: f64,
+    /// Two-sided p-value of no impact.
+    pub p_value: f64,
+    /// Number of experiments.
+    pub n: usize,
+}
+
+/// The verdict on a target, by the 95 % interval of its effect at the largest speedup that was
+/// tested, turned so that more is better. One experiment at that speedup makes no verdict, nor does
+/// a throughput under a load that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// The interval is above one point. Of many targets it also stands out from what chance would
+    /// show.
+    Matters,
+    /// The interval is below minus one point: faster, it lowers the throughput, or raises the
+    /// latency.
+    Hurts,
+    /// By how repeats scatter the effect is within one point of zero. What the experiments
+    /// [cost](Effect::overhead_pct) the program is not in that: the interval may be wider.
+    Nothing,
+    /// Neither of the three above is known yet.
+    Inconclusive {
+        /// About how many more seconds of experiments on it would tell; `None` when even that is
+        /// unknown, and of several runs, where more runs would tell.
+        more_seconds: Option<f64>,
+    },
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Matters => "matters",
+            Verdict::Hurts => "hurts",
+            Verdict::Nothing => "nothing",
+            Verdict::Inconclusive { .. } => "inconclusive",
+        })
+    }
+}
+
+impl TargetSummary {
+    /// Whether a run means this target.
+    pub fn is(&self, record: &TargetRecord) -> bool {
+        self.identity() == record.identity()
+    }
+
+    pub(crate) fn identity(&self) -> Identity<'_, TargetKind> {
+        (self.kind, &self.name, self.file.as_deref(), self.line)
+    }
+
+    /// The effect that it is ranked and judged by: that on the [metric](TargetSummary::ranked_by)
+    /// of the first point that has it, at the largest speedup that was tested.
+    pub fn ranking_effect(&self) -> Option<&Effect> {
+        let on = self.effects.iter().filter(|effect| effect.metric == self.ranked_by);
+        let point_index = on.map(|effect| effect.point_index).min()?;
+        self.effect_on(Ranking { point_index, metric: self.ranked_by })
+    }
+
+    /// The effect on this metric of this point, at the largest speedup that was tested.
+    pub fn effect_on(&self, by: Ranking) -> Option<&Effect> {
+        self.effects
+            .iter()
+            .filter(|effect| effect.point_index == by.point_index && effect.metric == by.metric)
+            .max_by(|a, b| a.speedup.total_cmp(&b.speedup))
+    }
+
+    /// The effect on a metric of the point with this index at this speedup.
+    pub fn effect_at(&self, point_index: usize, metric: Metric, speedup: f64) -> Option<&Effect> {
+        self.effects.iter().find(|effect| {
+            (effect.point_index, effect.metric, effect.speedup) == (point_index, metric, speedup)
+        })
+    }
+
+    /// The effects on a metric of the first point of this name, by rising speedup.
+    pub fn effects_on<'a>(
+        &'a self,
+        point: &'a str,
+        metric: Metric,
+    ) -> impl DoubleEndedIterator<Item = &'a Effect> {
+        let named = move |e: &&'a Effect| e.point == point && e.metric == metric;
+        let first = self.effects.iter().filter(named).map(|e| e.point_index).min();
+        self.effects.iter().filter(named).filter(move |e| Some(e.point_index) == first)
+    }
+
+    /// Half the width of the interval of the ranking effect, in points; infinite without one.
+    pub fn half_width(&self) -> f64 {
+        self.ranking_effect().map_or(f64::INFINITY, Effect::half_width)
+    }
+}
+
+/// The surest gain, by which targets are ranked: the lower end of the interval of the effect,
+/// turned so that more is better. A target without one is the last.
+pub(crate) fn rank_key(effect: Option<&Effect>) -> f64 {
+    effect.and_then(Effect::gain).map_or(f64::NEG_INFINITY, |(low, _)| low)
+}
+
+/// What no effect means: within so many points.
+pub(crate) const NOTHING: f64 = 1.0;
+
+/// The verdict on a target by one of its effects, given whether that is a discovery.
+pub(crate) fn verdict_of(target: &TargetSummary, effect: &Effect, discovered: bool) -> Verdict {
+    let Some((low, high)) = effect.gain() else {
+        return Verdict::Inconclusive { more_seconds: None };
+    };
+    let sign = if effect.metric.less_is_better() { -1.0 } else { 1.0 };
+    let gain = sign * effect.effect_pct;
+    if effect.n > 1 && effect.repeats.is_some_and(|[low, high]| is_nothing(low, high)) {
+        return Verdict::Nothing;
+    }
+    if effect.n > 1 && is_something(low, high) && discovered {
+        return if gain > 0.0 { Verdict::Matters } else { Verdict::Hurts };
+    }
+    let more_seconds = (effect.runs == 1).then(|| more_seconds(target, effect)).flatten();
+    Verdict::Inconclusive { more_seconds }
+}
+
+/// Whether an interval says what there is: nothing, or an effect of more than a point.
+pub(crate) fn says(low: f64, high: f64) -> bool {
+    is_nothing(low, high) || is_something(low, high)
+}
+
+fn is_nothing(low: f64, high: f64) -> bool {
+    low >= -NOTHING && high <= NOTHING
+}
+
+fn is_something(low: f64, high: f64) -> bool {
+    low > NOTHING || high < -NOTHING
+}
+
+/// About how many more seconds of experiments would tell.
+fn more_seconds(target: &TargetSummary, effect: &Effect) -> Option<f64> {
+    let judged = forecast::Judged {
+        effect: effect.effect_pct,
+        half: effect.half_width(),
+        df: effect.df,
+        n: effect.n,
+    };
+    let experiments = forecast::experiments(judged)?;
+    let same = |it: &&Effect| it.metric == effect.metric && it.point_index == effect.point_index;
+    let all = || target.effects.iter().filter(same);
+    let held: f64 = all().map(|it| it.n as f64).sum();
+    // The largest speedup gets two turns for each one of another.
+    let will_be = experiments * (1.0 + (all().count() as f64 - 1.0) / 2.0);
+    let more = (will_be - held).max(experiments - effect.n as f64);
+    Some(more * target.seconds / held)
+}

@@ -1,0 +1,333 @@
+//! Reading profiles.
+//!
+//! A file is read line by line, so that memory is bounded by the longest line and by what the
+//! records say. A device or a pipe is refused, since it may never end.
+
+use crate::plain;
+use crate::{
+    EndRecord, ExperimentRecord, Header, LONGEST_LINE, NoteRecord, PointRecord, Record,
+    SamplesRecord, TargetRecord, VERSION,
+};
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::{error, fmt};
+
+/// The runs of one file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// In the order of the file; at least one.
+    pub runs: Vec<Run>,
+}
+
+/// The records of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its header.
+    pub header: Header,
+    /// Its targets.
+    pub targets: Vec<TargetRecord>,
+    /// Its points, the most important first.
+    pub points: Vec<PointRecord>,
+    /// Its experiments in the order in which they were held.
+    pub experiments: Vec<ExperimentRecord>,
+    /// How busy targets were.
+    pub samples: Vec<SamplesRecord>,
+    /// What the user should know.
+    pub notes: Vec<NoteRecord>,
+    /// Its end, if it ended in order.
+    pub end: Option<EndRecord>,
+    /// Its last line was torn off and is left out: the program was killed.
+    pub torn: bool,
+}
+
+impl Run {
+    /// A run of which only the header is known.
+    pub fn new(header: Header) -> Run {
+        Run {
+            header,
+            targets: Vec::new(),
+            points: Vec::new(),
+            experiments: Vec::new(),
+            samples: Vec::new(),
+            notes: Vec::new(),
+            end: None,
+            torn: false,
+        }
+    }
+
+    /// Adds a record. A header is left out: it begins another run.
+    pub fn push(&mut self, record: Record) {
+        match record {
+            Record::Header(_) => {}
+            Record::Target(target) => self.targets.push(target),
+            Record::Point(point) => {
+                // One that is described again has another rank.
+                self.points.retain(|before| before.id != point.id);
+                let place = self.points.partition_point(|before| before.rank <= point.rank);
+                self.points.insert(place, point);
+            }
+            Record::Experiment(experiment) => self.experiments.push(experiment),
+            Record::Samples(samples) => self.samples.push(samples),
+            Record::Note(note) => self.notes.push(note),
+            Record::End(end) => self.end = Some(end),
+        }
+    }
+}
+
+/// The ids that the lines of a run described so far.
+#[derive(Default)]
+struct Described {
+    targets: HashSet<u32>,
+    points: HashSet<u32>,
+}
+
+impl Described {
+    /// Notes what this record describes.
+    fn note(&mut self, record: &Record) {
+        match record {
+            Record::Header(_) => *self = Described::default(),
+            Record::Target(target) => {
+                self.targets.insert(target.id);
+            }
+            Record::Point(point) => {
+                self.points.insert(point.id);
+            }
+            _ => {}
+        }
+    }
+
+    /// The first id that an experiment or sample names without a target or point before it.
+    fn unknown_id(&self, record: &Record) -> Option<String> {
+        let target = |id: u32| (!self.targets.contains(&id)).then(|| format!("target {id}"));
+        let point = |id: u32| (!self.points.contains(&id)).then(|| format!("point {id}"));
+        match record {
+            Record::Experiment(it) => it
+                .target
+                .and_then(target)
+                .or_else(|| it.points.iter().find_map(|count| point(count.point))),
+            Record::Samples(it) => it.targets.iter().find_map(|time| target(time.target)),
+            _ => None,
+        }
+    }
+}
+
+impl Profile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be read, is no regular file, is no profile, is one of another schema version,
+    /// or is damaged before its last line.
+    pub fn read(path: &Path) -> Result<Profile, ReadError> {
+        let read = || Profile::read_from(BufReader::new(open(path)?));
+        read().map_err(|kind| ReadError { path: path.to_owned(), kind })
+    }
+
+    /// Reads the content of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Profile::read`], without the path.
+    pub fn parse(bytes: &[u8]) -> Result<Profile, ReadErrorKind> {
+        Profile::read_from(bytes)
+    }
+
+    /// Reads to the end, never more than one line ahead.
+    pub(super) fn read_from(mut from: impl BufRead) -> Result<Profile, ReadErrorKind> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut described = Described::default();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let longest = LONGEST_LINE as u64 + 1;
+            let read = from.by_ref().take(longest).read_until(b'\n', &mut line);
+            if read.map_err(ReadErrorKind::Io)? == 0 {
+                break;
+            }
+            // Only the last line may have no end.
+            let torn = line.pop_if(|last| *last == b'\n').is_none();
+            if line.is_empty() {
+                continue;
+            }
+            if line.len() > LONGEST_LINE {
+                return Err(match runs.is_empty() {
+                    true => ReadErrorKind::NotAProfile,
+                    false => ReadErrorKind::LongLine { line: number },
+                });
+            }
+            let parsed = parse_line(&line);
+            if let Ok(record) = &parsed {
+                described.note(record);
+            }
+            match (parsed, runs.last_mut()) {
+                (Ok(Record::Header(header)), _) => runs.push(Run::new(header)),
+                (Ok(_), None) => return Err(ReadErrorKind::NotAProfile),
+                (Ok(record), Some(run)) => {
+                    if let Some(id) = described.unknown_id(&record) {
+                        return Err(ReadErrorKind::Damaged {
+                            line: number,
+                            what: format!("it names {id}, which no line before describes"),
+                        });
+                    }
+                    run.push(record);
+                }
+                (Err(ReadErrorKind::Damaged { .. }), Some(run)) if torn => run.torn = true,
+                (Err(ReadErrorKind::Damaged { .. }), None)
+                    if torn && line.starts_with(br#"{"record":"header""#) =>
+                {
+                    return Err(ReadErrorKind::TornHeader);
+                }
+                (Err(ReadErrorKind::Damaged { .. }), None) => {
+                    return Err(ReadErrorKind::NotAProfile);
+                }
+                (Err(ReadErrorKind::Damaged { what, .. }), Some(_)) => {
+                    return Err(ReadErrorKind::Damaged { line: number, what });
+                }
+                (Err(ReadErrorKind::Schema { found, .. }), _) => {
+                    return Err(ReadErrorKind::Schema { line: number, found });
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+        if runs.is_empty() { Err(ReadErrorKind::Empty) } else { Ok(Profile { runs }) }
+    }
+}
+
+fn parse_line(line: &[u8]) -> Result<Record, ReadErrorKind> {
+    /// What every version's header has.
+    #[derive(Deserialize)]
+    struct AnyHeader {
+        record: String,
+        schema: u32,
+    }
+    if let Ok(header) = serde_json::from_slice::<AnyHeader>(line)
+        && header.record == "header"
+        && header.schema != VERSION
+    {
+        return Err(ReadErrorKind::Schema { line: 0, found: header.schema });
+    }
+    serde_json::from_slice(line).map_err(|error| ReadErrorKind::Damaged {
+        line: 0,
+        // The message may quote the line.
+        what: plain::name(&error.to_string()).into_owned(),
+    })
+}
+
+/// Opens what can be read to its end.
+fn open(path: &Path) -> Result<File, ReadErrorKind> {
+    let check = |file: io::Result<Metadata>| {
+        let file = file.map_err(ReadErrorKind::Io)?;
+        if file.is_dir() {
+            return Err(ReadErrorKind::Io(io::Error::from_raw_os_error(libc::EISDIR)));
+        }
+        if file.is_file() { Ok(()) } else { Err(ReadErrorKind::NoFile) }
+    };
+    // Looked at first: to open a pipe or a device may have effects.
+    check(fs::metadata(path))?;
+    // Something else may be there by now, whose opening would wait.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(ReadErrorKind::Io)?;
+    check(file.metadata())?;
+    Ok(file)
+}
+
+/// A profile that can't be read.
+#[derive(Debug)]
+pub struct ReadError {
+    path: PathBuf,
+    kind: ReadErrorKind,
+}
+
+/// Why a profile can't be read.
+#[derive(Debug)]
+pub enum ReadErrorKind {
+    /// The file can't be read.
+    Io(io::Error),
+    /// A device, a pipe, or a socket, which may never end.
+    NoFile,
+    /// It is empty.
+    Empty,
+    /// It ends inside its first line, a header.
+    TornHeader,
+    /// It does not begin with a header.
+    NotAProfile,
+    /// A run has another schema version.
+    Schema {
+        /// The line of its header, from 1.
+        line: usize,
+        /// The version.
+        found: u32,
+    },
+    /// A line is longer than any record.
+    LongLine {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A line is not a record.
+    Damaged {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl ReadError {
+    /// Why it can't be read.
+    pub fn kind(&self) -> &ReadErrorKind {
+        &self.kind
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", plain::path(&self.path), self.kind)
+    }
+}
+
+impl fmt::Display for ReadErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadErrorKind::Io(source) => write!(f, "can't be read: {source}"),
+            ReadErrorKind::NoFile => f.write_str(
+                "is no file but a device, a pipe or a socket, which may never end: write what comes out of it to a file, and read that",
+            ),
+            ReadErrorKind::LongLine { line } => write!(
+                f,
+                "is damaged in line {line}: it is longer than {} MiB, and no record is; cut the file before that line to read the rest",
+                LONGEST_LINE >> 20
+            ),
+            ReadErrorKind::Empty => f.write_str(
+                "is empty: the program ended before it began to profile; run it again with ANDWEORC_ENABLED=1",
+            ),
+            ReadErrorKind::TornHeader => f.write_str(
+                "ends inside its header: it was cut off, or the program was killed as it began to profile; run it again",
+            ),
+            ReadErrorKind::NotAProfile => f.write_str(
+                "is not a profile: its first line is no header; profiles are what a run writes to ANDWEORC_OUT",
+            ),
+            ReadErrorKind::Schema { line, found } => write!(
+                f,
+                "has schema version {found} (line {line}), and this command reads version {VERSION}: use the cargo-andweorc of the \
+                 andweorc that wrote it, or profile again"
+            ),
+            ReadErrorKind::Damaged { line, what } => write!(
+                f,
+                "is damaged in line {line}: {what}; cut the file before that line to read the rest"
+            ),
+        }
+    }
+}
+
+impl error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match &self.kind {
+            ReadErrorKind::Io(source) => Some(source),
+            _ => None,
+        }
+    }
+}

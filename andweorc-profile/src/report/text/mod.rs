@@ -1,0 +1,213 @@
+//! The report for people: 80 columns, one line a target, and what to do next.
+
+mod head;
+mod table;
+mod targets;
+
+use crate::estimate::Analysis;
+use crate::plain;
+use crate::Run;
+use crate::report::sections::place;
+use crate::report::{between_runs, load_warning, next, notes, untested_waits, why_nothing};
+use anstyle::{AnsiColor, Style};
+use table::{Cell, Row};
+use textwrap::{Options, WordSplitter};
+
+/// Columns of the report.
+const WIDTH: usize = 80;
+
+/// A space at which no line is broken. Texts have no other: it is not seen, and so escaped.
+const NO_BREAK: &str = "\u{a0}";
+
+/// Units that stand behind a number.
+const UNITS: [&str; 3] = ["%", "ms", "us"];
+
+/// How the report for people looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looks {
+    /// With colours, as ANSI escape codes.
+    pub styled: bool,
+    /// So many lines a section at most.
+    pub top: usize,
+}
+
+impl Default for Looks {
+    /// Plain text, ten lines a section.
+    fn default() -> Looks {
+        Looks { styled: false, top: 10 }
+    }
+}
+
+/// The meaning of a text, by which it is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tone {
+    Plain,
+    Heading,
+    Good,
+    Bad,
+    Doubt,
+    Aside,
+}
+
+impl Looks {
+    /// The text in its colour.
+    fn paint(self, tone: Tone, text: &str) -> String {
+        let style = match tone {
+            _ if !self.styled => Style::new(),
+            Tone::Plain => Style::new(),
+            Tone::Heading => Style::new().bold(),
+            Tone::Good => AnsiColor::Green.on_default().bold(),
+            Tone::Bad => AnsiColor::Red.on_default().bold(),
+            Tone::Doubt => AnsiColor::Yellow.on_default(),
+            Tone::Aside => Style::new().dimmed(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+}
+
+/// The lines of a report as they are made.
+struct Page {
+    looks: Looks,
+    out: String,
+}
+
+impl Page {
+    /// A line as it is.
+    fn line(&mut self, line: &str) {
+        self.out.push_str(line.trim_end());
+        self.out.push('\n');
+    }
+
+    /// Text of any length, in lines of which all but the first are indented. No word is broken.
+    fn prose(&mut self, tone: Tone, first: &str, text: &str) {
+        let rest = " ".repeat(textwrap::core::display_width(first));
+        let options = Options::new(WIDTH)
+            .initial_indent(first)
+            .subsequent_indent(&rest)
+            .word_splitter(WordSplitter::NoHyphenation)
+            .break_words(false);
+        // A number stays with its unit.
+        let joined = UNITS.iter().fold(text.to_owned(), |text, unit| {
+            text.replace(&format!(" {unit}"), &format!("{NO_BREAK}{unit}"))
+        });
+        for line in textwrap::wrap(&joined, options) {
+            let painted = self.looks.paint(tone, &line.replace(NO_BREAK, " "));
+            self.line(&painted);
+        }
+    }
+
+    /// A table, and how many more rows it would have.
+    fn table(&mut self, rows: &[Row], more: usize) {
+        for line in table::lines(rows, self.looks) {
+            self.line(&line);
+        }
+        if more > 0 {
+            let all = self.looks.top + more;
+            let text = format!("  and {more} more: cargo andweorc report --top {all}");
+            let painted = self.looks.paint(Tone::Aside, &text);
+            self.line(&painted);
+        }
+    }
+}
+
+/// The report for people: where and how the program ran and what it does now, the targets by their
+/// verdicts, the waits that nobody tested, notes, and a command to run next.
+///
+/// Names are shortened where a line would have more than 80 columns, numbers never.
+pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
+    let mut page = Page { looks, out: String::new() };
+    if runs.is_empty() {
+        page.line("andweorc: no run");
+        return page.out;
+    }
+    head::write(&mut page, runs, analysis);
+    if analysis.ranking_point().is_none() {
+        page.line("");
+        page.prose(Tone::Bad, "", why_nothing(runs));
+    } else {
+        if let Some(warning) = load_warning(analysis) {
+            page.line("");
+            page.prose(Tone::Doubt, "", &warning);
+        }
+        targets::write(&mut page, analysis);
+        between(&mut page, runs, analysis);
+        waits(&mut page, runs, analysis);
+    }
+    foot(&mut page, runs, analysis);
+    page.out
+}
+
+/// How the runs differ.
+fn between(page: &mut Page, runs: &[Run], analysis: &Analysis) {
+    let sentences = between_runs(runs.len(), analysis);
+    if sentences.is_empty() {
+        return;
+    }
+    page.line("");
+    let heading = page.looks.paint(Tone::Heading, "BETWEEN THE RUNS");
+    page.line(&heading);
+    for sentence in sentences {
+        page.prose(Tone::Plain, "  - ", &sentence);
+    }
+}
+
+/// The waits that nobody tested.
+fn waits(page: &mut Page, runs: &[Run], analysis: &Analysis) {
+    let waits = untested_waits(runs, analysis);
+    if waits.is_empty() {
+        return;
+    }
+    page.line("");
+    let mut rows = vec![Row::heading("WAITS, untested", [])];
+    rows.extend(waits.iter().take(page.looks.top).map(|wait| Row {
+        name: plain::name(&wait.summary.name).into_owned(),
+        place: place(&wait.summary.name, wait.summary.file.as_deref(), wait.summary.line),
+        is_heading: false,
+        cells: vec![Cell::left(wait.words.clone())],
+    }));
+    page.table(&rows, waits.len().saturating_sub(page.looks.top));
+}
+
+/// Notes, how to read it, and what to do next.
+fn foot(page: &mut Page, runs: &[Run], analysis: &Analysis) {
+    let notes = notes(runs);
+    if !notes.is_empty() {
+        page.line("");
+        let heading = page.looks.paint(Tone::Heading, "NOTES");
+        page.line(&heading);
+    }
+    for note in notes {
+        page.prose(Tone::Plain, "  - ", &plain::sentence(&note));
+    }
+    if !analysis.targets.is_empty() {
+        page.line("");
+        page.prose(
+            Tone::Aside,
+            "",
+            "[low,high] are 95 % intervals; verdicts are by the one at the largest speedup. \
+             CPU shares overlap where spans nest.",
+        );
+        let overhead = overhead_pct(analysis);
+        if overhead >= 1.0 {
+            let said = format!(
+                "Experiments cost up to {overhead:.0} % more CPU a hit: so much better an effect may be, \
+                 as far as processors are what lacks."
+            );
+            page.prose(Tone::Aside, "", &said);
+        }
+    }
+    page.line("");
+    let next = next(runs, analysis);
+    let command = format!("{}  {}", page.looks.paint(Tone::Heading, "NEXT"), next.command);
+    page.line(&command);
+    page.prose(Tone::Aside, "      ", &next.why);
+}
+
+/// The most CPU time that experiments on a target cost the program for each hit, %.
+fn overhead_pct(analysis: &Analysis) -> f64 {
+    let judged = analysis.targets.iter().filter_map(|target| target.ranking_effect());
+    judged.filter_map(|effect| effect.overhead_pct).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests;
