@@ -5,18 +5,23 @@
 //! SOAK_REQUESTS=10000000 cargo bench --bench soak   # until so many were answered, however long that takes
 //! ```
 //!
-//! The service has its clients in the same process: a fixed number of them, each of which sends the next request when it has the answer to
-//! the last, so that all workers are busy. A request spawns a task, opens spans, waits for a timer and for a lock, and now and then is aborted
-//! half way. One session lasts for all of it, unless it is settled before, and another one follows.
+//! The service has its clients in the same process: a fixed number of them, each of which sends the
+//! next request when it has the answer to the last, so that all workers are busy. A request spawns
+//! a task, opens spans, waits for a timer and for a lock, and now and then is aborted half way. One
+//! session lasts for all of it, unless it is settled before, and another one follows.
 //!
-//! Time in which the process was stopped (SIGSTOP) does not count, so that a long soak can be run in pieces. On a machine that others use,
-//! a number of requests is the better measure of how much was done. The closing line is
+//! Time in which the process was stopped (SIGSTOP) does not count, so that a long soak can be run
+//! in pieces. On a machine that others use, a number of requests is the better measure of how much
+//! was done. The closing line is
 //!
-//! `SOAK minutes=.. rss_off_mb=.. rss_start_mb=.. rss_mid_mb=.. rss_end_mb=.. slope_kb_per_min=.. sessions=.. experiments=.. requests=..`
+//! `SOAK minutes=.. rss_off_mb=.. rss_start_mb=.. rss_mid_mb=.. rss_end_mb=.. slope_kb_per_min=..
+//! sessions=.. experiments=.. requests=..`
 //!
-//! `rss_off_mb` is the resident memory after some seconds without andweorc, `rss_start_mb` the median of the second minute of profiling (or the
-//! second tenth of it, if that is longer), `rss_mid_mb` and `rss_end_mb` those of as long a time in the middle and at the end, and the slope the regression between these. With
-//! `--most-mb` and `--most-slope` (kB a minute) it fails when it is more.
+//! `rss_off_mb` is the resident memory after some seconds without andweorc, `rss_start_mb` the
+//! median of the second minute of profiling (or the second tenth of it, if that is longer),
+//! `rss_mid_mb` and `rss_end_mb` those of as long a time in the middle and at the end, and the
+//! slope the regression between these. With `--most-mb` and `--most-slope` (kB a minute) it fails
+//! when it is more.
 
 use andweorc::{Profile, Session, Settings, Speedup};
 use std::error::Error;
@@ -139,7 +144,8 @@ async fn client(service: Arc<Service>, first: u64) {
     }
 }
 
-/// Profiles until it is over, in another session when one is settled. Returns (sessions, experiments).
+/// Profiles until it is over, in another session when one is settled. Returns (sessions,
+/// experiments).
 fn profile(over: &AtomicBool) -> Result<(u32, u32), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (mut sessions, mut experiments) = (0, 0);

@@ -1,4 +1,5 @@
-//! What the programs of the case studies share: units of work are counted, and their rate is printed when the time is up.
+//! What the programs of the case studies share: units of work are counted, and their rate is
+//! printed when the time is up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,8 +17,9 @@ pub fn done() {
     andweorc::progress!("done");
 }
 
-/// Prints the rate per second after as many seconds as the first argument says, and ends the program; on a thread of its own, for it must
-/// not starve with what it measures. Without an argument the program goes on until it is stopped.
+/// Prints the rate per second after as many seconds as the first argument says, and ends the
+/// program; on a thread of its own, for it must not starve with what it measures. Without an
+/// argument the program goes on until it is stopped.
 pub fn measure() {
     let Some(seconds) = std::env::args().nth(1) else { return };
     let seconds = seconds.parse().expect("usage: PROGRAM [SECONDS]");
@@ -31,7 +33,8 @@ pub fn measure() {
     });
 }
 
-/// Computes for about this many microseconds on the machine of the study: counted rounds, for a clock would count what others take too.
+/// Computes for about this many microseconds on the machine of the study: counted rounds, for a
+/// clock would count what others take too.
 #[allow(dead_code, reason = "the nagle study has work of another kind")]
 pub fn work(us: u64) -> u64 {
     let mut hash = us;

@@ -1,12 +1,13 @@
-//! A JSON service on axum, as its authors would write it, with the three lines that andweorc asks for, marked (1) to (3).
+//! A JSON service on axum, as its authors would write it, with the three lines that andweorc asks
+//! for, marked (1) to (3).
 //!
 //! ```sh
 //! ANDWEORC_ENABLED=1 cargo run --release --example axum --features axum
 //! wrk -d 40 http://127.0.0.1:3000/quote?article=7       # or any other load
 //! ```
 //!
-//! Each quote first waits for a price, of which only two are made at a time, and then renders a page. Prices are the bottleneck although they
-//! burn no CPU.
+//! Each quote first waits for a price, of which only two are made at a time, and then renders a
+//! page. Prices are the bottleneck although they burn no CPU.
 
 use axum::extract::{Query, State};
 use axum::routing::get;

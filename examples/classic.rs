@@ -1,4 +1,5 @@
-//! Two plain threads that meet after every item: `slow` works 3 ms on it, `fast` 1.5 ms. Only the line in `slow` matters.
+//! Two plain threads that meet after every item: `slow` works 3 ms on it, `fast` 1.5 ms. Only the
+//! line in `slow` matters.
 //!
 //! ```sh
 //! ANDWEORC_ENABLED=1 cargo run --release --example classic

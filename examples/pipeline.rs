@@ -1,5 +1,6 @@
-//! The smallest program that shows the idea: two tasks and a queue between them. Stage `a` works 600 us on each item, stage `b` 400 us,
-//! and each has a core. Stage `b` burns 40 % of all CPU time, and making it faster changes nothing. See `--help`.
+//! The smallest program that shows the idea: two tasks and a queue between them. Stage `a` works
+//! 600 us on each item, stage `b` 400 us, and each has a core. Stage `b` burns 40 % of all CPU
+//! time, and making it faster changes nothing. See `--help`.
 
 mod common;
 

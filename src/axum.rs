@@ -1,4 +1,5 @@
-//! `axum::serve`, whose connections are tasks that nobody can wrap: what runs inside of them, and when their clients come, on stable tokio too.
+//! `axum::serve`, whose connections are tasks that nobody can wrap: what runs inside of them, and
+//! when their clients come, on stable tokio too.
 
 use ::axum::Router;
 use ::axum::extract::{MatchedPath, Request};
@@ -9,8 +10,9 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 
-/// Serves as `axum::serve`, and profiles each request as a target of its route, such as `/quote/{article}`; `other` where no route matches. Each client's
-/// time is its own, as [`listener`] has it.
+/// Serves as `axum::serve`, and profiles each request as a target of its route, such as
+/// `/quote/{article}`; `other` where no route matches. Each client's time is its own, as
+/// [`listener`] has it.
 ///
 /// ```no_run
 /// # async fn serve() -> std::io::Result<()> {
@@ -20,8 +22,9 @@ use std::io;
 /// # }
 /// ```
 ///
-/// To name requests otherwise, or to serve something else than a router (one with `into_make_service_with_connect_info`, say), call `axum::serve` with a
-/// [`listener`] of your own and a [layer](crate::tower).
+/// To name requests otherwise, or to serve something else than a router (one with
+/// `into_make_service_with_connect_info`, say), call `axum::serve` with a [`listener`] of your own
+/// and a [layer](crate::tower).
 pub fn serve<L: Listener>(listener: L, router: Router) -> Serve<Clients<L>, Router, Router> {
     let layer = tower::layer_by(route);
     ::axum::serve(self::listener(listener), router.layer(layer))
@@ -33,10 +36,11 @@ fn route(request: &Request) -> Cow<'static, str> {
     route.map_or(Cow::Borrowed("other"), |route| Cow::Owned(route.as_str().to_owned()))
 }
 
-/// A listener whose clients take their own time between two requests, in experiments too: see [`Outside`]. Without it predictions for a service under closed load
-/// were 1 to 5 points too high.
+/// A listener whose clients take their own time between two requests, in experiments too: see
+/// [`Outside`]. Without it predictions for a service under closed load were 1 to 5 points too high.
 ///
-/// For `ConnectInfo` call `tap_io` on it, with any closure: axum gives out the addresses of its own listeners' clients only.
+/// For `ConnectInfo` call `tap_io` on it, with any closure: axum gives out the addresses of its own
+/// listeners' clients only.
 ///
 /// ```no_run
 /// use axum::{Router, extract::ConnectInfo, routing::get, serve::ListenerExt};

@@ -7,8 +7,8 @@ use andweorc_core::sampler::{self, PerfError};
 use andweorc_core::settings::{SettingError, Settings};
 use andweorc_core::unstarted;
 
-/// Reads the settings and says whether profiling is on: whether `ANDWEORC_ENABLED` is set. Call it first in `main`, and begin to
-/// profile only if it says so.
+/// Reads the settings and says whether profiling is on: whether `ANDWEORC_ENABLED` is set. Call it
+/// first in `main`, and begin to profile only if it says so.
 ///
 /// # Errors
 ///
@@ -29,12 +29,13 @@ pub fn init() -> Result<bool, SettingError> {
     Ok(enabled)
 }
 
-/// Makes the calling thread part of the profile: its CPU time is sampled, and it is delayed for others. Does nothing when profiling is
-/// off.
+/// Makes the calling thread part of the profile: its CPU time is sampled, and it is delayed for
+/// others. Does nothing when profiling is off.
 ///
 /// # Errors
 ///
-/// When the kernel gives no perf events: the thread is delayed for others, but its own lines are not seen.
+/// When the kernel gives no perf events: the thread is delayed for others, but its own lines are
+/// not seen.
 pub fn start_profiling() -> Result<(), PerfError> {
     if andweorc_core::enabled() {
         return sampler::register();
@@ -43,8 +44,9 @@ pub fn start_profiling() -> Result<(), PerfError> {
     Ok(())
 }
 
-/// Holds experiments on the hottest lines of all threads that [started profiling](start_profiling), and prints the ranking to stderr.
-/// Blocks meanwhile. `ANDWEORC_SCOPE` says which lines can be targets. See [`runner`](crate::runner) for more than the defaults.
+/// Holds experiments on the hottest lines of all threads that [started profiling](start_profiling),
+/// and prints the ranking to stderr. Blocks meanwhile. `ANDWEORC_SCOPE` says which lines can be
+/// targets. See [`runner`](crate::runner) for more than the defaults.
 ///
 /// # Errors
 ///

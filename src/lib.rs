@@ -1,8 +1,9 @@
-//! **andweorc** is a causal profiler for tokio services. It tells what would make a service faster: *"if `stock` were 25 %
-//! faster, your throughput would rise by 15 % and your p99 fall by 12 %; and `render`, which burns most of your CPU, would change
-//! nothing."* It finds out by experiments inside the running program: while the target runs, everything else is delayed, which is the
-//! same as having made the target faster (virtual speedup: Curtsinger & Berger, *Coz*, SOSP 2015). What that takes for async tasks is in the
-//! documentation of `andweorc_core::ledger`.
+//! **andweorc** is a causal profiler for tokio services. It tells what would make a service faster:
+//! *"if `stock` were 25 % faster, your throughput would rise by 15 % and your p99 fall by 12 %; and
+//! `render`, which burns most of your CPU, would change nothing."* It finds out by experiments
+//! inside the running program: while the target runs, everything else is delayed, which is the same
+//! as having made the target faster (virtual speedup: Curtsinger & Berger, *Coz*, SOSP 2015). What
+//! that takes for async tasks is in the documentation of `andweorc_core::ledger`.
 //!
 //! # Adding it to a service
 //!
@@ -32,12 +33,14 @@
 //! the subscriber or [`.andweorc()`](runtime::BuilderExt) on the runtime's builder starts to
 //! profile. The report is printed at the exit of the process at the latest.
 //!
-//! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and read the ranking when the run is
-//! settled, when the time is up, when `main` returns, or on Ctrl-C. Without it, a wrapped poll costs one load and a branch.
+//! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and
+//! read the ranking when the run is settled, when the time is up, when `main` returns, or on
+//! Ctrl-C. Without it, a wrapped poll costs one load and a branch.
 //!
-//! - **What gets faster** - points: each tracing span is one, root spans of your own crates (requests) first; or mark a unit of work with [`progress!`].
-//! - **What is virtually sped up** - targets: each tracing span, each kind of task ([`spawn`], [`task::Builder`],
-//!   [`.profiled("name")`](Profile::profiled)).
+//! - **What gets faster** - points: each tracing span is one, root spans of your own crates
+//!   (requests) first; or mark a unit of work with [`progress!`].
+//! - **What is virtually sped up** - targets: each tracing span, each kind of task ([`spawn`],
+//!   [`task::Builder`], [`.profiled("name")`](Profile::profiled)).
 //!
 //! # Settings
 //!

@@ -2,7 +2,8 @@
 
 /// Counts one unit of work done: a progress point, with a name or named by `file:line`.
 ///
-/// When not enabled it costs one relaxed load and a branch. It is also a place where a thread pays the delay that it owes.
+/// When not enabled it costs one relaxed load and a branch. It is also a place where a thread pays
+/// the delay that it owes.
 ///
 /// ```
 /// fn serve_one() {
@@ -25,9 +26,11 @@ macro_rules! progress {
     };
 }
 
-/// Begins an interval of a latency point on the calling thread. [`end!`](crate::end) with the same name ends it.
+/// Begins an interval of a latency point on the calling thread. [`end!`](crate::end) with the same
+/// name ends it.
 ///
-/// Intervals nest. They belong to their thread: in async code, where a task may go on elsewhere after an await, use a tracing span.
+/// Intervals nest. They belong to their thread: in async code, where a task may go on elsewhere
+/// after an await, use a tracing span.
 ///
 /// ```
 /// fn query() {
@@ -46,8 +49,8 @@ macro_rules! begin {
     };
 }
 
-/// Ends the interval of a latency point that began last on the calling thread. See [`begin!`](crate::begin). An end without a
-/// begin is counted, and the report says so.
+/// Ends the interval of a latency point that began last on the calling thread. See
+/// [`begin!`](crate::begin). An end without a begin is counted, and the report says so.
 #[macro_export]
 macro_rules! end {
     ($name:expr) => {

@@ -1,4 +1,5 @@
-//! `examples/axum.rs`, run as its users run it, under load: what runs inside of axum's tasks is seen.
+//! `examples/axum.rs`, run as its users run it, under load: what runs inside of axum's tasks is
+//! seen.
 #![cfg(feature = "axum")]
 
 use andweorc_profile::{Profile, TargetKind};
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The example. With all packages and features: as `cargo test --workspace --all-features` has built it already, so
-/// that nothing is compiled again.
+/// The example. With all packages and features: as `cargo test --workspace --all-features` has
+/// built it already, so that nothing is compiled again.
 fn example() -> PathBuf {
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--workspace", "--all-features", "--example", "axum"]);

@@ -1,5 +1,5 @@
-//! Steps of the wall clock change nothing. Alone in its process: here the wall clock is one that steps by an hour, forth and back, whenever
-//! anybody reads it.
+//! Steps of the wall clock change nothing. Alone in its process: here the wall clock is one that
+//! steps by an hour, forth and back, whenever anybody reads it.
 
 use andweorc::{Profile as _, Session, Settings};
 use andweorc_profile::Profile;

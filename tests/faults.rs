@@ -1,4 +1,5 @@
-//! What happens to a profiled program when something goes wrong; docs/safety.md is the same in words.
+//! What happens to a profiled program when something goes wrong; docs/safety.md is the same in
+//! words.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 
@@ -176,7 +177,8 @@ fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() 
     let program = program.var("ANDWEORC_MAX_SLOWDOWN", "1000");
     assert_done(&program.run());
     let run = program.profile();
-    // One: where a pause ends late by tens of ms, the credit for that looks as if the program were slowed.
+    // One: where a pause ends late by tens of ms, the credit for that looks as if the program were
+    // slowed.
     let to_its_end =
         |it: &ExperimentRecord| it.target.is_some() && it.spoiled.as_deref().is_none_or(was_busy);
     assert!(run.experiments.iter().any(to_its_end), "{run:?}");

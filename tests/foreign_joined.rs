@@ -1,5 +1,5 @@
-//! A task that nobody wrapped and that waits for two answers from outside waits for each since it asked. Alone in its process:
-//! it lets the delays of the program grow by hand.
+//! A task that nobody wrapped and that waits for two answers from outside waits for each since it
+//! asked. Alone in its process: it lets the delays of the program grow by hand.
 #![cfg(tokio_unstable)]
 
 use andweorc::runtime::BuilderExt;
@@ -134,13 +134,15 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         sleep(ms(2));
         let second = task.answer(&runtime);
         let looked = task.looks();
-        // On a machine that is busy it may have come too late for that, or a pause took too long, which the task has as credit.
+        // On a machine that is busy it may have come too late for that, or a pause took too long,
+        // which the task has as credit.
         let [first, second] = [first, second].map(|came| (came, task.early(came, looked)));
         first.1 <= LEAST && looked > second.0 && second.1 <= LEAST
     });
     assert!(raised, "an answer was seen too early each time");
 
-    // The second comes after the first was looked at, in a poll that must be short, as it is most often.
+    // The second comes after the first was looked at, in a poll that must be short, as it is most
+    // often.
     let waits_on = (0..100).any(|_| {
         let mut task = task(&runtime);
         delay(ms(10));

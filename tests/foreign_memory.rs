@@ -1,4 +1,5 @@
-//! Nothing is kept of tasks that nobody wrapped and that ended. Alone in its process: it counts all allocations.
+//! Nothing is kept of tasks that nobody wrapped and that ended. Alone in its process: it counts all
+//! allocations.
 #![cfg(tokio_unstable)]
 
 use andweorc_core::experiment::Experimenter;

@@ -1,5 +1,5 @@
-//! What a profiled program does on a machine that gives it less than it asks for, and beside other tools that hold or watch it;
-//! docs/safety.md is the same in words.
+//! What a profiled program does on a machine that gives it less than it asks for, and beside other
+//! tools that hold or watch it; docs/safety.md is the same in words.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 
@@ -36,7 +36,8 @@ fn child() {
     child::main();
 }
 
-/// The run of a program that works under some limit, for a budget in which there is time for some experiments.
+/// The run of a program that works under some limit, for a budget in which there is time for some
+/// experiments.
 fn profiled() -> Program {
     Program::new("works").enabled().var("ANDWEORC_DURATION", "6s")
 }
@@ -56,8 +57,9 @@ fn printed(ended: &Ended, name: &str) -> u64 {
 /// How the reason begins why an experiment under a limit is spoiled.
 const LIMIT: &str = "a limit on processor time stopped the program";
 
-/// Asserts that a run in which the program had `share` of one processor is whole, and that nobody was delayed for the time in which
-/// it had none: what grew is the target's CPU time, which is the program's at most.
+/// Asserts that a run in which the program had `share` of one processor is whole, and that nobody
+/// was delayed for the time in which it had none: what grew is the target's CPU time, which is the
+/// program's at most.
 fn assert_limited(run: &Run, share: f64) {
     assert_eq!(reason(run), "time", "{run:?}");
     let usable = || {
@@ -83,7 +85,8 @@ fn a_limit_on_processor_time_is_nobodys_debt() {
         Ok(limit) => limit,
         Err(why) => return println!("skipped: no cgroup that limits processor time: {why}"),
     };
-    // An experiment in which the program did not run for 0.1 s ends early, for that reason: now and then all of a run do.
+    // An experiment in which the program did not run for 0.1 s ends early, for that reason: now and
+    // then all of a run do.
     let is_told = (0..5).any(|_| {
         let program = profiled();
         let process = program.start();
@@ -136,7 +139,8 @@ fn short_stops_all_the_time_are_nobodys_debt() {
 /// What stops a virtual machine stops the process, and so it looks to that.
 #[test]
 fn a_stop_of_some_ms_spoils_the_experiment_that_it_hits() {
-    // The last number is how often this thread got a processor: none where the kernel does not count.
+    // The last number is how often this thread got a processor: none where the kernel does not
+    // count.
     let schedstat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     if schedstat.split_ascii_whitespace().last().is_none_or(|times| times == "0") {
         return println!("skipped: this kernel tells no waits for processors");
@@ -146,7 +150,8 @@ fn a_stop_of_some_ms_spoils_the_experiment_that_it_hits() {
         let program = profiled();
         let mut process = program.start();
         program.await_experiment(&mut process);
-        // An experiment has just ended, and one between two of them spoils none: if the first comes too early for the next, the second hits it.
+        // An experiment has just ended, and one between two of them spoils none: if the first comes
+        // too early for the next, the second hits it.
         for _ in 0..4 {
             process.signal(Signal::SIGSTOP);
             sleep(Duration::from_millis(60));
@@ -228,7 +233,8 @@ fn a_debugger_that_holds_the_program_spoils_one_experiment() {
     });
 }
 
-/// To the program a suspended machine is one that stops less: CLOCK_MONOTONIC stands still meanwhile, and all its own clocks with it.
+/// To the program a suspended machine is one that stops less: CLOCK_MONOTONIC stands still
+/// meanwhile, and all its own clocks with it.
 #[test]
 fn a_program_that_is_stopped_again_and_again_comes_to_its_end_in_order() {
     let program = profiled().var("ANDWEORC_DURATION", "8s");

@@ -1,4 +1,5 @@
-//! andweorc while it is off, on, off again, and on again, in one process. One test, since that is for the whole of it.
+//! andweorc while it is off, on, off again, and on again, in one process. One test, since that is
+//! for the whole of it.
 
 use andweorc::io::Outside;
 use andweorc_core::experiment::Experimenter;

@@ -1,5 +1,5 @@
-//! Many live tasks, kinds of tasks and span call sites: that all works, and what it costs in memory. Alone in its process: it counts all
-//! allocations.
+//! Many live tasks, kinds of tasks and span call sites: that all works, and what it costs in
+//! memory. Alone in its process: it counts all allocations.
 //!
 //! ```sh
 //! cargo test --release --test scale -- --ignored --nocapture     # a million tasks, 10,000 call sites
@@ -122,15 +122,16 @@ fn on_threads(threads: usize, f: impl Fn(usize) + Sync) {
     });
 }
 
-/// A subscriber with andweorc's layer, and what is allocated once tracing itself keeps what it keeps of these call sites.
+/// A subscriber with andweorc's layer, and what is allocated once tracing itself keeps what it
+/// keeps of these call sites.
 fn layered(sites: &[&'static Site]) -> (tracing::Dispatch, usize) {
     tracing::subscriber::with_default(tracing_subscriber::registry(), || hit(sites));
     let before = live();
     (tracing_subscriber::registry().with(andweorc::layer()).into(), before)
 }
 
-/// Bytes that andweorc keeps for these call sites, each hit on each of so many threads, all alive at once, and how long an experiment on one of
-/// them takes beyond its time.
+/// Bytes that andweorc keeps for these call sites, each hit on each of so many threads, all alive
+/// at once, and how long an experiment on one of them takes beyond its time.
 fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> (usize, Duration) {
     let n = lines.len();
     let last = format!("site {}", lines.end - 1);
@@ -159,8 +160,9 @@ fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> 
     (bytes, late)
 }
 
-/// Bytes that andweorc keeps for these call sites, each met by each of so many threads, in a baseline that does not take their latencies: a few of each
-/// thread in each, and very many in the first tenth of them.
+/// Bytes that andweorc keeps for these call sites, each met by each of so many threads, in a
+/// baseline that does not take their latencies: a few of each thread in each, and very many in the
+/// first tenth of them.
 fn latencies(lines: Range<u32>, threads: usize) -> usize {
     const EACH: usize = 3;
     const HOT: usize = 200;
@@ -219,7 +221,8 @@ fn on() -> Experimenter {
     Experimenter::new().expect("the only one in this process")
 }
 
-/// All of it, in one process: what andweorc holds is the sum. Bytes of a live task, and of all call sites with two threads and with many.
+/// All of it, in one process: what andweorc holds is the sum. Bytes of a live task, and of all call
+/// sites with two threads and with many.
 fn scale(
     experimenter: &mut Experimenter,
     live_tasks: usize,
@@ -242,8 +245,9 @@ fn many_tasks_kinds_and_call_sites_are_held_in_little_memory() {
     assert!(few <= 1_000 * 2_000, "{few} bytes");
     let most = latencies(2_000..12_000, 64);
     assert!(most <= 64_000_000, "{most} bytes");
-    // The counts of a call site are 80 bytes on each thread that has met it, and its latencies are kept for a while, 6 bytes each in a list with
-    // room for 256. Each thread has places for its open spans, 16 KiB.
+    // The counts of a call site are 80 bytes on each thread that has met it, and its latencies are
+    // kept for a while, 6 bytes each in a list with room for 256. Each thread has places for its
+    // open spans, 16 KiB.
     let most = 1_000 * (1_500 + 64 * (80 + 8 * HITS as usize)) + 64 * (16 << 10);
     assert!(many <= most, "{many} bytes");
 }

@@ -1,4 +1,5 @@
-//! Switching profiling on changes what a program prints to stderr and nothing else; whatever ends it, its profile is whole.
+//! Switching profiling on changes what a program prints to stderr and nothing else; whatever ends
+//! it, its profile is whole.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 

@@ -1,6 +1,6 @@
-//! Makes the clock that the program reads a virtual one. While andweorc delays a program, what lives
-//! by the clock must be delayed with it: a rate limiter, an interval, a pacer, a timeout. Otherwise
-//! it goes on in real time, and seems to be faster than it is.
+//! Makes the clock that the program reads a virtual one. While andweorc delays a program, what
+//! lives by the clock must be delayed with it: a rate limiter, an interval, a pacer, a timeout.
+//! Otherwise it goes on in real time, and seems to be faster than it is.
 //!
 //! Rust's std reads its `Instant`s by the C library's function `clock_gettime`, and tokio, governor
 //! and most others read `Instant`s. This crate defines that function in its place, and answers with
@@ -15,9 +15,9 @@
 //! - While andweorc is off the call goes on to the C library: one relaxed load more.
 //! - It allocates nothing and takes no lock, so it may be called from a signal handler.
 //!
-//! This crate defines `epoll_wait`, `nanosleep` and `clock_nanosleep` too, whose timeouts are virtual
-//! then. Whoever reads the clock after `epoll_wait` returned, as tokio does, has woken all whom an event
-//! had woken, and goes on with timers.
+//! This crate defines `epoll_wait`, `nanosleep` and `clock_nanosleep` too, whose timeouts are
+//! virtual then. Whoever reads the clock after `epoll_wait` returned, as tokio does, has woken all
+//! whom an event had woken, and goes on with timers.
 //!
 //! All these definitions are weak and hidden: another one in the program goes first, and shared
 //! libraries call the C library's.

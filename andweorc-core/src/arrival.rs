@@ -1,22 +1,31 @@
 //! When something came from the world outside that a worker has just noticed.
 //!
-//! Tokio looks for timers and sockets when a worker has nothing else to do, and every 61 polls. On a busy runtime what came lies there for
-//! milliseconds until somebody looks, and a task that is woken by it has long been ready. Its wait must not be stretched by the delays that grew
-//! meanwhile: it would be held for them once more, and a service at its limit would be predicted to gain half of what it gains.
+//! Tokio looks for timers and sockets when a worker has nothing else to do, and every 61 polls. On
+//! a busy runtime what came lies there for milliseconds until somebody looks, and a task that is
+//! woken by it has long been ready. Its wait must not be stretched by the delays that grew
+//! meanwhile: it would be held for them once more, and a service at its limit would be predicted to
+//! gain half of what it gains.
 //!
-//! One worker waits in the driver; while that one works, nobody looks, also if others are idle. What it notices in one look has come by the time of the
-//! first: at once, if it slept until then, or before it looked. It may look more than once while it is parked, where nothing that it finds may run yet.
+//! One worker waits in the driver; while that one works, nobody looks, also if others are idle.
+//! What it notices in one look has come by the time of the first: at once, if it slept until then,
+//! or before it looked. It may look more than once while it is parked, where nothing that it finds
+//! may run yet.
 //!
-//! When it came the worker does not learn, only between which two looks, and after the task began to wait. A thread that watches the sockets meanwhile
-//! does ([`Inputs`]): what was noticed first has come with the first input between those bounds, and so on. But it does not know of timers, and not of every socket at all
-//! times. Where it has noticed nothing, how long tasks of its kind wait tells the rest ([`Typical`]): it is taken to be one of those waits that it may have
-//! been, and where there is none, from the middle.
+//! When it came the worker does not learn, only between which two looks, and after the task began
+//! to wait. A thread that watches the sockets meanwhile does ([`Inputs`]): what was noticed first
+//! has come with the first input between those bounds, and so on. But it does not know of timers,
+//! and not of every socket at all times. Where it has noticed nothing, how long tasks of its kind
+//! wait tells the rest ([`Typical`]): it is taken to be one of those waits that it may have been,
+//! and where there is none, from the middle.
 //!
-//! Noticed at once is not when it came: a worker that sleeps needs a while to get going. That is part of those waits, and so it is of one
-//! that is noticed late: it counts as come when a sleeping worker would have noticed it. How much later than an input that is, tell those that were noticed at once. (On a virtual
-//! machine with two processors it is 43 us, most of which another processor takes to be interrupted; without it waits of 600 us ended 20 us too early on average.)
+//! Noticed at once is not when it came: a worker that sleeps needs a while to get going. That is
+//! part of those waits, and so it is of one that is noticed late: it counts as come when a sleeping
+//! worker would have noticed it. How much later than an input that is, tell those that were noticed
+//! at once. (On a virtual machine with two processors it is 43 us, most of which another processor
+//! takes to be interrupted; without it waits of 600 us ended 20 us too early on average.)
 //!
-//! Looks are those of all runtimes of the program together: with several that are busy, what came is taken to be younger than it is.
+//! Looks are those of all runtimes of the program together: with several that are busy, what came
+//! is taken to be younger than it is.
 
 mod inputs;
 mod typical;
@@ -45,7 +54,8 @@ pub struct Looks {
     lag: AtomicI64,
 }
 
-/// An input that was noticed later than this counts as noticed so late: it has waited for something else than a worker that slept.
+/// An input that was noticed later than this counts as noticed so late: it has waited for something
+/// else than a worker that slept.
 const MOST_LAG: Nanos = Nanos::from_micros(200);
 
 /// The thread that watches may hear of an input so much later than the worker that slept for it.
@@ -54,7 +64,8 @@ const LATE_WATCH: Nanos = Nanos::from_micros(60);
 /// Those of this process.
 pub(crate) static LOOKS: Looks = Looks::new();
 
-/// The look that a worker takes at the moment, or took last. While it is idle it may take several, where nothing that it finds may run yet.
+/// The look that a worker takes at the moment, or took last. While it is idle it may take several,
+/// where nothing that it finds may run yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Since when the worker was idle, if it was.
@@ -110,8 +121,9 @@ impl Look {
         self.idle == idle
     }
 
-    /// When that came which was [noticed](Looks::notices) in this look and woke a task that waits since `waits`, if that is known; `typical` are the
-    /// waits of its kind. It came with one of the `inputs`, if there is one: each serves once.
+    /// When that came which was [noticed](Looks::notices) in this look and woke a task that waits
+    /// since `waits`, if that is known; `typical` are the waits of its kind. It came with one of
+    /// the `inputs`, if there is one: each serves once.
     pub fn came(&mut self, waits: Option<Real>, typical: &Typical, inputs: &Inputs) -> Came {
         if self.slept {
             return Came { at: self.at, at_once: true };
@@ -119,7 +131,8 @@ impl Look {
         Came { at: self.came_before(waits, typical, inputs), at_once: false }
     }
 
-    /// The worker that slept until something came had waited so long for its processor behind the target.
+    /// The worker that slept until something came had waited so long for its processor behind the
+    /// target.
     pub(crate) fn set_waited(&mut self, waited: Nanos) {
         self.waited = waited;
     }
@@ -164,21 +177,25 @@ impl Looks {
         Looks { looked: AtomicI64::new(0), wakes: AtomicI64::new(0), lag: AtomicI64::new(0) }
     }
 
-    // All accesses are Relaxed: they publish nothing else, and looks that race with each other are one look.
+    // All accesses are Relaxed: they publish nothing else, and looks that race with each other are
+    // one look.
 
     /// A worker that sleeps until something comes needs so long on average to get going.
     pub fn wakes_in(&self, mean: Nanos) {
         self.wakes.store(mean.0, Relaxed);
     }
 
-    /// A worker waited in the driver from `since` until `now`: it has looked, and if it `slept` in the end, there was nothing.
+    /// A worker waited in the driver from `since` until `now`: it has looked, and if it `slept` in
+    /// the end, there was nothing.
     pub fn waited(&self, since: Real, now: Real, slept: bool) {
         let looked = if slept { now } else { since };
         self.looked.fetch_max(looked.0, Relaxed);
     }
 
-    /// A worker that is idle since `idle`, if it is, notices something at `now`. `look` is its last one, and `has_slept` says whether it has slept since it
-    /// noticed something last, or became idle. Returns the look that this is part of. The last one tells how late something is noticed, by now that its input is among the `inputs`.
+    /// A worker that is idle since `idle`, if it is, notices something at `now`. `look` is its last
+    /// one, and `has_slept` says whether it has slept since it noticed something last, or became
+    /// idle. Returns the look that this is part of. The last one tells how late something is
+    /// noticed, by now that its input is among the `inputs`.
     pub fn notices(
         &self,
         look: &Cell<Look>,
@@ -239,7 +256,8 @@ mod tests {
             Worker { looks, look, typical, inputs: Inputs::new() }
         }
 
-        /// When that came which it notices, idle since then or busy, and having `slept` or not, for a task that waits since then.
+        /// When that came which it notices, idle since then or busy, and having `slept` or not, for
+        /// a task that waits since then.
         fn came(&self, now: i64, idle: Option<i64>, slept: bool, waits: Option<i64>) -> Came {
             let idle = idle.map(us);
             let mut look = self.looks.notices(&self.look, us(now), idle, || slept, &self.inputs);
@@ -364,7 +382,8 @@ mod tests {
     fn an_input_that_was_noticed_late_counts_as_come_when_a_sleeping_worker_would_have_noticed_it()
     {
         let worker = Worker::new(0);
-        // It sleeps, and notices what comes 40 us later; once it had waited behind the target for 100 us more.
+        // It sleeps, and notices what comes 40 us later; once it had waited behind the target for
+        // 100 us more.
         let mut now = 1000;
         for waited in [0, 0, 100].into_iter().cycle().take(300) {
             worker.inputs.came(us(now + 500));

@@ -1,7 +1,9 @@
 //! What the running program's file tells of it.
 //!
-//! A library does not learn the versions of other crates when it is built. But the paths of their sources are in each program that can panic
-//! in them, stripped or not: `.../tokio-1.54.1/src/runtime/builder.rs`, as cargo unpacks them. A crate from git or a folder has no version there.
+//! A library does not learn the versions of other crates when it is built. But the paths of their
+//! sources are in each program that can panic in them, stripped or not:
+//! `.../tokio-1.54.1/src/runtime/builder.rs`, as cargo unpacks them. A crate from git or a folder
+//! has no version there.
 
 use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use std::fs::File;
@@ -57,7 +59,8 @@ fn crates_in<'s>(
     found.into_iter().filter_map(|(name, _, is_there)| is_there.then_some(name)).collect()
 }
 
-/// The version in the paths `/<name>-<version>/src/`. `None` when there is no such path, or several versions: which one runs is not known then.
+/// The version in the paths `/<name>-<version>/src/`. `None` when there is no such path, or several
+/// versions: which one runs is not known then.
 fn version_in(data: &[u8], name: &str) -> Option<String> {
     let mut parts = data.split(|&byte| byte == b'/').peekable();
     let mut found: Option<&str> = None;

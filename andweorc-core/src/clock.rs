@@ -50,8 +50,8 @@ pub(crate) fn in_signal_handler(f: impl FnOnce()) {
     f();
 }
 
-/// Real time now. About 10 ns where the processor's counter can be read directly, or else 25 ns: the kernel answers from shared
-/// memory.
+/// Real time now. About 10 ns where the processor's counter can be read directly, or else 25 ns:
+/// the kernel answers from shared memory.
 #[cfg(not(loom))]
 #[inline]
 pub fn now() -> Real {
@@ -67,7 +67,8 @@ fn monotonic() -> Real {
     Real(read(CLOCK_MONOTONIC))
 }
 
-/// CPU time that the calling thread has used: real time less preemption and sleep. About 400 ns: a system call.
+/// CPU time that the calling thread has used: real time less preemption and sleep. About 400 ns: a
+/// system call.
 pub fn thread_cpu() -> Nanos {
     Nanos(read(CLOCK_THREAD_CPUTIME_ID))
 }
@@ -83,9 +84,11 @@ pub(crate) fn ticks_per_second() -> f64 {
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
 }
 
-/// CPU time that a thread of this process has used, by its kernel id. `None` when there is no such thread.
+/// CPU time that a thread of this process has used, by its kernel id. `None` when there is no such
+/// thread.
 pub(crate) fn cpu_of_thread(tid: i32) -> Option<Nanos> {
-    // The kernel's encoding of a thread's CPU clock: see MAKE_THREAD_CPUCLOCK in its posix-timers.h.
+    // The kernel's encoding of a thread's CPU clock: see MAKE_THREAD_CPUCLOCK in its
+    // posix-timers.h.
     const PER_THREAD: clockid_t = 4;
     const SCHED: clockid_t = 2;
     try_read((!tid << 3) | PER_THREAD | SCHED).map(Nanos)

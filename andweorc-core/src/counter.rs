@@ -1,11 +1,13 @@
 //! Counters that many threads raise and one reads, without a shared cache line on the way.
 //!
-//! Each of the first threads has a *line* of its own: words for every set of counters, to which it adds by a plain load and store. The
-//! threads beyond share a few lines, and add atomically. A line that was a thread's own becomes free when that thread ends.
+//! Each of the first threads has a *line* of its own: words for every set of counters, to which it
+//! adds by a plain load and store. The threads beyond share a few lines, and add atomically. A line
+//! that was a thread's own becomes free when that thread ends.
 //!
-//! A line lies in pages that are made when its thread first adds there, so that memory goes by what a thread has met and not by threads times
-//! counters. Only one thread writes to a page, or few, so that nothing in it is padded; counts that are raised together lie
-//! together. When many threads have met very much, those that go on to meet more add it to the pages of a shared line.
+//! A line lies in pages that are made when its thread first adds there, so that memory goes by what
+//! a thread has met and not by threads times counters. Only one thread writes to a page, or few, so
+//! that nothing in it is padded; counts that are raised together lie together. When many threads
+//! have met very much, those that go on to meet more add it to the pages of a shared line.
 
 use std::cell::Cell;
 use std::ptr;
@@ -18,7 +20,8 @@ const SHARED: usize = 4;
 /// No more threads than this have lines of their own: as many as `TAKEN` has bits.
 const OWNED: usize = 64;
 
-/// Words of a page at which sets begin: as many as a `u8` has values, so that no bounds are checked. 2 KiB.
+/// Words of a page at which sets begin: as many as a `u8` has values, so that no bounds are
+/// checked. 2 KiB.
 const WORDS: usize = 256;
 
 /// The most counts of a set.
@@ -27,7 +30,8 @@ const MOST: usize = 5;
 /// Pages of a line, enough for 200,000 span call sites. All threads share the counters beyond.
 const PAGES: usize = 8192;
 
-/// Pages that are made for threads alone, 16 MiB: 64 threads have all of 3,500 span call sites to themselves, 20 threads of 11,000.
+/// Pages that are made for threads alone, 16 MiB: 64 threads have all of 3,500 span call sites to
+/// themselves, 20 threads of 11,000.
 const MOST_OWNED: usize = 8192;
 
 /// How many were made, or refused since there were as many.
@@ -39,8 +43,8 @@ struct Page([AtomicU64; WORDS + MOST - 1]);
 /// The pages of one line.
 type Pages = [AtomicPtr<Page>; PAGES];
 
-/// The pages of all lines: first of those that threads own, then of those that they share. Zeroes of the binary, in which the pages
-/// of memory that nobody needs are never there.
+/// The pages of all lines: first of those that threads own, then of those that they share. Zeroes
+/// of the binary, in which the pages of memory that nobody needs are never there.
 static LINES: [Pages; OWNED + SHARED] =
     [const { [const { AtomicPtr::new(ptr::null_mut()) }; PAGES] }; OWNED + SHARED];
 
@@ -67,7 +71,8 @@ impl Drop for GiveBack {
         if owned {
             LINE.set(Some(shared()));
             OWN.set(None);
-            // Release, pairs with the Acquire in `own`: the next owner goes on from what this one wrote.
+            // Release, pairs with the Acquire in `own`: the next owner goes on from what this one
+            // wrote.
             TAKEN.fetch_and(!(1 << index), Ordering::Release);
         }
     }
@@ -84,7 +89,8 @@ thread_local! {
     static GIVE_BACK: GiveBack = const { GiveBack };
 }
 
-/// A small number of the calling thread, as long as it lives: the first 64 threads that live at a time have one of their own each, those beyond share four.
+/// A small number of the calling thread, as long as it lives: the first 64 threads that live at a
+/// time have one of their own each, those beyond share four.
 #[inline]
 pub(crate) fn number() -> usize {
     const { assert!(OWNED + SHARED <= 128, "as `thread::number` says") };
@@ -120,7 +126,8 @@ fn shared() -> Line {
     Line { index: OWNED + TURN.fetch_add(1, Ordering::Relaxed) % SHARED, owned: false }
 }
 
-/// Monotonic counts that are raised together. Their words stay theirs when they are dropped, as their targets and points are not.
+/// Monotonic counts that are raised together. Their words stay theirs when they are dropped, as
+/// their targets and points are not.
 #[derive(Debug)]
 pub(crate) struct Counters<const N: usize> {
     page: u32,
@@ -152,7 +159,8 @@ impl<const N: usize> Counters<N> {
             && let Some(page) = known(page)
         {
             for (count, by) in self.within(page).iter().zip(by) {
-                // Relaxed, and no read-modify-write: it changes under nobody else's hands, and publishes nothing but itself.
+                // Relaxed, and no read-modify-write: it changes under nobody else's hands, and
+                // publishes nothing but itself.
                 count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
             }
         } else {
@@ -161,8 +169,8 @@ impl<const N: usize> Counters<N> {
         }
     }
 
-    /// The same for threads that share a line, for what a thread has not met, and where there are no pages left. Not inlined, as it would
-    /// be in the way of the others.
+    /// The same for threads that share a line, for what a thread has not met, and where there are
+    /// no pages left. Not inlined, as it would be in the way of the others.
     #[cold]
     #[inline(never)]
     fn add_anywhere<const FIRST: usize>(&self, by: [u64; FIRST]) {
@@ -176,7 +184,8 @@ impl<const N: usize> Counters<N> {
             None => (&self.shared, false),
         };
         for (count, by) in counts.iter().zip(by) {
-            // Relaxed: the counts publish nothing but themselves. One that this thread owns changes under nobody's hands.
+            // Relaxed: the counts publish nothing but themselves. One that this thread owns changes
+            // under nobody's hands.
             if owned {
                 count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
             } else {
@@ -185,8 +194,8 @@ impl<const N: usize> Counters<N> {
         }
     }
 
-    /// The sums over all threads. Adds that run at the same time may or may not be in them; none is lost or counted twice
-    /// between two reads.
+    /// The sums over all threads. Adds that run at the same time may or may not be in them; none is
+    /// lost or counted twice between two reads.
     pub(crate) fn get(&self) -> [u64; N] {
         let pages = LINES.iter().filter_map(|line| known(line.get(self.page as usize)?));
         let lines = pages.map(|page| self.within(page)).chain([&self.shared]);
@@ -216,7 +225,8 @@ fn known(page: &AtomicPtr<Page>) -> Option<&'static Page> {
     unsafe { page.as_ref() }
 }
 
-/// A page for what the line has not met, and whether it is its alone: that of a shared line, if there are many.
+/// A page for what the line has not met, and whether it is its alone: that of a shared line, if
+/// there are many.
 #[cold]
 fn first(line: usize, owned: bool, page: usize) -> (&'static Page, bool) {
     // Relaxed: only how many there are.

@@ -1,18 +1,22 @@
 //! Deferral: tasks held back until the virtual clock gets to where they are ready.
 //!
-//! A task whose wake came from the world outside is ready at its own virtual time, which may be ahead of V by what D grew
-//! during its wait. It must not run before V gets there, and no worker may be blocked for it: its neighbours owe nothing. So
-//! its wake is held by one thread with a queue ordered by due time, which sleeps until the first is due. V moves slower while the
-//! target runs, so that what has come due by the real clock is looked at again, and sleeps again, until V is there.
+//! A task whose wake came from the world outside is ready at its own virtual time, which may be
+//! ahead of V by what D grew during its wait. It must not run before V gets there, and no worker
+//! may be blocked for it: its neighbours owe nothing. So its wake is held by one thread with a
+//! queue ordered by due time, which sleeps until the first is due. V moves slower while the target
+//! runs, so that what has come due by the real clock is looked at again, and sleeps again, until V
+//! is there.
 //!
-//! The thread comes back late from its sleep, and what is late would be lost to the task. It measures by how much it is late
-//! and gets up that much earlier (`Lead`).
+//! The thread comes back late from its sleep, and what is late would be lost to the task. It
+//! measures by how much it is late and gets up that much earlier (`Lead`).
 //!
-//! While all workers are busy, nothing gets to run between two polls anyway: then a worker releases what is due at the end of each poll, and the
-//! thread sleeps on. Without that it took a tenth of the processors from a service at its limit, where one wake after the other is held.
+//! While all workers are busy, nothing gets to run between two polls anyway: then a worker releases
+//! what is due at the end of each poll, and the thread sleeps on. Without that it took a tenth of
+//! the processors from a service at its limit, where one wake after the other is held.
 //!
-//! Workers of a runtime that andweorc has hooks in need no thread for that: `andweorc-tokio` holds what comes from the world outside in a
-//! [queue](Waiting) and a timer of its own there. The thread holds what other threads notice, and polls that came too early.
+//! Workers of a runtime that andweorc has hooks in need no thread for that: `andweorc-tokio` holds
+//! what comes from the world outside in a [queue](Waiting) and a timer of its own there. The thread
+//! holds what other threads notice, and polls that came too early.
 //!
 //! # Nothing is held for long
 //!
@@ -48,8 +52,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError};
 
-/// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest, which is shorter than it would be
-/// late after another wake.
+/// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest,
+/// which is shorter than it would be late after another wake.
 pub const LEAST: Nanos = Nanos::from_micros(20);
 
 /// Something that waits to be passed on.
@@ -119,8 +123,9 @@ pub(crate) fn is_worker_idle() -> bool {
     IDLE.load(Relaxed) > 0
 }
 
-/// Releases what is due. A busy worker calls this between two polls: nobody could run it earlier, and the thread would only take
-/// processor time from who works. Says whether anything was held at all: most often it is not, and no time has passed.
+/// Releases what is due. A busy worker calls this between two polls: nobody could run it earlier,
+/// and the thread would only take processor time from who works. Says whether anything was held at
+/// all: most often it is not, and no time has passed.
 #[inline]
 pub(crate) fn release_due() -> bool {
     // Relaxed: what is pushed at this moment is released at the next poll.
@@ -149,7 +154,8 @@ pub(crate) fn worker_unparked(since: Real, now: Real) {
     IDLE.fetch_sub(1, SeqCst);
     let released = RELEASED.load(SeqCst);
     let took = Nanos(now.0.saturating_sub(released));
-    // Another wake may have got it going: then the mean takes in a time that is somewhat wrong, once.
+    // Another wake may have got it going: then the mean takes in a time that is somewhat wrong,
+    // once.
     if released > since.0 && took < Lead::MOST {
         let mean = HANDOFF.load(SeqCst);
         HANDOFF.store(mean + (took.0 - mean) / 16, SeqCst);
@@ -276,7 +282,8 @@ impl Entries {
     }
 }
 
-/// By how much who sleeps until something is due gets up too late, on average: a moving mean, by which to aim earlier.
+/// By how much who sleeps until something is due gets up too late, on average: a moving mean, by
+/// which to aim earlier.
 #[derive(Debug, Default)]
 pub struct Lead(Nanos);
 
@@ -289,13 +296,15 @@ impl Lead {
         self.0
     }
 
-    /// Takes in one sleep that ended `late`. A single very late one moves the mean by no more than one of 200 us.
+    /// Takes in one sleep that ended `late`. A single very late one moves the mean by no more than
+    /// one of 200 us.
     pub fn measured(&mut self, late: Nanos) {
         let late = late.max(Nanos::ZERO).min(Self::MOST);
         self.0 += Nanos((late - self.0).0 / 16);
     }
 
-    /// What is due within this is released rather than slept for: half as early as another sleep would be late.
+    /// What is due within this is released rather than slept for: half as early as another sleep
+    /// would be late.
     fn nearest(&self) -> Nanos {
         Nanos(self.0.0 / 2)
     }

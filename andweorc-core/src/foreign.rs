@@ -1,7 +1,8 @@
-//! Tasks that nobody wrapped, as a runtime reports them: what the reporter (a tracing layer) tells, and who it tells it to.
+//! Tasks that nobody wrapped, as a runtime reports them: what the reporter (a tracing layer) tells,
+//! and who it tells it to.
 //!
-//! The two are in different crates, and neither knows the other: who takes part in the tasks' polls [installs](install) itself, and
-//! the layer asks for it.
+//! The two are in different crates, and neither knows the other: who takes part in the tasks' polls
+//! [installs](install) itself, and the layer asks for it.
 
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +33,8 @@ pub struct Spawned<'a> {
     pub line: u32,
 }
 
-/// One of these tasks. What is reported of a span is not always of the task: who uses it tells the two apart.
+/// One of these tasks. What is reported of a span is not always of the task: who uses it tells the
+/// two apart.
 pub trait Task: Send + Sync + Debug {
     /// The calling thread begins to poll it, or to drop it.
     fn enter(self: Arc<Self>);
@@ -46,7 +48,8 @@ pub trait Task: Send + Sync + Debug {
 
 /// Takes part in the polls of tasks.
 pub trait Tasks: Sync + Debug {
-    /// Whether the task that the calling thread spawns now is wrapped, so that nothing need be reported of it.
+    /// Whether the task that the calling thread spawns now is wrapped, so that nothing need be
+    /// reported of it.
     fn is_wrapped(&self) -> bool;
 
     /// The calling thread has cloned the waker of a task.

@@ -1,12 +1,14 @@
-//! A child of fork has one thread, and the state of all others as it was: experiments that nobody ends, delays that nobody takes back,
-//! locks that nobody opens. So andweorc is off in it, for good, and what its parent was about to do (end the profile, print the report) it
-//! does not do. A program that the child executes starts anew.
+//! A child of fork has one thread, and the state of all others as it was: experiments that nobody
+//! ends, delays that nobody takes back, locks that nobody opens. So andweorc is off in it, for
+//! good, and what its parent was about to do (end the profile, print the report) it does not do. A
+//! program that the child executes starts anew.
 //!
 //! A lock on a file belongs to the open file, which parent and child share: so the child lets go of
 //! the profile (`Unshared`), or the parent, started again, would find it locked for as long as the
 //! child lives.
 //!
-//! Only what fork(2) of the C library makes is noticed, not a bare clone(2); `std::process::Command` needs neither.
+//! Only what fork(2) of the C library makes is noticed, not a bare clone(2);
+//! `std::process::Command` needs neither.
 
 use crate::thread;
 use std::ops::{Deref, DerefMut};
@@ -21,8 +23,8 @@ const NONE: RawFd = -1;
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process was forked from one in which andweorc was on. Who would join a thread, lock what another thread may hold, or write to
-/// the profile asks this first.
+/// Whether this process was forked from one in which andweorc was on. Who would join a thread, lock
+/// what another thread may hold, or write to the profile asks this first.
 pub fn forked() -> bool {
     // Relaxed: written once, by the only thread that there is.
     FORKED.load(Ordering::Relaxed)
@@ -32,8 +34,9 @@ pub fn forked() -> bool {
 pub(crate) fn watch() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
-        // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program. Without memory for it the call fails, and
-        // a child of fork behaves as if nobody had noticed.
+        // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program.
+        // Without memory for it the call fails, and a child of fork behaves as if nobody had
+        // noticed.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
 }

@@ -38,7 +38,8 @@ impl Order {
         self.changed.notify_one();
     }
 
-    /// Sleeps for a `pause`, or less if the order changes, and until there is something to do. Says whether there ever will be.
+    /// Sleeps for a `pause`, or less if the order changes, and until there is something to do. Says
+    /// whether there ever will be.
     fn wait(&self, pause: Duration) -> bool {
         let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
         if pause > Duration::ZERO {
@@ -51,9 +52,10 @@ impl Order {
 }
 
 impl Helper {
-    /// A thread that makes itself what it works with, and calls that again and again while it is told to [work](Helper::work): each time for some
-    /// milliseconds, so that it hears soon when it is to stop; what is returned is how long it may pause then, in which it hears it at once. Nobody works if there is no
-    /// thread to be had.
+    /// A thread that makes itself what it works with, and calls that again and again while it is
+    /// told to [work](Helper::work): each time for some milliseconds, so that it hears soon when it
+    /// is to stop; what is returned is how long it may pause then, in which it hears it at once.
+    /// Nobody works if there is no thread to be had.
     pub(crate) fn start<W: FnMut() -> Duration>(
         name: &str,
         work: impl FnOnce() -> W + Send + 'static,

@@ -1,8 +1,9 @@
 //! The latencies of points, in memory that is bounded whatever the number of points and threads.
 //!
-//! A program may have ten thousand spans, each closed on many threads. So a latency first goes to a short list of its thread, one for all
-//! points, which is written without a lock and lies in the cache. When it is full it is sorted by points, and added to the one
-//! [histogram](bins) that each of them has. Whoever takes the latencies of a point first has all lists added.
+//! A program may have ten thousand spans, each closed on many threads. So a latency first goes to a
+//! short list of its thread, one for all points, which is written without a lock and lies in the
+//! cache. When it is full it is sorted by points, and added to the one [histogram](bins) that each
+//! of them has. Whoever takes the latencies of a point first has all lists added.
 
 mod bins;
 mod pending;

@@ -2,11 +2,12 @@
 //!
 //! # The model
 //!
-//! Real time `t` is CLOCK_MONOTONIC. **D(t)** is the delay that the whole program owes so far; it grows only while an
-//! experiment with a speedup above zero runs and something is inside the target. Every *entity* - a thread while it
-//! runs, a task while it waits - has its own **L**, the delay that it has already taken. Its virtual time is
-//! `v = t - L`; the global virtual clock is `V = t - D`. All rules follow from one idea: *an entity's virtual time moves
-//! as its real time would have moved had the target really been faster.*
+//! Real time `t` is CLOCK_MONOTONIC. **D(t)** is the delay that the whole program owes so far; it
+//! grows only while an experiment with a speedup above zero runs and something is inside the
+//! target. Every *entity* - a thread while it runs, a task while it waits - has its own **L**, the
+//! delay that it has already taken. Its virtual time is `v = t - L`; the global virtual clock is `V
+//! = t - D`. All rules follow from one idea: *an entity's virtual time moves as its real time would
+//! have moved had the target really been faster.*
 //!
 //! | event | rule | here |
 //! |---|---|---|
@@ -27,15 +28,17 @@
 //!
 //! # Between experiments
 //!
-//! With `s = 0` nothing grows and everything is plain passing time, so experiments follow each other. What an entity
-//! still owes when the next one [begins](Ledger::begin) is forgiven: an entity that waited through several experiments (an idle
-//! connection) must not be held back for all their delays at once. So nothing is ever held for longer than D grew in one experiment.
+//! With `s = 0` nothing grows and everything is plain passing time, so experiments follow each
+//! other. What an entity still owes when the next one [begins](Ledger::begin) is forgiven: an
+//! entity that waited through several experiments (an idle connection) must not be held back for
+//! all their delays at once. So nothing is ever held for longer than D grew in one experiment.
 //!
 //! # Threads and orderings
 //!
-//! An [`Account`] is written only by the thread that it belongs to, but for what samples add. Others read it to learn D while that thread is
-//! inside the target; `since` serves as a sequence number (`Ledger::taken_inside`). D itself only rises, by `fetch_max`.
-//! All accesses are SeqCst but for those that say otherwise.
+//! An [`Account`] is written only by the thread that it belongs to, but for what samples add.
+//! Others read it to learn D while that thread is inside the target; `since` serves as a sequence
+//! number (`Ledger::taken_inside`). D itself only rises, by `fetch_max`. All accesses are SeqCst
+//! but for those that say otherwise.
 
 mod account;
 mod accounts;
@@ -102,15 +105,17 @@ pub struct Parked {
 }
 
 impl Parked {
-    /// When it becomes ready if an entity wakes it whose virtual time is `waker`: not before it parked, and not before
-    /// its waker. It cannot have absorbed more than the real time for which it waited.
+    /// When it becomes ready if an entity wakes it whose virtual time is `waker`: not before it
+    /// parked, and not before its waker. It cannot have absorbed more than the real time for which
+    /// it waited.
     #[inline]
     pub fn woken_by(self, waker: Virtual) -> Virtual {
         self.at.max(waker)
     }
 
-    /// When it becomes ready if the world outside (a timer, a socket) wakes it at `now`: that world was not sped up, so
-    /// the wait is stretched by what D grew meanwhile. `floor` is [`Ledger::floor`].
+    /// When it becomes ready if the world outside (a timer, a socket) wakes it at `now`: that world
+    /// was not sped up, so the wait is stretched by what D grew meanwhile. `floor` is
+    /// [`Ledger::floor`].
     #[inline]
     pub fn woken_outside(self, now: Real, floor: Nanos) -> Virtual {
         self.at.max(now.less(self.taken.max(floor)))
@@ -146,8 +151,8 @@ impl Ledger {
     }
     }
 
-    /// Begins an experiment with this speedup and returns D. What is still owed from earlier ones is forgiven. The one
-    /// before must have [ended](Ledger::end).
+    /// Begins an experiment with this speedup and returns D. What is still owed from earlier ones
+    /// is forgiven. The one before must have [ended](Ledger::end).
     pub fn begin(&self, speedup: Speedup, now: Real) -> Nanos {
         let owed = self.owed(now);
         self.read.floor.store(owed.0, SeqCst);
@@ -159,8 +164,8 @@ impl Ledger {
         owed
     }
 
-    /// Ends the experiment and returns D. What is inside the target is credited up to `now` and no further. Nothing happens when it has
-    /// ended already.
+    /// Ends the experiment and returns D. What is inside the target is credited up to `now` and no
+    /// further. Nothing happens when it has ended already.
     pub fn end(&self, now: Real) -> Nanos {
         let mut lines = self.lines();
         if self.ended.load(SeqCst) == RUNNING {
@@ -174,8 +179,9 @@ impl Ledger {
         self.owed(now)
     }
 
-    /// Until `limit` the program is known to run. Nothing is credited past that, so that D does not grow while the program is stopped or
-    /// has no processor: whoever knows moves the limit on as long as it runs. At first there is none, [`Real::NEVER`].
+    /// Until `limit` the program is known to run. Nothing is credited past that, so that D does not
+    /// grow while the program is stopped or has no processor: whoever knows moves the limit on as
+    /// long as it runs. At first there is none, [`Real::NEVER`].
     pub fn known_until(&self, limit: Real) {
         self.known.store(limit.0, SeqCst);
     }
@@ -185,8 +191,9 @@ impl Ledger {
         Real(now.0.min(self.ended.load(SeqCst)).min(self.known.load(SeqCst)))
     }
 
-    /// Ends the experiment in a child of fork, where the threads of all accounts but one are gone: nobody is inside the target any
-    /// more, and all debts are forgiven. Takes no lock and allocates nothing.
+    /// Ends the experiment in a child of fork, where the threads of all accounts but one are gone:
+    /// nobody is inside the target any more, and all debts are forgiven. Takes no lock and
+    /// allocates nothing.
     pub fn abandon(&self) {
         self.read.speedup.store(0, SeqCst);
         self.ended.store(i64::MIN, SeqCst);
@@ -207,8 +214,8 @@ impl Ledger {
         Speedup::from_ppm(self.read.speedup.load(Relaxed))
     }
 
-    /// Whether an experiment runs, or a baseline is held. What experiments alone ask the kernel for is asked in baselines too: what it costs is on both
-    /// sides of a comparison then.
+    /// Whether an experiment runs, or a baseline is held. What experiments alone ask the kernel for
+    /// is asked in baselines too: what it costs is on both sides of a comparison then.
     #[inline]
     pub fn is_held(&self) -> bool {
         // Relaxed, as in `speedup`.
@@ -231,7 +238,8 @@ impl Ledger {
         Nanos(self.read.floor.load(SeqCst))
     }
 
-    /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows at the moment.
+    /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows
+    /// at the moment.
     #[inline]
     pub fn owed(&self, now: Real) -> Nanos {
         // D last: what left the target before it was seen to be empty has raised D.
@@ -264,8 +272,8 @@ impl Ledger {
     }
 
     /// D(now), less what it would have grown by while threads inside the target had no processor:
-    /// `stopped` tells for how long that was, of one that entered at an instant. Only those are asked
-    /// for that D depends on.
+    /// `stopped` tells for how long that was, of one that entered at an instant. Only those are
+    /// asked for that D depends on.
     pub(crate) fn owed_less(&self, now: Real, stopped: impl Fn(&Account, Real) -> Nanos) -> Nanos {
         if self.read.top_line.load(SeqCst) != NO_LINE {
             return self.owed(now);
@@ -327,7 +335,8 @@ impl Ledger {
         account.open.store(false, SeqCst);
     }
 
-    /// The thread enters the target. Nothing happens between experiments, or when it is inside already.
+    /// The thread enters the target. Nothing happens between experiments, or when it is inside
+    /// already.
     pub fn enter(&self, account: &Account, now: Real) {
         if account.since.load(SeqCst) != OUTSIDE && account.until.load(SeqCst) != Real::NEVER.0 {
             // It was expected inside another target, of an experiment that has ended.
@@ -336,8 +345,10 @@ impl Ledger {
         self.enter_at(account, self.speedup(), now, Real::NEVER);
     }
 
-    /// From `now` until `until` the thread is expected to be inside the target for `inside`, as far as its samples tell: so L of it grows to those who
-    /// read D, until it [is known](Ledger::settle) how far it has come. Nothing happens between experiments, or when it is inside.
+    /// From `now` until `until` the thread is expected to be inside the target for `inside`, as far
+    /// as its samples tell: so L of it grows to those who read D, until it [is
+    /// known](Ledger::settle) how far it has come. Nothing happens between experiments, or when it
+    /// is inside.
     pub fn expect(&self, account: &Account, inside: Nanos, now: Real, until: Real) {
         let ppm = i128::from(inside.0) * 1_000_000 / i128::from((until - now).0.max(1));
         let part = Speedup::from_ppm(u32::try_from(ppm).unwrap_or(0).min(1_000_000));
@@ -346,7 +357,8 @@ impl Ledger {
         self.enter_at(account, speedup, now, until);
     }
 
-    /// Since it was [expected](Ledger::expect) to be, if it was, the thread has been inside the target for `inside`. Returns by how much L grew.
+    /// Since it was [expected](Ledger::expect) to be, if it was, the thread has been inside the
+    /// target for `inside`. Returns by how much L grew.
     pub fn settle(&self, account: &Account, inside: Nanos, now: Real) -> Nanos {
         let since = account.since.load(SeqCst);
         if since == OUTSIDE {
@@ -370,8 +382,9 @@ impl Ledger {
         account.since.store(now.0, SeqCst);
     }
 
-    /// The thread leaves the target, having really run for `ran` of the time since it entered (the rest it was
-    /// preempted). `L += s ran`, `D = max(D, L)`. Returns by how much L grew. Nothing happens when it is not inside.
+    /// The thread leaves the target, having really run for `ran` of the time since it entered (the
+    /// rest it was preempted). `L += s ran`, `D = max(D, L)`. Returns by how much L grew. Nothing
+    /// happens when it is not inside.
     pub fn exit(&self, account: &Account, now: Real, ran: Nanos) -> Nanos {
         let since = account.since.load(SeqCst);
         if since == OUTSIDE {
@@ -382,14 +395,15 @@ impl Ledger {
         self.leave(account, grown.map(|grown| grown.min(ran)))
     }
 
-    /// The thread leaves the target, where its L has `grown`. `None` if that was in an earlier experiment. Returns by how much L grew.
+    /// The thread leaves the target, where its L has `grown`. `None` if that was in an earlier
+    /// experiment. Returns by how much L grew.
     fn leave(&self, account: &Account, grown: Option<Nanos>) -> Nanos {
         let grown = grown.unwrap_or(Nanos::ZERO);
         let before = account.taken.load(SeqCst);
         let taken = before + grown.0;
         if taken != before {
-            // D rises before the account is left, so that readers never see it fall. The account is left before its L rises, so that they
-            // never see one that counts twice.
+            // D rises before the account is left, so that readers never see it fall. The account is
+            // left before its L rises, so that they never see one that counts twice.
             self.read.owed.fetch_max(taken + account.sampled.load(SeqCst), SeqCst);
         }
         account.since.store(OUTSIDE, SeqCst);
@@ -431,8 +445,9 @@ impl Ledger {
         }
     }
 
-    /// A sample found the thread inside the target: it is credited with `ran` there. Async-signal-safe: from the thread itself, or the handler that
-    /// interrupted it anywhere. Returns by how much L grew.
+    /// A sample found the thread inside the target: it is credited with `ran` there.
+    /// Async-signal-safe: from the thread itself, or the handler that interrupted it anywhere.
+    /// Returns by how much L grew.
     pub fn credit(&self, account: &Account, ran: Nanos) -> Nanos {
         let saved = self.speedup().of(ran);
         if saved > Nanos::ZERO {
@@ -444,10 +459,12 @@ impl Ledger {
         saved.max(Nanos::ZERO)
     }
 
-    /// L(now) of a thread that is inside the target, from any thread. `None` when it is outside, or on its way.
+    /// L(now) of a thread that is inside the target, from any thread. `None` when it is outside, or
+    /// on its way.
     ///
-    /// `since` is the sequence number of what was stored beside it: it is [`OUTSIDE`] while the owner writes, and no two
-    /// entries of one thread have the same, since the clock moves between them.
+    /// `since` is the sequence number of what was stored beside it: it is [`OUTSIDE`] while the
+    /// owner writes, and no two entries of one thread have the same, since the clock moves between
+    /// them.
     #[inline]
     fn taken_inside(&self, account: &Account, now: Real) -> Option<Nanos> {
         let since = account.since.load(SeqCst);
@@ -463,8 +480,8 @@ impl Ledger {
         (account.since.load(SeqCst) == since).then_some(taken + grown)
     }
 
-    /// By how much L of a thread grew that entered at `since`. `None` when it entered in an earlier experiment: what it
-    /// saved there is forgiven.
+    /// By how much L of a thread grew that entered at `since`. `None` when it entered in an earlier
+    /// experiment: what it saved there is forgiven.
     fn grown_inside(&self, account: &Account, since: i64, now: Real) -> Option<Nanos> {
         if account.experiment.load(SeqCst) != self.experiment.load(SeqCst) {
             return None;
@@ -479,13 +496,14 @@ impl Ledger {
         now.less(self.taken(account, now))
     }
 
-    /// What the thread owes, `D - L`: it pauses for as long before it acts on others. Negative: credit.
+    /// What the thread owes, `D - L`: it pauses for as long before it acts on others. Negative:
+    /// credit.
     pub fn debt(&self, account: &Account, now: Real) -> Nanos {
         self.owed(now) - self.taken(account, now)
     }
 
-    /// What the thread owes, if that does not change with time: nothing grows, and the thread is outside the target. As
-    /// [`debt`](Ledger::debt), without a clock.
+    /// What the thread owes, if that does not change with time: nothing grows, and the thread is
+    /// outside the target. As [`debt`](Ledger::debt), without a clock.
     #[inline]
     pub fn debt_at_rest(&self, account: &Account) -> Option<Nanos> {
         self.at_rest(account).map(|(debt, _)| debt)
@@ -508,7 +526,8 @@ impl Ledger {
         self.read.inside.load(SeqCst) == 0 && self.read.top_line.load(SeqCst) == NO_LINE
     }
 
-    /// The names of the owners that run, not known to be inside the target, and owe more than `least`.
+    /// The names of the owners that run, not known to be inside the target, and owe more than
+    /// `least`.
     pub fn lagging(&self, least: Nanos, now: Real) -> impl Iterator<Item = i32> {
         let owed = self.owed(now);
         self.accounts.opened().filter_map(move |account| {
@@ -521,28 +540,31 @@ impl Ledger {
         })
     }
 
-    /// The thread, outside the target, took `delay`: it paused for it, or spent it on what only an experiment asks for.
+    /// The thread, outside the target, took `delay`: it paused for it, or spent it on what only an
+    /// experiment asks for.
     pub fn took(&self, account: &Account, delay: Nanos, now: Real) {
         self.update(account, now, |taken| taken + delay);
     }
 
-    /// The thread starts to run a task that is ready at `ready`. The two go on together, at the later of their virtual times:
-    /// if the task is a little ahead, the thread owes the rest.
+    /// The thread starts to run a task that is ready at `ready`. The two go on together, at the
+    /// later of their virtual times: if the task is a little ahead, the thread owes the rest.
     #[inline]
     pub fn join(&self, account: &Account, ready: Virtual, now: Real) {
         self.update(account, now, |taken| taken.min(ready.delay_at(now)));
     }
 
-    /// The thread, outside the target, was idle or blocked by another thread for `idle`: it absorbed as much of its
-    /// debt, and no more than that.
+    /// The thread, outside the target, was idle or blocked by another thread for `idle`: it
+    /// absorbed as much of its debt, and no more than that.
     pub fn idle(&self, account: &Account, idle: Nanos, now: Real) {
         let owed = self.owed(now);
         self.update(account, now, |taken| owed.min(taken + idle).max(taken));
     }
 
-    /// The thread, outside the target, was idle or blocked for `idle`, until another one got it going whose L was `by`: it goes on in the virtual time of
-    /// that one, if it was idle by then. If that one has credit, so has the thread: what one comes late by from its pause, all who wait for it come late by.
-    /// Credit of its own it keeps: who got it going is a guess, and if that is wrong it would pay once more.
+    /// The thread, outside the target, was idle or blocked for `idle`, until another one got it
+    /// going whose L was `by`: it goes on in the virtual time of that one, if it was idle by then.
+    /// If that one has credit, so has the thread: what one comes late by from its pause, all who
+    /// wait for it come late by. Credit of its own it keeps: who got it going is a guess, and if
+    /// that is wrong it would pay once more.
     pub fn set_going(&self, account: &Account, idle: Nanos, by: Nanos, now: Real) {
         self.update(account, now, |taken| by.min(taken + idle).max(taken));
     }

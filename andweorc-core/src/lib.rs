@@ -1,7 +1,7 @@
-//! The core of andweorc, a causal profiler: clock and ledger, delays, points and targets, sampling and
-//! experiments. What is measured goes into a profile, which [`andweorc_profile`] writes, reads and
-//! estimates effects from. The core knows neither tokio nor tracing; users depend on the facade crate
-//! `andweorc`.
+//! The core of andweorc, a causal profiler: clock and ledger, delays, points and targets, sampling
+//! and experiments. What is measured goes into a profile, which [`andweorc_profile`] writes, reads
+//! and estimates effects from. The core knows neither tokio nor tracing; users depend on the facade
+//! crate `andweorc`.
 //!
 //! | module | what |
 //! |---|---|

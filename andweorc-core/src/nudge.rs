@@ -1,17 +1,22 @@
 //! Payment in mid-run: threads that lag behind for long are told to pay, by a signal.
 //!
-//! A task pays at the boundaries of its polls, before it wakes another one and at the ends of its spans, and one poll may run for tens of ms between
-//! those. Paid in such lumps, the debt changes the timing of everybody who shares something else with that task, a std lock or a socket. So
-//! while experiments run, one thread looks at the accounts and sends a signal to who owes more than [`LEAST`]; its handler pauses.
+//! A task pays at the boundaries of its polls, before it wakes another one and at the ends of its
+//! spans, and one poll may run for tens of ms between those. Paid in such lumps, the debt changes
+//! the timing of everybody who shares something else with that task, a std lock or a socket. So
+//! while experiments run, one thread looks at the accounts and sends a signal to who owes more than
+//! [`LEAST`]; its handler pauses.
 //!
-//! - It looks [`RARELY`] where there are tasks only, which pay in time by themselves. It looks [`OFTEN`] once a plain thread has
-//!   [registered](thread::register), which may have nothing that it pays at, or lines are [sampled](crate::sampler).
-//! - Only threads that are in a poll (or registered), outside the target, not known to be blocked, and using CPU time are told. A thread that waits
-//!   for another takes its delay as it waits: to pause then would have it come late to a lock, which the one that let it go has taken again by then.
+//! - It looks [`RARELY`] where there are tasks only, which pay in time by themselves. It looks
+//!   [`OFTEN`] once a plain thread has [registered](thread::register), which may have nothing that
+//!   it pays at, or lines are [sampled](crate::sampler).
+//! - Only threads that are in a poll (or registered), outside the target, not known to be blocked,
+//!   and using CPU time are told. A thread that waits for another takes its delay as it waits: to
+//!   pause then would have it come late to a lock, which the one that let it go has taken again by
+//!   then.
 //! - A program that handles the [signal](crate::signal) itself keeps its handler and is not nudged,
 //!   and neither is a thread that blocks it.
-//! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others wait no longer than they would
-//!   have paused themselves.
+//! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others
+//!   wait no longer than they would have paused themselves.
 
 use crate::clock;
 use crate::helper::Helper;
@@ -25,22 +30,27 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-/// How often the thread looks where [`often`] was called, in baselines too, so that what it costs is on both sides of a comparison. While no
-/// experiment is held there is nothing to see, and it sleeps.
+/// How often the thread looks where [`often`] was called, in baselines too, so that what it costs
+/// is on both sides of a comparison. While no experiment is held there is nothing to see, and it
+/// sleeps.
 ///
-/// A look takes some 40 us from a busy processor (on a virtual machine a timer interrupt alone takes 20 us), and that counts more the more the
-/// program is delayed: looks every 500 us made a pipeline of 600 and 400 us read 4 to 9 points too low, when tasks did not yet pay before their wakes,
-/// and every 2 or 4 ms were right within 2 points. What it takes from the target is now time of the target ([`Takes`]).
+/// A look takes some 40 us from a busy processor (on a virtual machine a timer interrupt alone
+/// takes 20 us), and that counts more the more the program is delayed: looks every 500 us made a
+/// pipeline of 600 and 400 us read 4 to 9 points too low, when tasks did not yet pay before their
+/// wakes, and every 2 or 4 ms were right within 2 points. What it takes from the target is now time
+/// of the target ([`Takes`]).
 const OFTEN: Duration = Duration::from_millis(2);
 
-/// How often it looks otherwise. In nine programs of tasks, up to a third of the time behind by more than [`LEAST`], predictions were the same with both
-/// (docs/accuracy-notes.md), and looks every 2 ms took 16 us of each request of two services whose processors were all busy.
+/// How often it looks otherwise. In nine programs of tasks, up to a third of the time behind by
+/// more than [`LEAST`], predictions were the same with both (docs/accuracy-notes.md), and looks
+/// every 2 ms took 16 us of each request of two services whose processors were all busy.
 const RARELY: Duration = Duration::from_millis(16);
 
 /// Whether to look [`OFTEN`].
 static LOOKS_OFTEN: AtomicBool = AtomicBool::new(false);
 
-/// Looks often from now on, for good: how often it looks changes once at most, and not between a baseline and its experiment again and again.
+/// Looks often from now on, for good: how often it looks changes once at most, and not between a
+/// baseline and its experiment again and again.
 pub(crate) fn often() {
     LOOKS_OFTEN.store(true, SeqCst);
 }
@@ -48,7 +58,8 @@ pub(crate) fn often() {
 /// What a thread may owe without being told.
 const LEAST: Nanos = Nanos::from_micros(100);
 
-/// A thread that looks for those that lag while it is told to, and calls `also` at each look; it sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
+/// A thread that looks for those that lag while it is told to, and calls `also` at each look; it
+/// sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
 pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
     let handler = Handler::install();
     Helper::start("andweorc-nudge", move || {
@@ -71,7 +82,8 @@ pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
     })
 }
 
-/// Tells those to pay who lag and use CPU time. `seen` is what they had used when they were last looked at.
+/// Tells those to pay who lag and use CPU time. `seen` is what they had used when they were last
+/// looked at.
 fn look(seen: &mut HashMap<i32, Nanos>, now: Real) {
     for tid in LEDGER.lagging(LEAST, now) {
         let Some(cpu) = clock::cpu_of_thread(tid) else { continue };

@@ -1,12 +1,13 @@
 //! Precise pauses: they spin, and sleep only while much is left.
 //!
 //! A thread that pauses stands still in virtual time, and has its processor meanwhile: were the
-//! target really faster, nobody else would get it. So a pause keeps it in real time too. While a thread slept
-//! instead, others would run on its processor that were not to have it yet, and a thread that is
-//! woken from a sleep goes ahead of others, so that the kernel would order the program's threads in
-//! a way of which the faster program knows nothing. Who waits for a processor behind a pause takes
-//! it as [its own](crate::thread). Under a limit on processor time, as a container has it, pauses
-//! sleep: there the program's threads may be many more than what it may use.
+//! target really faster, nobody else would get it. So a pause keeps it in real time too. While a
+//! thread slept instead, others would run on its processor that were not to have it yet, and a
+//! thread that is woken from a sleep goes ahead of others, so that the kernel would order the
+//! program's threads in a way of which the faster program knows nothing. Who waits for a processor
+//! behind a pause takes it as [its own](crate::thread). Under a limit on processor time, as a
+//! container has it, pauses sleep: there the program's threads may be many more than what it may
+//! use.
 //!
 //! A sleeping thread also comes back late: by some 80 us with the kernel's default timer slack of
 //! 50 us, by some 30 us without slack. So a long pause asks for no slack while it sleeps. What it
@@ -21,8 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 /// pauses, and too short to keep a processor from whoever else needs it.
 const SPIN: Nanos = Nanos::from_millis(2);
 
-/// How long before its end it does under a limit on processor time, of which a thread that spins uses
-/// as much as one that works.
+/// How long before its end it does under a limit on processor time, of which a thread that spins
+/// uses as much as one that works.
 const SPIN_UNDER_LIMIT: Nanos = Nanos::from_micros(50);
 
 /// There is such a limit. Relaxed: it publishes nothing.
@@ -123,7 +124,8 @@ fn set_slice(slice: Nanos) {
     wanted.size = size_of::<libc::sched_attr>() as u32;
     wanted.sched_runtime = slice.0 as u64;
     wanted.sched_nice = nice();
-    // SAFETY: the kernel reads `size` bytes of `wanted`, and sets what the calling thread (0) is allowed to set by itself.
+    // SAFETY: the kernel reads `size` bytes of `wanted`, and sets what the calling thread (0) is
+    // allowed to set by itself.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
 }
 
@@ -183,7 +185,8 @@ mod tests {
         std::thread::spawn(|| {
             on_time();
             assert_eq!(timer_slack(), 1);
-            // SAFETY: all zeros are a valid value, and the kernel writes no more than `size` bytes of it.
+            // SAFETY: all zeros are a valid value, and the kernel writes no more than `size` bytes
+            // of it.
             let (code, has) = unsafe {
                 let mut has: libc::sched_attr = std::mem::zeroed();
                 let size = size_of::<libc::sched_attr>();

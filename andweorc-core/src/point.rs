@@ -1,4 +1,5 @@
-//! The registry of points: where units of work are counted and intervals are timed, in virtual time.
+//! The registry of points: where units of work are counted and intervals are timed, in virtual
+//! time.
 
 use crate::counter::Counters;
 use crate::latency::Latencies;
@@ -83,7 +84,8 @@ impl Point {
         }
     }
 
-    /// Whether it is in the workspace's own code, by its file, and not in that of a dependency. Where the file is not known it is.
+    /// Whether it is in the workspace's own code, by its file, and not in that of a dependency.
+    /// Where the file is not known it is.
     pub fn is_own(&self) -> bool {
         self.own
     }
@@ -129,8 +131,9 @@ impl Point {
         thread::hits(self.id);
     }
 
-    /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever did it then. How long that was is recorded while an experiment
-    /// or a baseline is held: nobody else asks for it.
+    /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever
+    /// did it then. How long that was is recorded while an experiment or a baseline is held: nobody
+    /// else asks for it.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
         self.count.add([1]);
         if LEDGER.is_held() {
@@ -189,8 +192,8 @@ impl Point {
         with_begun(|begun| begun.push((self.id, now))).unwrap_or_default();
     }
 
-    /// Ends the interval of this latency point that began last on the calling thread. Without one it is counted as
-    /// [`unmatched`]. While andweorc is off neither is, but the interval is over.
+    /// Ends the interval of this latency point that began last on the calling thread. Without one
+    /// it is counted as [`unmatched`]. While andweorc is off neither is, but the interval is over.
     pub fn end(&self) {
         let begin = with_begun(|begun| {
             let last = begun.iter().rposition(|&(id, _)| id == self.id)?;
@@ -220,9 +223,10 @@ static POINTS: LazyLock<Mutex<HashMap<Key<'static>, &'static Point>>> =
     LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
-/// The point of this kind, name and place; registers it on the first call. `explicit` says that the user wrote it down,
-/// rather than that a span came by. Callers cache the answer: this takes a lock. A long name is
-/// known by what [`plain::cut_name`] leaves of it, which differs for each whole name.
+/// The point of this kind, name and place; registers it on the first call. `explicit` says that the
+/// user wrote it down, rather than that a span came by. Callers cache the answer: this takes a
+/// lock. A long name is known by what [`plain::cut_name`] leaves of it, which differs for each
+/// whole name.
 pub fn point(
     kind: PointKind,
     name: &str,

@@ -7,17 +7,17 @@
 //!
 //! # What follows for timers
 //!
-//! tokio's driver sleeps in `epoll_wait` until its next timer, and the timeout of `epoll_wait` goes by
-//! this clock too. A timer that goes off is due in virtual time by that: the task that it wakes is
-//! ready at V, and must not be held. An event of a socket comes from a world that is not delayed,
-//! and is held as ever. [`noticed_a_timer`] tells the two apart, since
-//! tokio reads the clock after it has woken for events, and before it wakes for timers.
+//! tokio's driver sleeps in `epoll_wait` until its next timer, and the timeout of `epoll_wait` goes
+//! by this clock too. A timer that goes off is due in virtual time by that: the task that it wakes
+//! is ready at V, and must not be held. An event of a socket comes from a world that is not
+//! delayed, and is held as ever. [`noticed_a_timer`] tells the two apart, since tokio reads the
+//! clock after it has woken for events, and before it wakes for timers.
 //!
 //! # Targets that are waits
 //!
 //! While a wait is the target, the clock runs as fast as real time. Otherwise the timer that such a
-//! wait may be for would be as far ahead in virtual time as ever, and the wait would not get shorter.
-//! Timers are held then, as events are.
+//! wait may be for would be as far ahead in virtual time as ever, and the wait would not get
+//! shorter. Timers are held then, as events are.
 //!
 //! # Going back
 //!
@@ -52,8 +52,8 @@ enum Mode {
 static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
 
 /// By how much the clock is behind real time: an amount, shifted by one, and in the lowest bit
-/// whether that is all (1) or comes to D (0). One word, so that a reader never sees the amount of one
-/// kind with the bit of the other.
+/// whether that is all (1) or comes to D (0). One word, so that a reader never sees the amount of
+/// one kind with the bit of the other.
 static BEHIND: AtomicI64 = AtomicI64::new(0);
 
 /// No reading of a clock in an experiment may be less. ns.

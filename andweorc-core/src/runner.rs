@@ -1,12 +1,13 @@
 //! The classic API: line targets for programs without a runtime.
 //!
-//! Threads register with [`sampler::register`](crate::sampler::register); work is counted by progress points; [`Runner::run`] finds the
-//! hottest lines and holds experiments on them. Threads that lag are told to pay by a signal (`nudge`), and pay at progress points.
+//! Threads register with [`sampler::register`](crate::sampler::register); work is counted by
+//! progress points; [`Runner::run`] finds the hottest lines and holds experiments on them. Threads
+//! that lag are told to pay by a signal (`nudge`), and pay at progress points.
 //!
 //! # Limits
 //!
-//! A thread that blocks on another through std's locks or channels absorbs delay meanwhile, and would pay it again: wrap such calls in
-//! [`thread::blocked`](crate::thread::blocked).
+//! A thread that blocks on another through std's locks or channels absorbs delay meanwhile, and
+//! would pay it again: wrap such calls in [`thread::blocked`](crate::thread::blocked).
 
 use crate::experiment::{Experimenter, Lengths};
 use andweorc_profile::plain;
@@ -85,12 +86,13 @@ impl Runner {
         self
     }
 
-    /// Finds the hottest lines and holds [rounds](RunnerConfig) on each. Blocks meanwhile; call it beside the program's own threads.
+    /// Finds the hottest lines and holds [rounds](RunnerConfig) on each. Blocks meanwhile; call it
+    /// beside the program's own threads.
     ///
     /// # Errors
     ///
-    /// When other experiments are under way, when the program has no line information, when threads can't be sampled, when nothing was sampled,
-    /// and when the point is not hit.
+    /// When other experiments are under way, when the program has no line information, when threads
+    /// can't be sampled, when nothing was sampled, and when the point is not hit.
     pub fn run(&self, progress_point_name: &str) -> Result<ProfilingResults, RunError> {
         let mut experimenter = provisional::experimenter().ok_or(RunError::AlreadyRunning)?;
         let symbols = Symbols::of_this_program().map_err(RunError::Symbols)?;
@@ -195,8 +197,8 @@ struct Line {
 }
 
 impl Line {
-    /// (speedup, relative change of the throughput against the neighbouring baselines) of each round; baselines themselves are
-    /// at (0, change against the mean of all).
+    /// (speedup, relative change of the throughput against the neighbouring baselines) of each
+    /// round; baselines themselves are at (0, change against the mean of all).
     fn data(&self) -> Vec<(f64, f64)> {
         let is_baseline = |round: &&Round| round.speedup == 0.0;
         let baselines: Vec<f64> =
@@ -227,8 +229,8 @@ pub struct ProfilingResults {
 }
 
 impl ProfilingResults {
-    /// The impact of each line, the greatest first: the change of throughput, as a fraction, for a speedup of 100 %. Lines with too few
-    /// rounds for a regression are left out.
+    /// The impact of each line, the greatest first: the change of throughput, as a fraction, for a
+    /// speedup of 100 %. Lines with too few rounds for a regression are left out.
     pub fn calculate_impacts(&self) -> Vec<(Place, f64)> {
         self.calculate_impacts_with_stats()
             .into_iter()
@@ -236,7 +238,8 @@ impl ProfilingResults {
             .collect()
     }
 
-    /// The impact of each line with its regression, ranked by the lower end of the slope's interval.
+    /// The impact of each line with its regression, ranked by the lower end of the slope's
+    /// interval.
     pub fn calculate_impacts_with_stats(&self) -> Vec<(Place, Regression)> {
         let fit = |line: &Line| Some((line.place.clone(), Regression::fit(&line.data())?));
         let mut impacts: Vec<(Place, Regression)> = self.lines.iter().filter_map(fit).collect();
@@ -258,7 +261,8 @@ impl ProfilingResults {
 }
 
 impl fmt::Display for ProfilingResults {
-    /// The ranking, a line each: `1. src/main.rs:12 (work), 61 % of samples: 25 % faster -> +31.0 % throughput [28.1, 33.9]`
+    /// The ranking, a line each: `1. src/main.rs:12 (work), 61 % of samples: 25 % faster -> +31.0 %
+    /// throughput [28.1, 33.9]`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (place, fit)) in self.calculate_impacts_with_stats().iter().enumerate() {
             let share =

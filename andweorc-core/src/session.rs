@@ -20,10 +20,11 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fmt, io, mem, slice, thread};
 
-/// A profiling session, from [`start`](Session::start) to [`finish`](Session::finish). Experiments run on a thread of their own
-/// meanwhile. Dropped, it is stopped and its profile ends in order. It may go on for days: the memory that it needs does not grow with its
-/// length (its profile does). When it has ended andweorc is off again, and costs about as little as before it
-/// began; with `--cfg tokio_unstable` it goes on watching the tasks that nobody wrapped.
+/// A profiling session, from [`start`](Session::start) to [`finish`](Session::finish). Experiments
+/// run on a thread of their own meanwhile. Dropped, it is stopped and its profile ends in order. It
+/// may go on for days: the memory that it needs does not grow with its length (its profile does).
+/// When it has ended andweorc is off again, and costs about as little as before it began; with
+/// `--cfg tokio_unstable` it goes on watching the tasks that nobody wrapped.
 ///
 /// There is one in a process at a time.
 #[derive(Debug)]
@@ -45,8 +46,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// When another session is under way, in a child of [fork](mod@crate::fork), when the profile can't be written, and when no thread can be started. The program
-    /// goes on unprofiled.
+    /// When another session is under way, in a child of [fork](mod@crate::fork), when the profile
+    /// can't be written, and when no thread can be started. The program goes on unprofiled.
     pub fn start(settings: Settings) -> Result<Session, StartError> {
         if forked() {
             return Err(StartError::Forked);
@@ -199,8 +200,9 @@ impl Outcome {
         &self.report
     }
 
-    /// The estimates. Effects are those on the eight most important points, and on the most important one that has latencies: a session may go on for days,
-    /// and keeps no rows but in its profile, from which the others can be estimated ([`analyse`]).
+    /// The estimates. Effects are those on the eight most important points, and on the most
+    /// important one that has latencies: a session may go on for days, and keeps no rows but in its
+    /// profile, from which the others can be estimated ([`analyse`]).
     pub fn analysis(&self) -> &Analysis {
         &self.analysis
     }
@@ -265,7 +267,8 @@ fn program() -> String {
     path.as_deref().and_then(name_of).unwrap_or_else(|| "program".to_owned())
 }
 
-/// The name of an executable, without the hash that cargo gives a test or a bench, and another one with each change of its dependencies.
+/// The name of an executable, without the hash that cargo gives a test or a bench, and another one
+/// with each change of its dependencies.
 fn name_of(path: &Path) -> Option<String> {
     let name = path.file_stem()?.to_string_lossy();
     let is_hash = |it: &str| it.len() == 16 && it.bytes().all(|byte| byte.is_ascii_hexdigit());

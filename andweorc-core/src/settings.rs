@@ -25,13 +25,15 @@ pub struct Settings {
     pub points: Vec<String>,
     /// The speedups to test.
     pub speedups: Vec<Speedup>,
-    /// By how much an experiment may slow the program, a factor above 1. One that would slow it more is ended early and not tried again.
+    /// By how much an experiment may slow the program, a factor above 1. One that would slow it
+    /// more is ended early and not tried again.
     pub max_slowdown: f64,
     /// Whether the program's own clock is delayed with it.
     pub clock: ProgramClock,
     /// What lines and functions are sampled by.
     pub event: Event,
-    /// Which order of experiments: any number. Runs of a short program that are joined need different ones, or each begins with the same few.
+    /// Which order of experiments: any number. Runs of a short program that are joined need
+    /// different ones, or each begins with the same few.
     pub order: u64,
     /// Which functions and lines can be targets; the workspace's own when nothing is said.
     pub scope: Scope,
@@ -58,8 +60,8 @@ impl Default for Settings {
 /// How the clock runs that the program reads, while andweorc delays the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgramClock {
-    /// Delayed too, where andweorc is built with the feature `clock`: timers and limits of the program
-    /// are then delayed as all else is.
+    /// Delayed too, where andweorc is built with the feature `clock`: timers and limits of the
+    /// program are then delayed as all else is.
     #[default]
     Virtual,
     /// Real time. Timers and limits of the program seem faster than they are.
@@ -101,8 +103,8 @@ impl Settings {
         Settings::from_vars(env::vars_os())
     }
 
-    /// The settings that these variables give, as [`from_env`](Settings::from_env) reads those of the environment: for whoever starts the
-    /// program, and wants to know beforehand.
+    /// The settings that these variables give, as [`from_env`](Settings::from_env) reads those of
+    /// the environment: for whoever starts the program, and wants to know beforehand.
     ///
     /// # Errors
     ///

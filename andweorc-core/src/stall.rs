@@ -1,8 +1,10 @@
 //! Stalls: times in which the machine, or all of the process, stood still, and nobody tells.
 //!
-//! A host stops a virtual machine now and then, for some ms, and does not count all of that as stolen. (By a trace of the scheduler, once for 15 ms in which nothing was: a worker
-//! was said to run.) All requests that are under way take so much longer, and half a dozen of five hundred are the p99 of an experiment. A thread that sleeps
-//! again and again sees it, by how late it comes back, less what it waited for a processor: that the kernel tells.
+//! A host stops a virtual machine now and then, for some ms, and does not count all of that as
+//! stolen. (By a trace of the scheduler, once for 15 ms in which nothing was: a worker was said to
+//! run.) All requests that are under way take so much longer, and half a dozen of five hundred are
+//! the p99 of an experiment. A thread that sleeps again and again sees it, by how late it comes
+//! back, less what it waited for a processor: that the kernel tells.
 
 use crate::thread::Schedstat;
 use crate::time::Nanos;

@@ -1,5 +1,6 @@
-//! The atomics and locks of the ledger and of deferral: std's, or under `--cfg loom` those of loom, which tries out every order in which
-//! threads may see each other's accesses. The models run the code that ships.
+//! The atomics and locks of the ledger and of deferral: std's, or under `--cfg loom` those of loom,
+//! which tries out every order in which threads may see each other's accesses. The models run the
+//! code that ships.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
@@ -9,7 +10,8 @@ pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
 #[cfg(loom)]
 pub(crate) use modelled::Condvar;
 
-/// A `const fn` without arguments. Not const under loom, whose atomics are registered with the running model.
+/// A `const fn` without arguments. Not const under loom, whose atomics are registered with the
+/// running model.
 macro_rules! const_fn {
     ($(#[$attribute:meta])* $visible:vis fn $name:ident() -> $ret:ty $body:block) => {
         #[cfg(not(loom))]
@@ -31,7 +33,8 @@ mod modelled {
     use std::sync::LockResult;
     use std::time::Duration;
 
-    /// loom knows no time: a wait with a timeout always times out, and the model's clock moves on by as much.
+    /// loom knows no time: a wait with a timeout always times out, and the model's clock moves on
+    /// by as much.
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 

@@ -13,7 +13,8 @@ use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// A target. Lives as long as the process: the number of call sites, task names and lines is bounded by the program's text.
+/// A target. Lives as long as the process: the number of call sites, task names and lines is
+/// bounded by the program's text.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Target {
@@ -75,8 +76,9 @@ impl Target {
         }
     }
 
-    /// Counts one wait from `since` to `until`, for targets of kind wait. `ended` says how the task's wait ended, where that is known:
-    /// when the task had parked before `since`, it ran from then on, and there was no wait.
+    /// Counts one wait from `since` to `until`, for targets of kind wait. `ended` says how the
+    /// task's wait ended, where that is known: when the task had parked before `since`, it ran from
+    /// then on, and there was no wait.
     #[inline]
     pub fn record_wait(&self, since: Real, ended: Option<Ended>, until: Real) {
         if ended.is_some_and(|ended| ended.parked() < since) {
@@ -87,8 +89,8 @@ impl Target {
         }
     }
 
-    /// Of [`busy_ns`](Target::busy_ns) of a wait, the time spent waiting for the world outside, for another task, and ready but not yet
-    /// polled, as far as it is known. `None` for other targets.
+    /// Of [`busy_ns`](Target::busy_ns) of a wait, the time spent waiting for the world outside, for
+    /// another task, and ready but not yet polled, as far as it is known. `None` for other targets.
     pub fn waited_ns(&self) -> Option<[u64; 3]> {
         match &self.times {
             Times::Visits(_) => None,
@@ -113,8 +115,8 @@ impl Target {
         }
     }
 
-    /// Of the time of a wait for the world outside, ns, what no span inside of it waited. 0 for other
-    /// targets.
+    /// Of the time of a wait for the world outside, ns, what no span inside of it waited. 0 for
+    /// other targets.
     pub fn own_outside_ns(&self) -> u64 {
         match &self.times {
             Times::Visits(_) => 0,

@@ -1,8 +1,9 @@
 //! The process-wide ledger, and what the calling thread is to it.
 //!
-//! A thread opens its [`Account`] by itself, the first time that it polls a profiled task or hits a target, and closes
-//! it when it ends. On an async worker the thread is an entity only while it polls: what wakes a task between polls is the driver,
-//! that is, the world outside. A plain thread is an entity all the time once it has [registered](register).
+//! A thread opens its [`Account`] by itself, the first time that it polls a profiled task or hits a
+//! target, and closes it when it ends. On an async worker the thread is an entity only while it
+//! polls: what wakes a task between polls is the driver, that is, the world outside. A plain thread
+//! is an entity all the time once it has [registered](register).
 
 mod acts;
 mod block;
@@ -89,12 +90,13 @@ static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
 const _: () = assert!(LEAST_PAUSE.0 < defer::LEAST.0, "a level thread would poll tasks too early");
 
-/// What a pause may overshoot and have counted. What is later was a stop, or a machine too busy to be measured on, and would be credit for
-/// whole experiments.
+/// What a pause may overshoot and have counted. What is later was a stop, or a machine too busy to
+/// be measured on, and would be credit for whole experiments.
 const MOST_OVERSHOOT: Nanos = Nanos::from_millis(20);
 
-/// How often D may have grown again during a pause before the rest is left for later. Bounded, because with a speedup of
-/// 100 % D grows as fast as the pause pays, and the target may be waiting for this very thread.
+/// How often D may have grown again during a pause before the rest is left for later. Bounded,
+/// because with a speedup of 100 % D grows as fast as the pause pays, and the target may be waiting
+/// for this very thread.
 const ROUNDS: usize = 8;
 
 /// How many threads found no free account and so are not delayed.
@@ -105,15 +107,18 @@ pub(crate) fn without_account() -> u64 {
 /// What the calling thread is at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// No entity: a worker between polls, or a thread that never registered. Wakes come from outside.
+    /// No entity: a worker between polls, or a thread that never registered. Wakes come from
+    /// outside.
     Outside,
     /// An entity: it polls a task, or it is a registered thread.
     Entity,
-    /// A worker whose last task just completed: the runtime wakes who joined it, in the task's name. Ends with that wake.
+    /// A worker whose last task just completed: the runtime wakes who joined it, in the task's
+    /// name. Ends with that wake.
     Completed,
 }
 
-/// The calling thread's state. Plain cells without a destructor, so that a signal handler may read them.
+/// The calling thread's state. Plain cells without a destructor, so that a signal handler may read
+/// them.
 #[repr(C, align(64))]
 struct Thread {
     // What each poll and wake reads, on one cache line.
@@ -128,9 +133,11 @@ struct Thread {
     context: Cell<u32>,
     /// What of a [context](share) is that of the poll.
     phase: Cell<u32>,
-    /// The experiment on a sampled target in which the context is credited with its share; 0 where it is not.
+    /// The experiment on a sampled target in which the context is credited with its share; 0 where
+    /// it is not.
     shared: Cell<u32>,
-    /// The experiment on a sampled target in which it is known to have no share; 0 between experiments, and where it has to ask.
+    /// The experiment on a sampled target in which it is known to have no share; 0 between
+    /// experiments, and where it has to ask.
     clear: Cell<u32>,
     /// Its name for who tells it to pay; 0 where it blocks the signal for that.
     tid: Cell<i32>,
@@ -143,7 +150,8 @@ struct Thread {
     writing: Cell<bool>,
     /// The wait that is the target began in this poll: if the task parks now, it is in it.
     waits: Cell<bool>,
-    /// It is blocked by another thread, as it has said itself or as a hook of the system call has seen.
+    /// It is blocked by another thread, as it has said itself or as a hook of the system call has
+    /// seen.
     blocked: Cell<bool>,
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
@@ -156,7 +164,8 @@ struct Thread {
     watches: Cell<bool>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
-    /// How long it really ran: inside the target, or in a context that has a share of a sampled one.
+    /// How long it really ran: inside the target, or in a context that has a share of a sampled
+    /// one.
     ran: Ran,
     /// Whether it waited for its processor, as it was woken in the driver.
     queued: Queued,
@@ -281,8 +290,10 @@ impl Thread {
         }
     }
 
-    /// L of the thread, if it owes nothing to speak of and nothing changes that. So it is most often, and known without a clock: what the hot paths
-    /// ask first. All else is out of their way. Not inlined, as it is asked in so many places, each of which would have two cache lines of code for it.
+    /// L of the thread, if it owes nothing to speak of and nothing changes that. So it is most
+    /// often, and known without a clock: what the hot paths ask first. All else is out of their
+    /// way. Not inlined, as it is asked in so many places, each of which would have two cache lines
+    /// of code for it.
     #[inline(never)]
     fn level(&self) -> Option<Nanos> {
         let account = self.account.get()?;
@@ -364,7 +375,8 @@ impl Thread {
         Some(LEDGER.virtual_of(account, now))
     }
 
-    /// The virtual time of the thread, which has just got its share, and an account if one was free; V when none was.
+    /// The virtual time of the thread, which has just got its share, and an account if one was
+    /// free; V when none was.
     fn virtual_at(&self, now: Real) -> Virtual {
         match self.account.get() {
             Some(account) => LEDGER.virtual_of(account, now),
@@ -376,9 +388,11 @@ impl Thread {
 /// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
 #[inline]
 fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
-    // As an address, so that this is inlined whatever `f` is: `LocalKey::with` isn't when that is long.
+    // As an address, so that this is inlined whatever `f` is: `LocalKey::with` isn't when that is
+    // long.
     let thread = THREAD.with(ptr::from_ref);
-    // SAFETY: it is the calling thread's, which goes on beyond this call, and without a destructor it is there for as long as its thread.
+    // SAFETY: it is the calling thread's, which goes on beyond this call, and without a destructor
+    // it is there for as long as its thread.
     let thread = unsafe { &*thread };
     let before = thread.writing.replace(true);
     let result = f(thread);
@@ -386,10 +400,11 @@ fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     result
 }
 
-/// Pays what the calling thread owes, from a signal handler that interrupted it anywhere. Does nothing when the handler
-/// interrupted this module, or when the thread is no entity, or blocked.
+/// Pays what the calling thread owes, from a signal handler that interrupted it anywhere. Does
+/// nothing when the handler interrupted this module, or when the thread is no entity, or blocked.
 ///
-/// Async-signal-safe: reads thread-local cells without destructors, uses atomics, reads clocks and sleeps.
+/// Async-signal-safe: reads thread-local cells without destructors, uses atomics, reads clocks and
+/// sleeps.
 pub(crate) fn pay_in_signal_handler() {
     THREAD.with(|thread| {
         if thread.role.get() == Role::Entity
@@ -407,8 +422,8 @@ pub(crate) fn pay_in_signal_handler() {
     });
 }
 
-/// Makes the calling thread an entity until it ends: a plain thread, whose wakes carry its virtual time.
-/// Returns its account, if one was free.
+/// Makes the calling thread an entity until it ends: a plain thread, whose wakes carry its virtual
+/// time. Returns its account, if one was free.
 pub fn register() -> Option<&'static Account> {
     with(|thread| {
         let account = thread.account(clock::now());
@@ -418,7 +433,8 @@ pub fn register() -> Option<&'static Account> {
     })
 }
 
-/// A small number of the calling thread, below 128: the first 64 threads that live at a time have one of their own each, those beyond share a few.
+/// A small number of the calling thread, below 128: the first 64 threads that live at a time have
+/// one of their own each, those beyond share a few.
 #[inline]
 pub fn number() -> usize {
     counter::number()
@@ -462,14 +478,15 @@ pub fn within() -> Within {
     }
 }
 
-/// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world
-/// outside: a timer or a socket.
+/// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None`
+/// when it acts for the world outside: a timer or a socket.
 #[inline]
 pub fn entity_at(now: Real) -> Option<Virtual> {
     with(|thread| thread.entity_at(now))
 }
 
-/// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it waits there.
+/// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it
+/// waits there.
 #[inline]
 pub fn wait_begins(wait: &Target) {
     if is_target(wait) {

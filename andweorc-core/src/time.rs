@@ -1,8 +1,9 @@
 //! The units of the two clocks: real time, virtual time and the spans between instants.
 //!
-//! Everything is a whole number of nanoseconds in an `i64` (292 years). The newtypes exist because real and virtual
-//! instants meet in almost every line of the [ledger](crate::ledger) and must never be subtracted from one another by
-//! accident: the only way from one to the other is through a delay.
+//! Everything is a whole number of nanoseconds in an `i64` (292 years). The newtypes exist because
+//! real and virtual instants meet in almost every line of the [ledger](crate::ledger) and must
+//! never be subtracted from one another by accident: the only way from one to the other is through
+//! a delay.
 
 use std::fmt;
 use std::iter::Sum;
@@ -67,12 +68,14 @@ impl Virtual {
     /// Farther in the future than any run: the neutral element of a minimum.
     pub const NEVER: Virtual = Virtual(i64::MAX);
 
-    /// The real instant at which the virtual clock of an entity shows this that has taken `delay` by then.
+    /// The real instant at which the virtual clock of an entity shows this that has taken `delay`
+    /// by then.
     pub fn more(self, delay: Nanos) -> Real {
         Real(self.0 + delay.0)
     }
 
-    /// The delay that an entity has taken when its virtual clock shows this at the real instant `now`.
+    /// The delay that an entity has taken when its virtual clock shows this at the real instant
+    /// `now`.
     pub fn delay_at(self, now: Real) -> Nanos {
         Nanos(now.0 - self.0)
     }
@@ -146,8 +149,8 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A virtual speedup: the fraction by which the target's time shrinks, `0 <= s <= 1`, held in parts per million so that
-/// the ledger's arithmetic is exact and the same on every machine.
+/// A virtual speedup: the fraction by which the target's time shrinks, `0 <= s <= 1`, held in parts
+/// per million so that the ledger's arithmetic is exact and the same on every machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Speedup(u32);
 

@@ -16,7 +16,8 @@ pub enum Cause {
     Timer = 2,
 }
 
-/// A task's wait that is over: the task was polled again. An `Option` of it is two words, which each poll keeps in registers.
+/// A task's wait that is over: the task was polled again. An `Option` of it is two words, which
+/// each poll keeps in registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     parked: Real,
@@ -75,8 +76,8 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// Adds a wait from `since` to `until`, which ended like this, where that is known. Not inlined: most visits of a span end no wait, and have
-    /// less code to fetch without it.
+    /// Adds a wait from `since` to `until`, which ended like this, where that is known. Not
+    /// inlined: most visits of a span end no wait, and have less code to fetch without it.
     #[inline(never)]
     pub(crate) fn add(&self, since: Real, ended: Option<Ended>, until: Real) {
         let [outside, task, queue] = ended.map_or([0; 3], |ended| {
@@ -105,7 +106,8 @@ impl Waits {
         (ns, count)
     }
 
-    /// Time so far in ns, as far as its cause is known: for the world outside, for another task, and ready but not yet polled.
+    /// Time so far in ns, as far as its cause is known: for the world outside, for another task,
+    /// and ready but not yet polled.
     pub(crate) fn by_cause(&self) -> [u64; 3] {
         let [_, _, by_cause @ ..] = self.times.get();
         by_cause

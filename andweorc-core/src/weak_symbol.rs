@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Defines the symbol `$name` as a function that goes on to `$function`, which has the signature of
 /// the C library's function of that name.
 ///
-/// The definition is weak. It goes before that of a shared C library, and gives way to any other one
-/// in the program: two of them are no error of the linker, and nothing comes by here then. It is
-/// hidden too: shared libraries go on to call the C library's.
+/// The definition is weak. It goes before that of a shared C library, and gives way to any other
+/// one in the program: two of them are no error of the linker, and nothing comes by here then. It
+/// is hidden too: shared libraries go on to call the C library's.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! weak_symbol {
@@ -49,8 +49,8 @@ macro_rules! jump_to {
 }
 
 /// The C library's function of this name, which the program would call if nobody had [put another
-/// one](crate::weak_symbol!) in its place; `kernel` where the C library is linked statically. Looked
-/// up once, and kept in `found`.
+/// one](crate::weak_symbol!) in its place; `kernel` where the C library is linked statically.
+/// Looked up once, and kept in `found`.
 pub fn c_function(found: &AtomicPtr<c_void>, name: &CStr, kernel: *mut c_void) -> *mut c_void {
     // Relaxed, here and below: all threads find the same, which was there before main.
     let known = found.load(Ordering::Relaxed);

@@ -1,8 +1,10 @@
 //! Which polls are worth marking, so that it shows whether they have yielded.
 //!
-//! A task that yields with `tokio::task::yield_now` is woken by its worker between two polls, in nobody's name, as by an event that a busy
-//! worker finds when it looks for some: the wake does not tell. A mark behind the poll does, but costs more than the poll of a small
-//! task. So only polls of kinds are marked of which a wake came that way, and of those that do not yield fewer and fewer.
+//! A task that yields with `tokio::task::yield_now` is woken by its worker between two polls, in
+//! nobody's name, as by an event that a busy worker finds when it looks for some: the wake does not
+//! tell. A mark behind the poll does, but costs more than the poll of a small task. So only polls
+//! of kinds are marked of which a wake came that way, and of those that do not yield fewer and
+//! fewer.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -24,10 +26,12 @@ pub struct Yields {
     maybe: AtomicU32,
 }
 
-// All accesses are Relaxed: which polls are marked is a matter of cost, and of two threads that count at once one may be forgotten.
+// All accesses are Relaxed: which polls are marked is a matter of cost, and of two threads that
+// count at once one may be forgotten.
 
 impl Yields {
-    /// A task of this kind was woken by a busy worker between two polls, in nobody's name, and no mark told why.
+    /// A task of this kind was woken by a busy worker between two polls, in nobody's name, and no
+    /// mark told why.
     #[inline]
     pub fn may_have(&self) {
         if !self.marks() {
@@ -69,7 +73,8 @@ impl Yields {
 mod tests {
     use super::*;
 
-    /// How many of so many polls are marked, each after a wake that may have been a yield's; marks tell whether they `yielded`.
+    /// How many of so many polls are marked, each after a wake that may have been a yield's; marks
+    /// tell whether they `yielded`.
     fn marked(yields: &Yields, polls: u32, yielded: bool) -> u32 {
         let mut known = false;
         let marked = (0..polls).filter(|_| {

@@ -12,7 +12,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-/// One experiment at a time. What switches andweorc on holds none itself: nobody is told to pay by a signal.
+/// One experiment at a time. What switches andweorc on holds none itself: nobody is told to pay by
+/// a signal.
 static ONE: LazyLock<Mutex<Experimenter>> =
     LazyLock::new(|| Mutex::new(Experimenter::new().expect("the only one in this process")));
 
@@ -21,8 +22,9 @@ const UNDER: Nanos = Nanos::from_millis(4);
 
 const TURNS: u32 = 100;
 
-/// A thread under a lock that is always contended pays nowhere but when it comes out of `blocked`, and is delayed by half of the time like everybody. No
-/// more can be done under the lock in virtual time than without an experiment, however slow the machine is.
+/// A thread under a lock that is always contended pays nowhere but when it comes out of `blocked`,
+/// and is delayed by half of the time like everybody. No more can be done under the lock in virtual
+/// time than without an experiment, however slow the machine is.
 #[test]
 fn a_contended_lock_hides_no_delay() {
     let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Only the worker that waits in the driver looks there. A process of its own, whose looks are this test's alone.
+//! Only the worker that waits in the driver looks there. A process of its own, whose looks are this
+//! test's alone.
 #![cfg(not(loom))]
 
 use andweorc_core::arrival::Typical;
@@ -21,7 +22,8 @@ fn a_worker_beside_the_driver_does_not_look() {
         clock::now()
     };
     let came = |noticed| thread::came(noticed, None, &Typical::default());
-    // A machine that stops the thread between a rest and the reading of the clock makes of that look an older one: not each time.
+    // A machine that stops the thread between a rest and the reading of the clock makes of that
+    // look an older one: not each time.
     let guesses = || {
         let looked = rests(true);
         let beside = rests(false);

@@ -1,7 +1,8 @@
-//! Models of a task's wakes: none is lost, and what a waker did before its wake is seen by the poll that follows.
+//! Models of a task's wakes: none is lost, and what a waker did before its wake is seen by the poll
+//! that follows.
 //!
-//! The code of the waker is that of `andweorc-tokio`, taken in as a file: it knows nothing of tokio, and tokio does not build with
-//! `--cfg loom`.
+//! The code of the waker is that of `andweorc-tokio`, taken in as a file: it knows nothing of
+//! tokio, and tokio does not build with `--cfg loom`.
 #![cfg(loom)]
 
 /// As in `andweorc-tokio`, without tokio.
@@ -56,7 +57,8 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Wake, Waker};
 use wake::WakeCell;
 
-/// The waker of the runtime, reduced to what it promises: a wake releases, and the poll that follows acquires.
+/// The waker of the runtime, reduced to what it promises: a wake releases, and the poll that
+/// follows acquires.
 #[derive(Debug)]
 struct Task {
     notified: AtomicBool,
@@ -108,7 +110,8 @@ fn targets() -> &'static TaskTargets {
 struct Shared {
     task: Arc<Task>,
     cell: Arc<WakeCell>,
-    /// What wakers do before they wake; without any ordering of its own, as the content of a channel.
+    /// What wakers do before they wake; without any ordering of its own, as the content of a
+    /// channel.
     done: [AtomicBool; 2],
 }
 
@@ -152,8 +155,9 @@ fn loom_a_wake_that_finds_the_task_held_is_covered_by_its_release() {
         let second = thread::spawn(move || theirs.act(1));
         let mut releases = 0;
         let mut done = [false; 2];
-        // As the runtime: a poll after each wake, and nothing in between. A release that finds a second wake holds the task once more. When a
-        // wake is lost nothing is left to be released, and loom reports the deadlock.
+        // As the runtime: a poll after each wake, and nothing in between. A release that finds a
+        // second wake holds the task once more. When a wake is lost nothing is left to be released,
+        // and loom reports the deadlock.
         while done != [true; 2] {
             defer::release_one();
             releases += 1;

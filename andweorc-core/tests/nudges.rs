@@ -1,5 +1,5 @@
-//! Where a plain thread has registered, the thread that tells others to pay looks often: it may have nothing that it pays at. A process of its own, in
-//! which nobody else has.
+//! Where a plain thread has registered, the thread that tells others to pay looks often: it may
+//! have nothing that it pays at. A process of its own, in which nobody else has.
 #![cfg(not(loom))]
 
 mod nudger;

@@ -1,4 +1,5 @@
-//! Where lines are sampled, the thread that tells others to pay looks often. A process of its own, in which no plain thread has registered.
+//! Where lines are sampled, the thread that tells others to pay looks often. A process of its own,
+//! in which no plain thread has registered.
 #![cfg(not(loom))]
 
 mod nudger;

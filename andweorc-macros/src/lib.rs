@@ -1,18 +1,22 @@
 //! The attributes `#[andweorc::main]` and `#[andweorc::test]`.
 //!
-//! They are tokio's attributes with another runtime: tokio's take a `crate = "path"` in which they look for `runtime::Builder`, and the
-//! facade has such a path, whose runtime takes part in profiling. So every key and every diagnostic is tokio's own; only `crate` is taken out
-//! first, since here it names the facade.
+//! They are tokio's attributes with another runtime: tokio's take a `crate = "path"` in which they
+//! look for `runtime::Builder`, and the facade has such a path, whose runtime takes part in
+//! profiling. So every key and every diagnostic is tokio's own; only `crate` is taken out first,
+//! since here it names the facade.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
-/// Runs an async `main` on a tokio runtime that andweorc can profile, in the place of `#[tokio::main]`.
+/// Runs an async `main` on a tokio runtime that andweorc can profile, in the place of
+/// `#[tokio::main]`.
 ///
-/// It takes what `#[tokio::main]` takes: `flavor`, `worker_threads`, `start_paused` (with the feature `test-util`), `name`, and
-/// `crate = "path"`, the path of the `andweorc` crate where it was renamed.
+/// It takes what `#[tokio::main]` takes: `flavor`, `worker_threads`, `start_paused` (with the
+/// feature `test-util`), `name`, and `crate = "path"`, the path of the `andweorc` crate where it
+/// was renamed.
 ///
-/// With `ANDWEORC_ENABLED=1` experiments run in the background, and the profile and a report on stderr are finished when the run is
-/// settled, when its time is up, when `main` returns, or on Ctrl-C or SIGTERM. Otherwise the program runs as ever.
+/// With `ANDWEORC_ENABLED=1` experiments run in the background, and the profile and a report on
+/// stderr are finished when the run is settled, when its time is up, when `main` returns, or on
+/// Ctrl-C or SIGTERM. Otherwise the program runs as ever.
 ///
 /// ```ignore
 /// #[andweorc::main(flavor = "multi_thread", worker_threads = 2)]
@@ -23,8 +27,8 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     expand("main", args, item)
 }
 
-/// Runs an async test on a tokio runtime that andweorc can profile, in the place of `#[tokio::test]`. It takes what that takes; see
-/// [`main`](macro@main).
+/// Runs an async test on a tokio runtime that andweorc can profile, in the place of
+/// `#[tokio::test]`. It takes what that takes; see [`main`](macro@main).
 ///
 /// ```ignore
 /// #[andweorc::test(start_paused = true)]

@@ -1,4 +1,5 @@
-//! Profiles of andweorc, a causal profiler for tokio services: the file of a run, and what it tells.
+//! Profiles of andweorc, a causal profiler for tokio services: the file of a run, and what it
+//! tells.
 //!
 //! This crate knows neither the clock nor the program that was profiled. A [`Run`] is read from a
 //! file of JSON lines (schema 1); all else is computed from it, without I/O and without `unsafe`.

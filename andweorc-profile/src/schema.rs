@@ -1,10 +1,12 @@
 //! The records of a profile, schema version [`VERSION`].
 //!
-//! A profile is JSON Lines: one record a line, the field `record` says which. The first line of a run is its
-//! [`Header`]; runs are merged by concatenating their files, so that a further header begins a further run. Ids of
-//! targets and points are local to their run. Rows are raw: every estimate can be computed anew from them.
+//! A profile is JSON Lines: one record a line, the field `record` says which. The first line of a
+//! run is its [`Header`]; runs are merged by concatenating their files, so that a further header
+//! begins a further run. Ids of targets and points are local to their run. Rows are raw: every
+//! estimate can be computed anew from them.
 //!
-//! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional field needs no bump.
+//! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional
+//! field needs no bump.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -49,8 +51,8 @@ pub struct Header {
     pub andweorc: String,
     /// Version of tokio, where the program has one from a registry.
     pub tokio: Option<String>,
-    /// Whether the program was built with `--cfg tokio_unstable`, by which all tasks can be seen and not only wrapped ones. `None` in profiles from before
-    /// this was told.
+    /// Whether the program was built with `--cfg tokio_unstable`, by which all tasks can be seen
+    /// and not only wrapped ones. `None` in profiles from before this was told.
     #[serde(default)]
     pub tokio_unstable: Option<bool>,
     /// Time budget of the run in ns.
@@ -90,7 +92,8 @@ pub enum TargetKind {
     Line,
     /// A wait: the time in which a task or an open span is not running.
     Wait,
-    /// No part of the program: everything is delayed alike, to see whether the load waits for the program.
+    /// No part of the program: everything is delayed alike, to see whether the load waits for the
+    /// program.
     Probe,
 }
 
@@ -154,7 +157,8 @@ pub struct PointRecord {
 /// One (target, speedup) held for a stretch of time, with what every point did meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentRecord {
-    /// Number of the experiment in its run, from 0, baselines included, in the order in which they were held.
+    /// Number of the experiment in its run, from 0, baselines included, in the order in which they
+    /// were held.
     pub seq: u32,
     /// Id of the target; `None` in a baseline.
     pub target: Option<u32>,
@@ -164,15 +168,17 @@ pub struct ExperimentRecord {
     pub start_ns: u64,
     /// Length of the measured stretch in real ns.
     pub real_ns: u64,
-    /// Delay that the program owed for it: growth of D in ns. Virtual length = `real_ns - delay_ns`.
+    /// Delay that the program owed for it: growth of D in ns. Virtual length = `real_ns -
+    /// delay_ns`.
     pub delay_ns: u64,
-    /// CPU time that the program used for it, ns, all threads, without what pauses used. `None` where
-    /// it was not measured: by versions before this field.
+    /// CPU time that the program used for it, ns, all threads, without what pauses used. `None`
+    /// where it was not measured: by versions before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
     /// What each point did. Points that did nothing are left out.
     pub points: Vec<PointCount>,
-    /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and counted.
+    /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and
+    /// counted.
     pub spoiled: Option<String>,
 }
 
@@ -183,8 +189,9 @@ pub struct PointCount {
     pub point: u32,
     /// How often it was hit.
     pub count: u64,
-    /// Latencies in virtual ns as (value, count) pairs in rising order; empty for progress points. A value is the middle of a
-    /// histogram's bin, within 0.8 % of each latency in it, and more precise where the latencies are of few octaves.
+    /// Latencies in virtual ns as (value, count) pairs in rising order; empty for progress points.
+    /// A value is the middle of a histogram's bin, within 0.8 % of each latency in it, and more
+    /// precise where the latencies are of few octaves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<(u64, u64)>,
 }
@@ -200,7 +207,8 @@ pub struct SamplesRecord {
     /// load, say. `None` where the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_ns: Option<u64>,
-    /// How targets were timed: `"timed"` (tasks, spans) or the name of the sampler (functions, lines).
+    /// How targets were timed: `"timed"` (tasks, spans) or the name of the sampler (functions,
+    /// lines).
     pub source: String,
     /// Time of each target. Targets without any are left out.
     pub targets: Vec<TargetTime>,
@@ -222,7 +230,8 @@ pub struct TargetTime {
     pub waits: Option<WaitTime>,
 }
 
-/// The time of a wait by what ended it. What is left of the whole is unknown: the task around it is not profiled.
+/// The time of a wait by what ended it. What is left of the whole is unknown: the task around it is
+/// not profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitTime {
     /// Waiting for the world outside, a timer or a socket, ns.

@@ -47,8 +47,9 @@ pub(crate) fn slope_through_origin(data: &[(f64, f64)]) -> f64 {
     if xx == 0.0 { 0.0 } else { xy / xx }
 }
 
-/// R2 of the regression through the origin: the share of the sum of squares about zero (not about the mean, which a line through
-/// the origin does not estimate) that the line explains. One when there is nothing to explain. Data have their weights.
+/// R2 of the regression through the origin: the share of the sum of squares about zero (not about
+/// the mean, which a line through the origin does not estimate) that the line explains. One when
+/// there is nothing to explain. Data have their weights.
 pub(crate) fn r2_through_origin(data: &[((f64, f64), f64)], slope: f64) -> f64 {
     let total: f64 = data.iter().map(|((_, y), w)| w * y * y).sum();
     let residual: f64 = data.iter().map(|((x, y), w)| w * (y - slope * x).powi(2)).sum();

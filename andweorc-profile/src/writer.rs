@@ -9,12 +9,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::{error, fmt, mem};
 
-/// Appends records to a profile, each flushed: a killed program leaves a profile that is readable up to its last whole line.
+/// Appends records to a profile, each flushed: a killed program leaves a profile that is readable
+/// up to its last whole line.
 ///
-/// On a full disk a line that did not fit is taken back, so that a disk with room again leaves no torn line in the middle. Records that
-/// others refer to (headers, targets, points) are kept and written before the next one.
+/// On a full disk a line that did not fit is taken back, so that a disk with room again leaves no
+/// torn line in the middle. Records that others refer to (headers, targets, points) are kept and
+/// written before the next one.
 ///
-/// Two runs never write to one file: while one does, it holds a lock (flock(2)) on it, where the file system has such.
+/// Two runs never write to one file: while one does, it holds a lock (flock(2)) on it, where the
+/// file system has such.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
@@ -84,7 +87,8 @@ impl Writer {
     /// Appends a line, which is kept when it can't be written and `keep` says so.
     fn append(&mut self, line: Vec<u8>, keep: bool) {
         let written = if self.unwritten.is_empty() {
-            // One write a line, so that nothing but the last line can be torn; a file has no buffer to flush.
+            // One write a line, so that nothing but the last line can be torn; a file has no buffer
+            // to flush.
             (&self.file).write_all(&line)
         } else {
             // No line may come before one that it refers to.

@@ -1,5 +1,6 @@
-//! Estimates of a program with very many span call sites, each of which is two targets and a point. They are made anew after each
-//! experiment, in the profiled program, so that they must be cheap. No test has a limit of time: what was quadratic would not end.
+//! Estimates of a program with very many span call sites, each of which is two targets and a point.
+//! They are made anew after each experiment, in the profiled program, so that they must be cheap.
+//! No test has a limit of time: what was quadratic would not end.
 
 use andweorc_profile::estimate::{analyse, analyse_ranking};
 use andweorc_profile::{
@@ -66,7 +67,8 @@ fn run(sites: u32) -> Run {
     run
 }
 
-/// So many call sites that whatever looks for each target in the list of all, or goes through all rows for each, takes many minutes.
+/// So many call sites that whatever looks for each target in the list of all, or goes through all
+/// rows for each, takes many minutes.
 const SITES: u32 = 50_000;
 
 #[test]

@@ -1,5 +1,6 @@
-//! The reader of profiles, on a corpus of whole, torn and damaged ones and on mutations of them: whatever it is given it does not panic,
-//! and what it says of a damaged file holds. The fuzz target in `../fuzz` asks the same of what it makes up.
+//! The reader of profiles, on a corpus of whole, torn and damaged ones and on mutations of them:
+//! whatever it is given it does not panic, and what it says of a damaged file holds. The fuzz
+//! target in `../fuzz` asks the same of what it makes up.
 
 #[path = "reader/check.rs"]
 mod check;

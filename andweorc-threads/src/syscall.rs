@@ -7,10 +7,12 @@ use libc::{c_int, c_long, timespec};
 
 andweorc_core::weak_symbol!("syscall", in_place_of_syscall);
 
-/// What is called in the place of the C library's function, which takes the number of the system call and up to six arguments.
+/// What is called in the place of the C library's function, which takes the number of the system
+/// call and up to six arguments.
 ///
-/// That one is variadic; on x86-64 and aarch64 its caller passes whole numbers and pointers as for this signature, and what it does not pass is
-/// garbage that the kernel does not look at, here as there.
+/// That one is variadic; on x86-64 and aarch64 its caller passes whole numbers and pointers as for
+/// this signature, and what it does not pass is garbage that the kernel does not look at, here as
+/// there.
 ///
 /// # Safety
 ///
@@ -52,8 +54,8 @@ unsafe extern "C" fn in_place_of_syscall(
     answer
 }
 
-/// Whether a futex call of this operation, whose fourth argument is `time`, waits until a time of the
-/// clock that `Instant` reads.
+/// Whether a futex call of this operation, whose fourth argument is `time`, waits until a time of
+/// the clock that `Instant` reads.
 fn has_deadline(operation: c_int, time: c_long) -> bool {
     let waits = operation & libc::FUTEX_CMD_MASK == libc::FUTEX_WAIT_BITSET;
     waits && time != 0 && operation & libc::FUTEX_CLOCK_REALTIME == 0
@@ -102,7 +104,8 @@ fn futex(
             thread::pay_before_waking(at);
             call()
         }
-        // What else there is moves waiters from one futex to another; std and parking_lot make no use of it.
+        // What else there is moves waiters from one futex to another; std and parking_lot make no
+        // use of it.
         _ => call(),
     };
     // What was done beside the call has no errors of its own.
@@ -136,7 +139,8 @@ unsafe fn kernel(
     f: c_long,
 ) -> c_long {
     let answer;
-    // SAFETY: the caller answers for the arguments; the kernel changes no other registers than these.
+    // SAFETY: the caller answers for the arguments; the kernel changes no other registers than
+    // these.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -165,7 +169,8 @@ unsafe fn kernel(
     f: c_long,
 ) -> c_long {
     let answer;
-    // SAFETY: the caller answers for the arguments; the kernel changes no other register than that of the answer.
+    // SAFETY: the caller answers for the arguments; the kernel changes no other register than that
+    // of the answer.
     unsafe {
         std::arch::asm!(
             "svc 0",

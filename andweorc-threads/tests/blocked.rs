@@ -1,5 +1,6 @@
-//! What threads owe that were blocked, in programs of std's and parking_lot's locks: on the real ledger, with debts of tens of
-//! milliseconds. Who was blocked by another thread must not have them; who slept, or waited until a time, must.
+//! What threads owe that were blocked, in programs of std's and parking_lot's locks: on the real
+//! ledger, with debts of tens of milliseconds. Who was blocked by another thread must not have
+//! them; who slept, or waited until a time, must.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_profile::TargetKind;
@@ -27,8 +28,8 @@ fn work_in(target: &Target) {
     thread::exit(entered, clock::now());
 }
 
-/// Two registered threads: `worker` gets a function that meets the other, and one that works inside the target. Returns what the other
-/// owes after `waiter`, which gets the first.
+/// Two registered threads: `worker` gets a function that meets the other, and one that works inside
+/// the target. Returns what the other owes after `waiter`, which gets the first.
 fn owed(
     worker: impl FnOnce(&dyn Fn(), &dyn Fn()) + Send,
     waiter: impl FnOnce(&dyn Fn()) + Send,
@@ -70,7 +71,8 @@ fn owed(
     owes
 }
 
-/// Asserts that this is so once: a busy machine keeps a thread that is to wait from running, or stops the program and so ends the experiment.
+/// Asserts that this is so once: a busy machine keeps a thread that is to wait from running, or
+/// stops the program and so ends the experiment.
 #[track_caller]
 fn once<T: Copy + Debug>(owed: impl Fn() -> T, is: impl Fn(T) -> bool) {
     let mut told = Vec::new();
@@ -196,7 +198,8 @@ fn who_says_itself_that_it_is_blocked_is_not_counted_twice() {
     once(told, |[before, took, after]| before > HALF && after >= before - took);
 }
 
-/// Long enough for [`WORK`] on a busy machine. Who waits in one piece uses no processor time, and is not told to pay meanwhile.
+/// Long enough for [`WORK`] on a busy machine. Who waits in one piece uses no processor time, and
+/// is not told to pay meanwhile.
 const LONG: Duration = Duration::from_secs(1);
 
 #[test]

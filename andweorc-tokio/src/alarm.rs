@@ -1,12 +1,16 @@
-//! Wakes from the world outside that are held come back through the runtime's driver, as the events did that they come from.
+//! Wakes from the world outside that are held come back through the runtime's driver, as the events
+//! did that they come from.
 //!
-//! Who notices an event is the one worker that sleeps in the driver, and while that one runs what it woke, nobody looks there, though another worker be
-//! idle: what comes next lies there until somebody looks. A wake passed on by a thread of andweorc's own would get any idle worker going, mostly not
-//! that one. In experiments the driver would be watched all the time, and services with time to spare be predicted too high, by up to
-//! 20 points (docs/accuracy-notes.md).
+//! Who notices an event is the one worker that sleeps in the driver, and while that one runs what
+//! it woke, nobody looks there, though another worker be idle: what comes next lies there until
+//! somebody looks. A wake passed on by a thread of andweorc's own would get any idle worker going,
+//! mostly not that one. In experiments the driver would be watched all the time, and services with
+//! time to spare be predicted too high, by up to 20 points (docs/accuracy-notes.md).
 //!
-//! So each runtime has a timer in its driver that goes off when the first wake that it holds is due. Whoever looks there releases it: a sleeping worker at
-//! once, a busy one when it would have noticed an event. It costs a system call whenever another wake is due first, and no other thread.
+//! So each runtime has a timer in its driver that goes off when the first wake that it holds is
+//! due. Whoever looks there releases it: a sleeping worker at once, a busy one when it would have
+//! noticed an event. It costs a system call whenever another wake is due first, and no other
+//! thread.
 //!
 //! # No wake depends on a thread that need not come
 //!
@@ -145,8 +149,9 @@ pub(crate) fn me() -> usize {
     ME.with(|here| ptr::from_ref(here).addr())
 }
 
-/// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a driver for I/O. Says whether it will be the one that
-/// waits in the driver: the first that parks is.
+/// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a
+/// driver for I/O. Says whether it will be the one that waits in the driver: the first that parks
+/// is.
 pub(crate) fn parks(shared: &Shared) -> bool {
     let other = change_ours(|ours| ours.take_if(|ours| !ours.is_of(shared)));
     // What an alarm still holds is released when it is dropped, which may look for ours.
@@ -166,7 +171,8 @@ fn change_ours<R>(f: impl FnOnce(&mut Option<Ours>) -> R) -> Option<R> {
     OURS.try_with(|ours| Some(f(&mut *ours.try_borrow_mut().ok()?))).ok().flatten()
 }
 
-/// Runs `f` with the watch of the runtime that the calling thread works for, and whether it is idle there.
+/// Runs `f` with the watch of the runtime that the calling thread works for, and whether it is idle
+/// there.
 #[cfg(tokio_unstable)]
 pub(crate) fn with_ours<R>(f: impl FnOnce(&Watch, &Cell<bool>) -> R) -> Option<R> {
     // A thread that is being torn down works for none.
@@ -242,7 +248,8 @@ impl Alarm {
 
     /// Makes `who` the one that waits in the driver, if it `was` that one until now.
     fn change_watcher(&self, was: usize, who: usize) -> bool {
-        // Relaxed: tokio's lock of the driver decides. This follows it but for a worker that comes just as another one goes.
+        // Relaxed: tokio's lock of the driver decides. This follows it but for a worker that comes
+        // just as another one goes.
         self.watcher.compare_exchange(was, who, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -260,9 +267,11 @@ impl Alarm {
         watches
     }
 
-    /// Sets the timer again, if another thread has set it than the one that it will wake. A timer goes off on the processor from which it was set, and
-    /// a kernel that keeps threads on few processors lets who is woken run there too: in turns with the worker that is busy there, with another
-    /// processor idle for a millisecond or more. An event of a socket hardly does that to a worker.
+    /// Sets the timer again, if another thread has set it than the one that it will wake. A timer
+    /// goes off on the processor from which it was set, and a kernel that keeps threads on few
+    /// processors lets who is woken run there too: in turns with the worker that is busy there,
+    /// with another processor idle for a millisecond or more. An event of a socket hardly does that
+    /// to a worker.
     fn move_here(&self) {
         let mut holds = self.holds();
         if holds.set.is_some()
@@ -273,7 +282,8 @@ impl Alarm {
         }
     }
 
-    /// The calling thread looks into the driver. If it is parked, it is the one that waits there, whoever parked first.
+    /// The calling thread looks into the driver. If it is parked, it is the one that waits there,
+    /// whoever parked first.
     fn looks(&self) {
         if thread::parked_since().is_some() {
             // Relaxed, as in `change_watcher`.
@@ -298,7 +308,8 @@ impl Alarm {
     /// Sets the timer for what is `due` first.
     fn set(&self, holds: &mut Holds, due: Virtual, now: Real) {
         let (early, lead) = (LEDGER.early(due, now), holds.lead.mean());
-        // While something stays in the target V moves slowly: as it is due soon, what is late is little, and what is early would go off again and again.
+        // While something stays in the target V moves slowly: as it is due soon, what is late is
+        // little, and what is early would go off again and again.
         let stays = !LEDGER.is_at_rest() && early < lead + lead;
         let at = now + (if stays { early } else { early - lead }).max(Nanos(1));
         (holds.set, holds.set_by) = (Some(at), me());
@@ -307,7 +318,8 @@ impl Alarm {
         self.timer.get_ref().0.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME).ok();
     }
 
-    /// Lets the driver call `waker` when the timer goes off next. Nobody reads the timer: each time that it goes off is an event of its own.
+    /// Lets the driver call `waker` when the timer goes off next. Nobody reads the timer: each time
+    /// that it goes off is an event of its own.
     fn listen(&self, waker: &Waker) {
         let mut context = Context::from_waker(waker);
         while let Poll::Ready(event) = self.timer.poll_read_ready(&mut context) {

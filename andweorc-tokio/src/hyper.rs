@@ -1,12 +1,13 @@
-//! An executor for hyper and hyper-util, whose tasks are profiled: connections of a server or a client, streams of HTTP/2.
+//! An executor for hyper and hyper-util, whose tasks are profiled: connections of a server or a
+//! client, streams of HTTP/2.
 
 use crate::profiled::{Kind, Profiled};
 use crate::wrapped::Wrapped;
 use std::borrow::Cow;
 use std::future::Future;
 
-/// Spawns what hyper asks to be spawned on the current tokio runtime, as targets of one name. In the place of
-/// `hyper_util::rt::TokioExecutor`:
+/// Spawns what hyper asks to be spawned on the current tokio runtime, as targets of one name. In
+/// the place of `hyper_util::rt::TokioExecutor`:
 ///
 /// ```ignore
 /// let server = hyper_util::server::conn::auto::Builder::new(Executor::new("http/2 stream"));

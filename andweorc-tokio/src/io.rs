@@ -1,8 +1,11 @@
-//! Streams whose other end is outside, where what reads them is in a task that nobody profiles: connections that a library spawns.
+//! Streams whose other end is outside, where what reads them is in a task that nobody profiles:
+//! connections that a library spawns.
 //!
-//! A client takes its time between a response and its next request. In an experiment that time must be stretched by what is delayed meanwhile, as each
-//! wait for the world outside: else the client would come earlier, in virtual time, than it ever does. Around a profiled task its waker
-//! sees to that. [`Outside`] is such a waker for reads of one stream: what comes is held until the virtual clock gets there.
+//! A client takes its time between a response and its next request. In an experiment that time must
+//! be stretched by what is delayed meanwhile, as each wait for the world outside: else the client
+//! would come earlier, in virtual time, than it ever does. Around a profiled task its waker sees to
+//! that. [`Outside`] is such a waker for reads of one stream: what comes is held until the virtual
+//! clock gets there.
 
 use crate::parks::Unnamed;
 use crate::profiled::{Kind, defers};
@@ -20,13 +23,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop;
 
 pin_project! {
-    /// The stream of a client, of which the next request is held, in experiments, until the virtual clock gets to when it came: the time that the
-    /// client takes is not the program's. For servers whose connections are tasks that nobody profiles, as a library spawns them on stable tokio.
+    /// The stream of a client, of which the next request is held, in experiments, until the virtual
+    /// clock gets to when it came: the time that the client takes is not the program's. For servers
+    /// whose connections are tasks that nobody profiles, as a library spawns them on stable tokio.
     ///
-    /// A request begins with what is read first after something was written. What comes after that, a body, ends a wait of the profiled part that handles the
-    /// request, and is held there. So is what comes over a connection to a server: don't wrap those. Does nothing in a task that is profiled, whose own waker sees to
-    /// it all, and nothing but a check at each read and write while andweorc is off. The other end must be in another process: one in this program
-    /// is delayed itself.
+    /// A request begins with what is read first after something was written. What comes after that,
+    /// a body, ends a wait of the profiled part that handles the request, and is held there. So is
+    /// what comes over a connection to a server: don't wrap those. Does nothing in a task that is
+    /// profiled, whose own waker sees to it all, and nothing but a check at each read and write
+    /// while andweorc is off. The other end must be in another process: one in this program is
+    /// delayed itself.
     ///
     /// ```
     /// use andweorc_tokio::io::Outside;
@@ -54,8 +60,8 @@ struct Other {
     cell: Arc<WakeCell>,
     /// The virtual time since when it may take its time.
     at: Virtual,
-    /// What comes next is its answer to what was written last. What comes after that, the rest of a request, ends a wait of whoever handles it, who is
-    /// profiled: it is held there.
+    /// What comes next is its answer to what was written last. What comes after that, the rest of a
+    /// request, ends a wait of whoever handles it, who is profiled: it is held there.
     answers: bool,
 }
 

@@ -8,8 +8,8 @@ use std::ops::{Deref, DerefMut};
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, LocalSet};
 
-/// A collection of profiled tasks: tokio's [`JoinSet`](tokio::task::JoinSet), to which it dereferences, with spawn methods that
-/// profile. All tasks spawned at one site are one target.
+/// A collection of profiled tasks: tokio's [`JoinSet`](tokio::task::JoinSet), to which it
+/// dereferences, with spawn methods that profile. All tasks spawned at one site are one target.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

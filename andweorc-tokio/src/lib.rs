@@ -1,12 +1,13 @@
-//! The tokio side of andweorc: profiled tasks, their wakers, and the workers that run them. On stable tokio, without any cfg
-//! flag. Users depend on the facade crate `andweorc`.
+//! The tokio side of andweorc: profiled tasks, their wakers, and the workers that run them. On
+//! stable tokio, without any cfg flag. Users depend on the facade crate `andweorc`.
 //!
 //! # What happens around a poll
 //!
-//! [`spawn`], [`task::Builder`], [`JoinSet`] and [`.profiled()`](Profile::profiled) wrap a future in [`Profiled`], and
-//! `Profiled` polls it with a waker of its own. So the wrapper knows who woke the task (`wake` module): another task, in whose virtual time
-//! it goes on, or the world outside, whose wake is held until the virtual clock gets there. Around each poll it pays what the worker owes
-//! and times the poll for the task's target. Each task keeps its own clock while it waits.
+//! [`spawn`], [`task::Builder`], [`JoinSet`] and [`.profiled()`](Profile::profiled) wrap a future
+//! in [`Profiled`], and `Profiled` polls it with a waker of its own. So the wrapper knows who woke
+//! the task (`wake` module): another task, in whose virtual time it goes on, or the world outside,
+//! whose wake is held until the virtual clock gets there. Around each poll it pays what the worker
+//! owes and times the poll for the task's target. Each task keeps its own clock while it waits.
 //!
 //! Not enabled, a wrapped poll costs one relaxed load and a branch.
 

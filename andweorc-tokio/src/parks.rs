@@ -1,4 +1,5 @@
-//! How the poll under way says what will end its wait, where the wake itself does not tell: no task runs on the thread that wakes.
+//! How the poll under way says what will end its wait, where the wake itself does not tell: no task
+//! runs on the thread that wakes.
 
 use crate::put_off;
 use andweorc_core::program_clock;
@@ -8,7 +9,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Who wakes, when no task runs where the wake comes from. What a poll says last is not what counts, but the greatest.
+/// Who wakes, when no task runs where the wake comes from. What a poll says last is not what
+/// counts, but the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Unnamed {
@@ -51,7 +53,8 @@ pub(crate) fn say(unnamed: Unnamed) {
     SAID.set(SAID.get().max(unnamed));
 }
 
-/// Listens to what a poll says. Polls nest, and what a profiled part says is of its own wait: its waker tells the one around it.
+/// Listens to what a poll says. Polls nest, and what a profiled part says is of its own wait: its
+/// waker tells the one around it.
 #[derive(Debug)]
 pub(crate) struct Listen {
     before: Unnamed,
@@ -74,7 +77,8 @@ impl Listen {
 }
 
 pin_project! {
-    /// A future that waits for sockets of which this program has both ends. See [`Profile::in_process`](crate::Profile::in_process).
+    /// A future that waits for sockets of which this program has both ends. See
+    /// [`Profile::in_process`](crate::Profile::in_process).
     #[derive(Debug)]
     pub struct InProcess<F> {
         #[pin]
@@ -100,8 +104,9 @@ impl<F: Future> Future for InProcess<F> {
     }
 }
 
-/// Lets other tasks run, as `tokio::task::yield_now` does, and says so. With tokio's own, the wake looks like one of the world outside, for which a task is
-/// held in an experiment; andweorc finds out whom tokio had put off, but for the first ones of a kind.
+/// Lets other tasks run, as `tokio::task::yield_now` does, and says so. With tokio's own, the wake
+/// looks like one of the world outside, for which a task is held in an experiment; andweorc finds
+/// out whom tokio had put off, but for the first ones of a kind.
 pub async fn yield_now() {
     say(Unnamed::Runtime);
     tokio::task::yield_now().await;

@@ -26,7 +26,8 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker, ready};
 
 pin_project! {
-    /// A future that andweorc sees: a kind of task, with its own clock and its own waker. See [`Profile::profiled`].
+    /// A future that andweorc sees: a kind of task, with its own clock and its own waker. See
+    /// [`Profile::profiled`].
     ///
     /// # Panics
     ///
@@ -52,7 +53,8 @@ pin_project! {
                 Stage::Rested(targets) if enabled() => (*targets, LEDGER.virtual_now(now)),
                 Stage::New { .. } | Stage::Rested(_) => return,
             };
-            // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so it does who joins it.
+            // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so
+            // it does who joins it.
             let mut scope = PollScope::begin(targets.task, at, None, now);
             future.set(None);
             let now = clock::now();
@@ -182,7 +184,8 @@ impl Kind {
 
 /// What a profiled future keeps. One of these: each task has it for as long as it lives.
 enum Stage {
-    /// It was not polled, or not while andweorc was on. `born` is [`Virtual::NEVER`] if it was not on then either.
+    /// It was not polled, or not while andweorc was on. `born` is [`Virtual::NEVER`] if it was not
+    /// on then either.
     New { kind: Kind, born: Virtual },
     /// It was.
     Polled(State),
@@ -215,7 +218,8 @@ impl Stage {
         *self = Stage::Polled(State::new(targets, born, outer));
     }
 
-    /// It was polled, and is so now while andweorc is off: from here on nobody knows when it is woken.
+    /// It was polled, and is so now while andweorc is off: from here on nobody knows when it is
+    /// woken.
     #[cold]
     #[inline(never)]
     fn rests(&mut self) {
@@ -225,7 +229,8 @@ impl Stage {
     }
 }
 
-/// What a profiled future keeps between polls. Its clock as it parked is `at`, and the delay that it had taken by then the rest to `parked`.
+/// What a profiled future keeps between polls. Its clock as it parked is `at`, and the delay that
+/// it had taken by then the rest to `parked`.
 struct State {
     /// Its virtual time as it parked, or was born.
     at: Virtual,
@@ -259,8 +264,8 @@ impl State {
         State { at, parked: Real::NEVER, cell }
     }
 
-    /// Goes on in another task, whose waker is `outer`; or in the same one, whose waker is not known
-    /// to be the same (one and the same table of functions may lie at several addresses).
+    /// Goes on in another task, whose waker is `outer`; or in the same one, whose waker is not
+    /// known to be the same (one and the same table of functions may lie at several addresses).
     #[cold]
     fn move_to(&mut self, outer: &Waker) {
         let taken = if self.parked == Real::NEVER { clock::now() } else { self.parked };
@@ -310,7 +315,8 @@ impl State {
         let waits = !completed && scope.waits(cell.targets().wait);
         let now = clock::now();
         let ended = scope.end(completed, now);
-        // A poll without a wake of its own that ends pending changed nothing here: what it waits for goes on since it parked.
+        // A poll without a wake of its own that ends pending changed nothing here: what it waits
+        // for goes on since it parked.
         if *woken {
             *at = ended.at;
             *parked = before.waits_since(scope, *at, now);
@@ -363,9 +369,10 @@ impl Before {
         clones() != self.clones
     }
 
-    /// Since when the task waits whose poll, in `scope`, has ended at `now`, when its virtual time was `at`. Since it parked before if the poll left
-    /// no waker, and did hardly anything: of two answers that a `join!` waits for the first has come. Its clock has gone on, but what else it waits for has done
-    /// so since it parked first.
+    /// Since when the task waits whose poll, in `scope`, has ended at `now`, when its virtual time
+    /// was `at`. Since it parked before if the poll left no waker, and did hardly anything: of two
+    /// answers that a `join!` waits for the first has come. Its clock has gone on, but what else it
+    /// waits for has done so since it parked first.
     #[inline]
     pub(crate) fn waits_since(self, scope: &PollScope, at: Virtual, now: Real) -> Real {
         let waits_on = !self.left_a_waker() && scope.lasted() < defer::LEAST;
@@ -373,7 +380,8 @@ impl Before {
     }
 }
 
-/// Defers a poll that comes too early, and says whether it does. Out of the way of polls that nothing holds.
+/// Defers a poll that comes too early, and says whether it does. Out of the way of polls that
+/// nothing holds.
 #[cold]
 #[inline(never)]
 pub(crate) fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
@@ -392,11 +400,13 @@ fn begin_wait(cell: &WakeCell, now: Real) {
     cell.begin_wait(now);
 }
 
-/// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled; counts it.
+/// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled;
+/// counts it.
 #[inline]
 pub(crate) fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
     let (woken, by) = cell.take_woken()?;
-    // The clocks of two threads differ by some ns: to this one, `now` may be before the other has parked it.
+    // The clocks of two threads differ by some ns: to this one, `now` may be before the other has
+    // parked it.
     let ended = Ended::new(parked, woken.clamp(parked, now.max(parked)), by);
     wait.record_wait(parked, Some(ended), now);
     Some(ended)
@@ -426,8 +436,9 @@ fn poll_unseen<F: Future>(
     Poll::Ready(output)
 }
 
-/// Polls a future, or defers it, while andweorc is on, and the first time after that. Not inlined: what it keeps in registers would be saved in each poll while andweorc is off,
-/// too. What does not depend on the future is not inlined here either: it is there once, for tasks of all kinds.
+/// Polls a future, or defers it, while andweorc is on, and the first time after that. Not inlined:
+/// what it keeps in registers would be saved in each poll while andweorc is off, too. What does not
+/// depend on the future is not inlined here either: it is there once, for tasks of all kinds.
 #[inline(never)]
 fn poll_seen<F: Future>(
     future: Pin<&mut Option<F>>,
@@ -465,8 +476,9 @@ impl<F> fmt::Debug for Profiled<F> {
 
 /// Profiles any future.
 pub trait Profile: Future + Sized {
-    /// Wraps the future so that andweorc sees its polls, its waits and who wakes it, as a target of kind task with this name.
-    /// For futures that run inside tasks which nobody can spawn with [`spawn`](crate::spawn()), and for parts of a task.
+    /// Wraps the future so that andweorc sees its polls, its waits and who wakes it, as a target of
+    /// kind task with this name. For futures that run inside tasks which nobody can spawn with
+    /// [`spawn`](crate::spawn()), and for parts of a task.
     ///
     /// ```
     /// use andweorc_tokio::Profile;
@@ -479,16 +491,19 @@ pub trait Profile: Future + Sized {
         Profiled::new(self, Kind::Name(name.into()))
     }
 
-    /// Says that what this future waits for is in this program, although the wake will come from a socket: a socket, a pipe or a
-    /// Unix socket of which the program has the other end too, as when a test or a bench is its own client.
+    /// Says that what this future waits for is in this program, although the wake will come from a
+    /// socket: a socket, a pipe or a Unix socket of which the program has the other end too, as
+    /// when a test or a bench is its own client.
     ///
-    /// andweorc can't see where a socket leads, and takes it for the world outside, which does not get faster when a part of
-    /// the program does: in an experiment such a wait is stretched. That is right for a client elsewhere, and bends the result when the client is a
-    /// profiled task that is delayed already. Mark the futures at both ends, inside of what is profiled, and as narrowly as possible, since timers
-    /// in a marked future are not stretched either. Parts of it that are [profiled](Profile::profiled) themselves are not concerned.
+    /// andweorc can't see where a socket leads, and takes it for the world outside, which does not
+    /// get faster when a part of the program does: in an experiment such a wait is stretched. That
+    /// is right for a client elsewhere, and bends the result when the client is a profiled task
+    /// that is delayed already. Mark the futures at both ends, inside of what is profiled, and as
+    /// narrowly as possible, since timers in a marked future are not stretched either. Parts of it
+    /// that are [profiled](Profile::profiled) themselves are not concerned.
     ///
-    /// A client in this program whose task is not profiled, or that is on threads of its own, is not delayed. It is as a client elsewhere:
-    /// mark nothing.
+    /// A client in this program whose task is not profiled, or that is on threads of its own, is
+    /// not delayed. It is as a client elsewhere: mark nothing.
     ///
     /// ```
     /// use andweorc_tokio::Profile;

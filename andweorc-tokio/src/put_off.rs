@@ -1,11 +1,14 @@
 //! Which wakes are of tasks that the runtime had put off.
 //!
-//! A task that yields (`tokio::task::yield_now`) is put off by its worker, which wakes it between two polls in nobody's name, as it wakes those whose events it
-//! finds in the driver. But first it wakes who has an event, and then who was put off, the last one first. So a mark that is put off behind a task is woken
-//! just before it, and what the worker wakes from then on, until it polls or sleeps, had been put off too. That holds for tasks that nobody wrapped, and for what is
-//! inside a `FuturesUnordered`: whatever wakers they left, they are woken there.
+//! A task that yields (`tokio::task::yield_now`) is put off by its worker, which wakes it between
+//! two polls in nobody's name, as it wakes those whose events it finds in the driver. But first it
+//! wakes who has an event, and then who was put off, the last one first. So a mark that is put off
+//! behind a task is woken just before it, and what the worker wakes from then on, until it polls or
+//! sleeps, had been put off too. That holds for tasks that nobody wrapped, and for what is inside a
+//! `FuturesUnordered`: whatever wakers they left, they are woken there.
 //!
-//! A worker does not sleep while somebody is put off, and a mark counts as one. So polls are only marked of kinds that may yield ([`Yields`]).
+//! A worker does not sleep while somebody is put off, and a mark counts as one. So polls are only
+//! marked of kinds that may yield ([`Yields`]).
 
 use andweorc_core::program_clock;
 use andweorc_core::yields::Yields;

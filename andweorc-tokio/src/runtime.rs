@@ -14,11 +14,12 @@ use tokio::runtime::{Builder, Handle};
 /// # drop(runtime);
 /// ```
 pub trait BuilderExt {
-    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`. The runtime gets a driver for I/O too, as by `enable_io`:
-    /// there its workers notice that a wake is due which an experiment has held.
+    /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`. The
+    /// runtime gets a driver for I/O too, as by `enable_io`: there its workers notice that a wake
+    /// is due which an experiment has held.
     ///
-    /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To have both, hand yours to
-    /// [`andweorc_with`](BuilderExt::andweorc_with).
+    /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To
+    /// have both, hand yours to [`andweorc_with`](BuilderExt::andweorc_with).
     fn andweorc(&mut self) -> &mut Self;
 
     /// As [`andweorc`](BuilderExt::andweorc), and calls `hooks` too.
@@ -62,8 +63,9 @@ impl fmt::Debug for Hooks {
     }
 }
 
-/// Tells andweorc which threads belong to a runtime. All others take part as plain threads from then
-/// on, where their waits are seen. Called when a runtime is built with [`BuilderExt::andweorc`].
+/// Tells andweorc which threads belong to a runtime. All others take part as plain threads from
+/// then on, where their waits are seen. Called when a runtime is built with
+/// [`BuilderExt::andweorc`].
 pub fn tell_threads_apart() {
     thread::when_of_a_runtime(|| Handle::try_current().is_ok());
 }

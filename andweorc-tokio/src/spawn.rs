@@ -69,7 +69,8 @@ where
     tokio::task::spawn_blocking(blocking(f, Kind::Site(Site::of::<F>())))
 }
 
-/// Wraps a closure for the blocking pool: it starts in its spawner's virtual time, and its end wakes who joins it in its own.
+/// Wraps a closure for the blocking pool: it starts in its spawner's virtual time, and its end
+/// wakes who joins it in its own.
 pub(crate) fn blocking<F, R>(f: F, kind: Kind) -> impl FnOnce() -> R + Send + 'static
 where
     F: FnOnce() -> R + Send + 'static,

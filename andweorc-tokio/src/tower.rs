@@ -1,10 +1,12 @@
-//! A layer that profiles each request of a service: the way to see what runs inside tasks that a library spawns, such as the
-//! connections of `axum::serve`.
+//! A layer that profiles each request of a service: the way to see what runs inside tasks that a
+//! library spawns, such as the connections of `axum::serve`.
 //!
-//! The future of each request is [`.profiled(name)`](crate::Profile::profiled): its polls, its waits and who ends them are known exactly. The
-//! connection's task around it takes no part: reading the request and writing the response count as the world outside. What the
-//! services inside do in `call` itself, before there is a future, is the connection's too; axum's handlers do nothing there.
-//! That clients take their time between two requests is told by their streams: [`Outside`](crate::io::Outside).
+//! The future of each request is [`.profiled(name)`](crate::Profile::profiled): its polls, its
+//! waits and who ends them are known exactly. The connection's task around it takes no part:
+//! reading the request and writing the response count as the world outside. What the services
+//! inside do in `call` itself, before there is a future, is the connection's too; axum's handlers
+//! do nothing there. That clients take their time between two requests is told by their streams:
+//! [`Outside`](crate::io::Outside).
 
 use crate::profiled::{Kind, Profiled};
 use andweorc_core::enabled;
@@ -24,10 +26,11 @@ pub fn layer(name: impl Into<Cow<'static, str>>) -> ProfileLayer<Fixed> {
     ProfileLayer(Fixed(name.into()))
 }
 
-/// Profiles each request as a target of the name that `name` gives it. It is asked only while andweorc is on.
+/// Profiles each request as a target of the name that `name` gives it. It is asked only while
+/// andweorc is on.
 ///
-/// A target lives as long as the process, so names must come from a small set: the route (axum's `MatchedPath`), not the path of the
-/// request.
+/// A target lives as long as the process, so names must come from a small set: the route (axum's
+/// `MatchedPath`), not the path of the request.
 ///
 /// ```
 /// let layer = andweorc_tokio::tower::layer_by(|method: &String| match method.as_str() {

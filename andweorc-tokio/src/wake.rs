@@ -2,17 +2,19 @@
 //!
 //! # Protocol
 //!
-//! A [`WakeCell`] is built once for a task's waker and never changes it: tokio keeps one waker for a task's life, and
-//! `will_wake` stays true across polls. A wake first writes when it makes the task ready, then passes itself on to the waker outside;
-//! the poll takes what was written. Passing on is what orders the two: tokio's state transition releases in the wake and
-//! acquires in the poll. So the cell's own accesses are Relaxed (but for `held`, by which one wake is passed on
-//! for another), and a wake that races with the poll that takes its time is seen by the
-//! next poll, which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at once or by the
-//! [deferral](andweorc_core::defer) queue or a runtime's alarm, which never drop one.
+//! A [`WakeCell`] is built once for a task's waker and never changes it: tokio keeps one waker for
+//! a task's life, and `will_wake` stays true across polls. A wake first writes when it makes the
+//! task ready, then passes itself on to the waker outside; the poll takes what was written. Passing
+//! on is what orders the two: tokio's state transition releases in the wake and acquires in the
+//! poll. So the cell's own accesses are Relaxed (but for `held`, by which one wake is passed on for
+//! another), and a wake that races with the poll that takes its time is seen by the next poll,
+//! which it causes. Times can only be late by that; no wake is ever lost, for each is passed on, at
+//! once or by the [deferral](andweorc_core::defer) queue or a runtime's alarm, which never drop
+//! one.
 //!
-//! A profiled future may be part of another one: a request of a connection, a task of a `LocalSet`. Its wake passes through the cell of
-//! the future around it, which is ready when its part is. So what has been held for the part is not held again for the whole
-//! (`PASSING`).
+//! A profiled future may be part of another one: a request of a connection, a task of a `LocalSet`.
+//! Its wake passes through the cell of the future around it, which is ready when its part is. So
+//! what has been held for the part is not held again for the whole (`PASSING`).
 
 // Models have neither; they include this file by its path.
 #[cfg(all(tokio_unstable, not(loom)))]
@@ -46,7 +48,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 
-/// While the calling thread passes on a wake that is in nobody's name: when the future that it woke is ready, and by whom.
+/// While the calling thread passes on a wake that is in nobody's name: when the future that it woke
+/// is ready, and by whom.
 type Passing = Cell<Option<(Virtual, Cause)>>;
 
 #[cfg(not(loom))]
@@ -78,20 +81,22 @@ impl Drop for Passes {
 
 /// Whether a task must be held that is ready at `ready`.
 ///
-/// Never on a runtime whose clock is paused: while a task is held there is nothing to do, and such a clock runs ahead to the next timer,
-/// a timeout of the task that is held, say.
+/// Never on a runtime whose clock is paused: while a task is held there is nothing to do, and such
+/// a clock runs ahead to the next timer, a timeout of the task that is held, say.
 pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
     LEDGER.early(ready, now) > defer::LEAST && !clock_is_paused()
 }
 
-/// What a waker of a [`WakeCell`] does, whose data is the pointer of an `Arc` that it owns: as `Waker::from(Arc<impl Wake>)`, and it counts its clones.
+/// What a waker of a [`WakeCell`] does, whose data is the pointer of an `Arc` that it owns: as
+/// `Waker::from(Arc<impl Wake>)`, and it counts its clones.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, release);
 
 andweorc_core::plain_thread_local! {
     static CLONES: Cell<u32> = Cell::new(0);
 }
 
-/// How many wakers the calling thread has cloned so far. Who waits for something new leaves a clone there.
+/// How many wakers the calling thread has cloned so far. Who waits for something new leaves a clone
+/// there.
 #[inline]
 pub(crate) fn clones() -> u32 {
     CLONES.get()
@@ -151,7 +156,8 @@ unsafe fn release(cell: *const ()) {
 /// Nothing was written since it was last taken: [`Virtual::NEVER`] and [`Real::NEVER`].
 const NOTHING: i64 = i64::MAX;
 
-/// Takes what wakes wrote. Only polls take, one at a time: where nothing was written there is nothing to swap.
+/// Takes what wakes wrote. Only polls take, one at a time: where nothing was written there is
+/// nothing to swap.
 #[inline]
 fn take(written: &AtomicI64) -> i64 {
     if written.load(Ordering::Relaxed) == NOTHING {
@@ -191,13 +197,16 @@ pub(crate) struct WakeCell {
     by_entity: AtomicI64,
     /// The latest real time at which the world outside woke it since its last poll.
     by_outside: AtomicI64,
-    /// L of the task as it parked, four times, plus [`Unnamed`]: who wakes it, if nobody's name is on the wake.
+    /// L of the task as it parked, four times, plus [`Unnamed`]: who wakes it, if nobody's name is
+    /// on the wake.
     parked: AtomicI64,
-    /// Until when it is held, twice, plus one if it is so for the last time; [`NOTHING`] when it is not.
+    /// Until when it is held, twice, plus one if it is so for the last time; [`NOTHING`] when it is
+    /// not.
     due: AtomicI64,
-    /// The real time of the first wake since its last poll, four times, plus its [`Cause`]. Until then [`NOTHING`], or, below zero,
-    /// since when it waits, where that was written down. Without locked instructions: how the wait ended of a wake that comes just as
-    /// a poll begins may not be counted. When the task is ready is what the others say.
+    /// The real time of the first wake since its last poll, four times, plus its [`Cause`]. Until
+    /// then [`NOTHING`], or, below zero, since when it waits, where that was written down. Without
+    /// locked instructions: how the wait ended of a wake that comes just as a poll begins may not
+    /// be counted. When the task is ready is what the others say.
     woken: AtomicI64,
     /// The wait that is the target, if the task is in one. This owns it.
     wait: AtomicPtr<TargetWait>,
@@ -232,7 +241,8 @@ impl WakeCell {
     /// The waker that this is. It goes no further than a borrow of `self`, and is not counted.
     #[inline]
     pub(crate) fn waker(self: &Arc<Self>) -> ManuallyDrop<Waker> {
-        // SAFETY: the pointer is that of an `Arc`, which is what `VTABLE` takes. Its count stays as it is: this waker is never dropped.
+        // SAFETY: the pointer is that of an `Arc`, which is what `VTABLE` takes. Its count stays as
+        // it is: this waker is never dropped.
         ManuallyDrop::new(unsafe { Waker::new(Arc::as_ptr(self).cast(), &VTABLE) })
     }
 
@@ -248,7 +258,8 @@ impl WakeCell {
         self.outer.will_wake(outer)
     }
 
-    /// When the wakes since the last call make a task ready that parked at `at`. [`Virtual::NEVER`] without any.
+    /// When the wakes since the last call make a task ready that parked at `at`. [`Virtual::NEVER`]
+    /// without any.
     #[inline]
     pub(crate) fn take_ready(&self, at: Virtual) -> Virtual {
         let by_entity = Virtual(take(&self.by_entity));
@@ -270,7 +281,8 @@ impl WakeCell {
     pub(crate) fn take_woken(&self) -> Option<(Real, Cause)> {
         let woken = self.woken.load(Ordering::Relaxed);
         if woken != NOTHING {
-            // No swap, which costs as much as all the rest here: of a wake that comes at this very moment it is not counted how the wait ended.
+            // No swap, which costs as much as all the rest here: of a wake that comes at this very
+            // moment it is not counted how the wait ended.
             self.woken.store(NOTHING, Ordering::Relaxed);
         }
         (0..NOTHING).contains(&woken).then_some((Real(woken >> 2), cause(woken)))
@@ -297,7 +309,8 @@ impl WakeCell {
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
     pub(crate) fn begin_wait(&self, now: Real) {
         if let Some(wait) = LEDGER.begin_wait(self.taken(), now) {
-            // A wake that does not see it yet leaves it to the poll that it causes. Only polls begin waits, and each has ended the one before.
+            // A wake that does not see it yet leaves it to the poll that it causes. Only polls
+            // begin waits, and each has ended the one before.
             self.set_wait(Box::into_raw(Box::new(wait)));
         }
     }
@@ -324,7 +337,8 @@ impl WakeCell {
     fn set_wait(&self, wait: *mut TargetWait) -> Option<Box<TargetWait>> {
         // AcqRel: who takes it out sees what was put in.
         let before = self.wait.swap(wait, Ordering::AcqRel);
-        // SAFETY: what is in there came from a box, and whoever swaps it out is the only one to have it.
+        // SAFETY: what is in there came from a box, and whoever swaps it out is the only one to
+        // have it.
         (!before.is_null()).then(|| unsafe { Box::from_raw(before) })
     }
 
@@ -349,7 +363,8 @@ impl WakeCell {
         self.woken.compare_exchange(NOTHING, -now.0, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
-    /// The world outside woke it, which the calling thread noticed at `now`. Returns when that came: a wait that is the target ended then.
+    /// The world outside woke it, which the calling thread noticed at `now`. Returns when that
+    /// came: a wait that is the target ended then.
     fn woken_outside(&self, now: Real) -> Real {
         let came = thread::came(now, self.waits_since(), &self.targets.typical);
         self.end_wait(came);
@@ -358,8 +373,9 @@ impl WakeCell {
         came
     }
 
-    /// The world outside woke it at `came`. It can't be kept from seeing, once it is polled, what has come by then: `join!` needs both answers, and may not
-    /// have the second one before that is due. So it is ready when the latest is.
+    /// The world outside woke it at `came`. It can't be kept from seeing, once it is polled, what
+    /// has come by then: `join!` needs both answers, and may not have the second one before that is
+    /// due. So it is ready when the latest is.
     fn set_by_outside(&self, came: Real) {
         let later = |at: i64| (at == NOTHING || at < came.0).then_some(came.0);
         self.by_outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).ok();
@@ -395,12 +411,13 @@ impl WakeCell {
         wakers::is_tokios(&self.outer)
     }
 
-    /// Holds the task's wake `until` V gets to `due`, for the `last` time before its next poll or not.
+    /// Holds the task's wake `until` V gets to `due`, for the `last` time before its next poll or
+    /// not.
     fn hold(self: &Arc<Self>, due: Virtual, last: bool, until: fn(Virtual, Arc<dyn defer::Held>)) {
         let until_due = (due.0 << 1) | i64::from(last);
         let first = |held| Some(if held == NOTHING { until_due } else { held });
-        // AcqRel, and a write in any case: a wake that finds the task held is passed on by the release that follows. What was done before it
-        // must be seen by the poll after that.
+        // AcqRel, and a write in any case: a wake that finds the task held is passed on by the
+        // release that follows. What was done before it must be seen by the poll after that.
         if self.due.fetch_update(Ordering::AcqRel, Ordering::Relaxed, first) == Ok(NOTHING) {
             until(due, Arc::clone(self) as Arc<dyn defer::Held>);
         }
@@ -475,7 +492,8 @@ impl WakeCell {
             // Ready since it parked.
             Virtual(i64::MIN)
         } else {
-            // Whoever wrote into the socket had paid what it owed when it began to run: its virtual time is about V.
+            // Whoever wrote into the socket had paid what it owed when it began to run: its virtual
+            // time is about V.
             LEDGER.virtual_now(now)
         };
         self.end_wait(now);
@@ -488,7 +506,8 @@ impl WakeCell {
 }
 
 impl Drop for WakeCell {
-    /// A wait that is still under way goes on in the ledger until the experiment ends: its task is gone, and nobody woke it.
+    /// A wait that is still under way goes on in the ledger until the experiment ends: its task is
+    /// gone, and nobody woke it.
     fn drop(&mut self) {
         drop(self.set_wait(ptr::null_mut()));
     }
@@ -522,7 +541,8 @@ fn outside() -> Cause {
 impl defer::Held for WakeCell {
     fn release(self: Arc<Self>) {
         let by = cause(self.woken.load(Ordering::Relaxed));
-        // A wake from here on holds the task anew, one from before is covered by this one. AcqRel: pairs with `hold`.
+        // A wake from here on holds the task anew, one from before is covered by this one. AcqRel:
+        // pairs with `hold`.
         let due = self.due.swap(NOTHING, Ordering::AcqRel);
         if due == NOTHING {
             return;

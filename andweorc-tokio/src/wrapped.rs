@@ -1,5 +1,5 @@
-//! How our own spawns say that the task which they spawn is wrapped, so that it is not reported a second time. It costs nothing
-//! on stable tokio, which reports no tasks.
+//! How our own spawns say that the task which they spawn is wrapped, so that it is not reported a
+//! second time. It costs nothing on stable tokio, which reports no tasks.
 
 #[cfg(tokio_unstable)]
 andweorc_core::plain_thread_local! {
@@ -20,7 +20,8 @@ impl Wrapped {
         Wrapped(())
     }
 
-    /// Whether that is said of the task that is spawned now. Asked once: what its first poll spawns is another one.
+    /// Whether that is said of the task that is spawned now. Asked once: what its first poll spawns
+    /// is another one.
     #[cfg(tokio_unstable)]
     pub(crate) fn take() -> bool {
         WRAPPED.take()

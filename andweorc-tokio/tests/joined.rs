@@ -30,8 +30,8 @@ fn delay() {
     });
 }
 
-/// Polls a task that waits for two answers, lets D grow, and answers one after the other. Returns by how much the task was woken too early for
-/// each.
+/// Polls a task that waits for two answers, lets D grow, and answers one after the other. Returns
+/// by how much the task was woken too early for each.
 fn answer_two(Watched { waker, woken: told, .. }: &Watched) -> [Nanos; 2] {
     let mut context = Context::from_waker(waker);
     // A waker for each of the answers, left in the first poll.
@@ -106,7 +106,8 @@ fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
     let _alone = ALONE.lock();
     thread::enable();
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
-    // The poll for the first answer must be short, and who releases in time, as they mostly are on a machine with nothing else to do.
+    // The poll for the first answer must be short, and who releases in time, as they mostly are on
+    // a machine with nothing else to do.
     let outer = Watched::spawn();
     let both_in_time = (0..1000).any(|_| answer_two(&outer).iter().all(|&early| early <= LEAST));
     assert!(both_in_time, "one of them came too early each time");

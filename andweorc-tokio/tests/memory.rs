@@ -1,4 +1,5 @@
-//! What a live task costs in memory, and that nothing is kept of those that ended. Alone in its process: it counts all allocations.
+//! What a live task costs in memory, and that nothing is kept of those that ended. Alone in its
+//! process: it counts all allocations.
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_tokio::Profile;
@@ -14,8 +15,9 @@ const TASKS: usize = 10_000;
 /// What andweorc may add to a task that waits, bytes.
 const MOST: usize = 128;
 
-/// By how many bytes `TASKS` futures, each polled once and then waiting, let the heap grow. Futures on the heap rather than tasks: tokio rounds
-/// the size of a task up to a whole number of cache lines.
+/// By how many bytes `TASKS` futures, each polled once and then waiting, let the heap grow. Futures
+/// on the heap rather than tasks: tokio rounds the size of a task up to a whole number of cache
+/// lines.
 fn grown<F: Future<Output = ()>>(future: impl Fn() -> F) -> usize {
     let mut cx = Context::from_waker(Waker::noop());
     let mut futures = Vec::with_capacity(TASKS);

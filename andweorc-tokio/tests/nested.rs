@@ -1,4 +1,5 @@
-//! Profiled futures inside profiled tasks, `LocalSet`s and runtimes in runtimes; runtimes that come and go.
+//! Profiled futures inside profiled tasks, `LocalSet`s and runtimes in runtimes; runtimes that come
+//! and go.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_profile::TargetKind;
@@ -62,7 +63,8 @@ async fn sleeps(rounds: Arc<AtomicU32>) {
 #[test]
 fn a_wait_inside_a_profiled_part_is_stretched_once() {
     let runtime = runtime(1);
-    // Somebody is always in the wait that is the target, so that D grows by 40 % of the time that passes.
+    // Somebody is always in the wait that is the target, so that D grows by 40 % of the time that
+    // passes.
     for _ in 0..3 {
         runtime.spawn(sleeps(Arc::default()).profiled("nested: target"));
     }
@@ -133,7 +135,8 @@ fn a_wait_for_this_program_is_not_stretched() {
     });
 }
 
-/// Asserts that `f` says yes once: a busy machine may spoil a comparison of times, but not each of many.
+/// Asserts that `f` says yes once: a busy machine may spoil a comparison of times, but not each of
+/// many.
 fn once(f: impl Fn() -> (bool, String)) {
     let mut told = Vec::new();
     let held = (0..20).any(|_| {

@@ -1,4 +1,5 @@
-//! A worker that another thread gets going takes its delay until then, and pays what D grows by until it runs.
+//! A worker that another thread gets going takes its delay until then, and pays what D grows by
+//! until it runs.
 
 use andweorc_core::clock;
 use andweorc_profile::TargetKind;
@@ -59,8 +60,8 @@ const BLOCKED: Sleeps = || {
     Box::new(|| blocking.end())
 };
 
-/// What a thread does that `sleeps` while somebody `acts`: of so many tries, those in which it gets going [in time](IN_TIME). Says whether it pays what D grows by
-/// before it goes on.
+/// What a thread does that `sleeps` while somebody `acts`: of so many tries, those in which it gets
+/// going [in time](IN_TIME). Says whether it pays what D grows by before it goes on.
 fn pays(sleeps: Sleeps, mut acts: impl FnMut(Waker)) -> impl Iterator<Item = bool> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     thread::enable();

@@ -1,4 +1,5 @@
-//! A profiled program does what the same program does unprofiled: with andweorc on, experiments running, and every task wrapped.
+//! A profiled program does what the same program does unprofiled: with andweorc on, experiments
+//! running, and every task wrapped.
 
 use andweorc_core::experiment::{Experimenter, Lengths, Stop};
 use andweorc_profile::TargetKind;
@@ -14,7 +15,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// Experiments on the task kind `target`, one after the other, until all tests of this process are done.
+/// Experiments on the task kind `target`, one after the other, until all tests of this process are
+/// done.
 static EXPERIMENTS: LazyLock<Arc<Stop>> = LazyLock::new(|| {
     let mut experimenter = Experimenter::new().expect("the only one in this process");
     let stop = experimenter.stopper();

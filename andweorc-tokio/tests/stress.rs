@@ -1,5 +1,6 @@
-//! A task that ends before its end - aborted, panicking, or dropped, at each of its await points, while experiments run - does what the
-//! same task does without andweorc: it takes the same steps, ends the same way, is dropped once, and never polled again.
+//! A task that ends before its end - aborted, panicking, or dropped, at each of its await points,
+//! while experiments run - does what the same task does without andweorc: it takes the same steps,
+//! ends the same way, is dropped once, and never polled again.
 
 use andweorc_core::experiment::{Experimenter, Lengths, Stop};
 use andweorc_profile::TargetKind;
@@ -17,7 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// A program that hangs is one that lost a wake: after so many seconds. Those in which the whole process was stopped do not count.
+/// A program that hangs is one that lost a wake: after so many seconds. Those in which the whole
+/// process was stopped do not count.
 const DEADLINE: u32 = 120;
 
 /// Runs this to its end, and polls it only when it is woken.
@@ -290,7 +292,8 @@ fn aborts_at_any_moment_lose_no_task_and_no_message() {
                         let _guard = guard;
                         inside.await;
                     });
-                    // Any multiplier of a linear congruence will do; what counts is that the moments differ.
+                    // Any multiplier of a linear congruence will do; what counts is that the
+                    // moments differ.
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let us = random >> 52;
                     tokio::time::sleep(Duration::from_micros(us)).await;

@@ -1,4 +1,5 @@
-//! By whom a task is woken, for each way to wait: each primitive of tokio, the runtime itself, and the world outside.
+//! By whom a task is woken, for each way to wait: each primitive of tokio, the runtime itself, and
+//! the world outside.
 
 use andweorc_core::thread;
 use andweorc_tokio::runtime::BuilderExt;
@@ -124,7 +125,8 @@ fn a_task_dropped_before_its_first_poll_wakes_in_its_own_name() {
 
 #[test]
 fn one_completion_wakes_one_joiner_and_nobody_else() {
-    // A task that nobody joins completes, and then, with no poll or park between, the world outside wakes.
+    // A task that nobody joins completes, and then, with no poll or park between, the world outside
+    // wakes.
     let name = "after a completion";
     for runtime in runtimes() {
         let (sender, receiver) = oneshot::channel();
@@ -200,7 +202,8 @@ fn timers_and_sockets_are_the_world_outside() {
     }
 }
 
-/// A task that reads from a socket into which another task writes, and then sleeps in a profiled part.
+/// A task that reads from a socket into which another task writes, and then sleeps in a profiled
+/// part.
 #[test]
 fn a_socket_whose_ends_are_both_here() {
     for runtime in runtimes() {

@@ -14,7 +14,8 @@ use tracing_subscriber::layer::{Context, Filter};
 
 type Choice = Box<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
 
-/// Lets the chosen spans and events through while andweorc is on, and nothing while it is off. So the answers change: see [`ask_again_when_switched`].
+/// Lets the chosen spans and events through while andweorc is on, and nothing while it is off. So
+/// the answers change: see [`ask_again_when_switched`].
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) sites: Arc<Sites>,
@@ -24,8 +25,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether it is left out for its level. Where none was set, these are spans of dependencies at level `TRACE`: h2 has some forty for a request, which
-    /// took 40 us of it.
+    /// Whether it is left out for its level. Where none was set, these are spans of dependencies at
+    /// level `TRACE`: h2 has some forty for a request, which took 40 us of it.
     fn is_too_verbose(&self, metadata: &Metadata<'_>) -> bool {
         match self.max_level {
             Some(max) => *metadata.level() > max,
@@ -60,8 +61,8 @@ pub(crate) fn ask_again_when_switched() {
     TOLD.call_once(|| when_switched(callsite::rebuild_interest_cache));
 }
 
-/// Whether andweorc is on for what this call site tells. What tokio tells of its tasks it goes on to tell when andweorc is off again: nobody could say
-/// what has become of them meanwhile.
+/// Whether andweorc is on for what this call site tells. What tokio tells of its tasks it goes on
+/// to tell when andweorc is off again: nobody could say what has become of them meanwhile.
 fn is_on(metadata: &Metadata<'_>) -> bool {
     #[cfg(tokio_unstable)]
     if Part::of(metadata).is_some() {

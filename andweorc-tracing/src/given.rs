@@ -1,7 +1,10 @@
-//! Open spans to which andweorc gives the ids itself, where there is no registry: with who holds them.
+//! Open spans to which andweorc gives the ids itself, where there is no registry: with who holds
+//! them.
 //!
-//! An id names the place of its span and the thread that opened it, as one of tracing's registry does, and how many that thread has opened before. A thread takes the place
-//! that it has left last, or one of those that follow: it goes on to use the same few. A span that finds none free gets an id that names no place.
+//! An id names the place of its span and the thread that opened it, as one of tracing's registry
+//! does, and how many that thread has opened before. A thread takes the place that it has left
+//! last, or one of those that follow: it goes on to use the same few. A span that finds none free
+//! gets an id that names no place.
 
 use crate::open::{PLACES, Spans, THREAD, THREADS, Timed};
 use andweorc_core::thread;
@@ -120,11 +123,13 @@ impl Spans<Held> {
         self.more(id, |held| held.by.fetch_add(1, Ordering::Relaxed)).is_some()
     }
 
-    /// One less holds a span. The last, who is to [remove](Spans::remove) it, is told which parent it holds.
+    /// One less holds a span. The last, who is to [remove](Spans::remove) it, is told which parent
+    /// it holds.
     #[inline]
     pub(crate) fn release(&self, id: &Id) -> Option<Option<Id>> {
         self.more(id, |held| {
-            // Where nobody else holds it nobody else can come to: there is nothing to take off. Acquire, pairs with the Release of whoever held it before.
+            // Where nobody else holds it nobody else can come to: there is nothing to take off.
+            // Acquire, pairs with the Release of whoever held it before.
             let alone = held.by.load(Ordering::Acquire) == 1;
             // AcqRel, pairs with itself, and with the Acquire above.
             let last = alone || held.by.fetch_sub(1, Ordering::AcqRel) == 1;

@@ -1,7 +1,8 @@
 //! The layer.
 //!
-//! It is a per-layer filter ([`Filtered`]) of its own: a layer without one would have to ask for every span and event of the program, and so
-//! switch on what the program had off. What it does not want, other layers get as ever, and what no other layer wants stays off.
+//! It is a per-layer filter ([`Filtered`]) of its own: a layer without one would have to ask for
+//! every span and event of the program, and so switch on what the program had off. What it does not
+//! want, other layers get as ever, and what no other layer wants stays off.
 
 use crate::filter::{Wanted, ask_again_when_switched};
 use crate::record::Recorder;
@@ -34,17 +35,21 @@ pub fn layer<S>() -> Layer<S> {
     Layer { filtered: Filtered::new(recorder, wanted), takes_filters: takes_filters::<S>() }
 }
 
-/// A [`tracing_subscriber::Layer`] for which every span call site is a latency point and a target, and every named event
-/// (`info!(name: "order_done", ..)`) a progress point.
+/// A [`tracing_subscriber::Layer`] for which every span call site is a latency point and a target,
+/// and every named event (`info!(name: "order_done", ..)`) a progress point.
 ///
-/// It asks for these whatever their level, but for spans that dependencies have at level `TRACE`; for no other events; and for nothing at all while
-/// andweorc is off. Other layers get what they get without it. Add it last: beneath a layer without a filter, tracing asks for each event anew whether somebody wants it.
+/// It asks for these whatever their level, but for spans that dependencies have at level `TRACE`;
+/// for no other events; and for nothing at all while andweorc is off. Other layers get what they
+/// get without it. Add it last: beneath a layer without a filter, tracing asks for each event anew
+/// whether somebody wants it.
 ///
-/// What is done only where `tracing::enabled!` or `event_enabled!` says so, to prepare a costly log record, is not done for this layer's sake: profiling would slow the
-/// program down for nobody (sqlx prepares one for each statement). A named event in there counts if another layer asks for it, or [`with_events`](Layer::with_events) does.
+/// What is done only where `tracing::enabled!` or `event_enabled!` says so, to prepare a costly log
+/// record, is not done for this layer's sake: profiling would slow the program down for nobody
+/// (sqlx prepares one for each statement). A named event in there counts if another layer asks for
+/// it, or [`with_events`](Layer::with_events) does.
 ///
-/// A global filter beside it, such as an `EnvFilter` added by `.with(..)`, hides spans from it too; give such a filter to the layer that
-/// it is meant for: `fmt::layer().with_filter(..)`.
+/// A global filter beside it, such as an `EnvFilter` added by `.with(..)`, hides spans from it too;
+/// give such a filter to the layer that it is meant for: `fmt::layer().with_filter(..)`.
 #[derive(Debug)]
 pub struct Layer<S = Registry> {
     filtered: Filtered<Recorder, Wanted, S>,
@@ -63,8 +68,9 @@ impl<S> Layer<S> {
         self
     }
 
-    /// Makes the events that `filter` lets through progress points, in the place of the named ones. Those without a name are called
-    /// by their place, `file:line`. It is asked once for each call site.
+    /// Makes the events that `filter` lets through progress points, in the place of the named ones.
+    /// Those without a name are called by their place, `file:line`. It is asked once for each call
+    /// site.
     #[must_use]
     pub fn with_events(
         mut self,
@@ -74,9 +80,10 @@ impl<S> Layer<S> {
         self
     }
 
-    /// Leaves out spans and events that are more verbose than `level`, and no others: with `Level::TRACE` those that dependencies have at that level
-    /// are there too. Without this the greatest level of the whole program is `TRACE`
-    /// while andweorc is on, so that no span is missed, and each call site is looked at once.
+    /// Leaves out spans and events that are more verbose than `level`, and no others: with
+    /// `Level::TRACE` those that dependencies have at that level are there too. Without this the
+    /// greatest level of the whole program is `TRACE` while andweorc is on, so that no span is
+    /// missed, and each call site is looked at once.
     #[must_use]
     pub fn with_max_level(mut self, level: impl Into<LevelFilter>) -> Layer<S> {
         self.filtered.filter_mut().max_level = Some(level.into());
@@ -95,8 +102,8 @@ impl<S> Layer<S> {
 
 #[cfg(tokio_unstable)]
 impl<S> Layer<S> {
-    /// Takes note of a use of a task's waker. The event is not for other layers: one without a filter would write each of them out. Whoever
-    /// looks at the runtime itself gets them.
+    /// Takes note of a use of a task's waker. The event is not for other layers: one without a
+    /// filter would write each of them out. Whoever looks at the runtime itself gets them.
     fn waker_used(&self, event: &Event<'_>) -> bool {
         if was_enabled() && self.wants(event.metadata()) {
             self.recorder().waker_used(event);
@@ -109,14 +116,15 @@ impl<S> Layer<S> {
     }
 }
 
-/// Whether `S` takes filters of layers. `tracing_subscriber::fmt::Subscriber` panics when it gets one; it has a global filter, so that
-/// a layer on it can do without. Nothing but the name tells it from others: it has too many forms to be downcast to.
+/// Whether `S` takes filters of layers. `tracing_subscriber::fmt::Subscriber` panics when it gets
+/// one; it has a global filter, so that a layer on it can do without. Nothing but the name tells it
+/// from others: it has too many forms to be downcast to.
 fn takes_filters<S>() -> bool {
     !type_name::<S>().contains("tracing_subscriber::fmt::Subscriber<")
 }
 
-/// Most go to [`Filtered`]. Enter, exit and close do not: it would look each span up in the registry, to see whether it let it through, and
-/// the recorder knows those that it was told of.
+/// Most go to [`Filtered`]. Enter, exit and close do not: it would look each span up in the
+/// registry, to see whether it let it through, and the recorder knows those that it was told of.
 impl<S> tracing_subscriber::Layer<S> for Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a> + 'static,
@@ -145,8 +153,9 @@ where
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        // On the bare registry this may be chained to another layer (`.and_then(..)`), and tracing-subscriber 0.3.23 takes the hint of one
-        // for that of both: the other one would get nothing more verbose.
+        // On the bare registry this may be chained to another layer (`.and_then(..)`), and
+        // tracing-subscriber 0.3.23 takes the hint of one for that of both: the other one would get
+        // nothing more verbose.
         let may_be_chained = TypeId::of::<S>() == TypeId::of::<Registry>();
         if self.takes_filters && !may_be_chained { self.filtered.max_level_hint() } else { None }
     }

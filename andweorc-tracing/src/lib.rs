@@ -1,20 +1,23 @@
-//! The tracing side of andweorc: a layer for which every span call site is a latency point and a target, and a subscriber for programs that have no
-//! layers. Users depend on the facade crate `andweorc`.
+//! The tracing side of andweorc: a layer for which every span call site is a latency point and a
+//! target, and a subscriber for programs that have no layers. Users depend on the facade crate
+//! `andweorc`.
 //!
 //! # What a span is
 //!
-//! - A **latency point**: from its creation to its close, in virtual time, counted at the close. tracing closes a span when its last handle is
-//!   dropped; children hold their parents open.
-//! - A **target**: the time between enter and exit. An instrumented future enters its span at every poll.
+//! - A **latency point**: from its creation to its close, in virtual time, counted at the close.
+//!   tracing closes a span when its last handle is dropped; children hold their parents open.
+//! - A **target**: the time between enter and exit. An instrumented future enters its span at every
+//!   poll.
 //!
-//! Spans are told apart by their call site: spans of one name in two places are two points and two targets.
+//! Spans are told apart by their call site: spans of one name in two places are two points and two
+//! targets.
 //!
 //! # Cost
 //!
-//! No extensions of the registry: andweorc keeps open spans in places of its own, found by the span's id without a lock, and a stack of open entries
-//! per thread.
-//! Not enabled, it asks tracing for nothing: spans and events that no other layer wants cost what they cost without it, and a callback for
-//! those of others one relaxed load and a branch.
+//! No extensions of the registry: andweorc keeps open spans in places of its own, found by the
+//! span's id without a lock, and a stack of open entries per thread. Not enabled, it asks tracing
+//! for nothing: spans and events that no other layer wants cost what they cost without it, and a
+//! callback for those of others one relaxed load and a branch.
 
 mod filter;
 mod given;

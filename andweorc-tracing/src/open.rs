@@ -2,16 +2,18 @@
 //!
 //! # Places
 //!
-//! Most lie in *places*, half a cache line each, or one where who gives the ids out keeps [more](crate::given), which are found by the id alone and used without
-//! a lock. tracing's registry makes
-//! ids of three numbers: where the span lies among those of its thread, which is used again as soon as it is closed, its thread, and a generation.
-//! The first two choose the place: so a thread meets its few places again and again, and no other thread's. Ids of
-//! another kind will do; only their spans may meet in a place. A span that finds its place taken goes to the
-//! [table](Table), as those beyond a thread's places do.
+//! Most lie in *places*, half a cache line each, or one where who gives the ids out keeps
+//! [more](crate::given), which are found by the id alone and used without a lock. tracing's
+//! registry makes ids of three numbers: where the span lies among those of its thread, which is
+//! used again as soon as it is closed, its thread, and a generation. The first two choose the
+//! place: so a thread meets its few places again and again, and no other thread's. Ids of another
+//! kind will do; only their spans may meet in a place. A span that finds its place taken goes to
+//! the [table](Table), as those beyond a thread's places do.
 //!
-//! A place is taken by who exchanges its id from none to [`TAKING`], and found by nobody before it has its own id. An id is told to nobody
-//! before its span is in place, and not used after the span was closed, which is done once. So of what a place holds only `left`, and what may be shared of `more`,
-//! changes while it can be found.
+//! A place is taken by who exchanges its id from none to [`TAKING`], and found by nobody before it
+//! has its own id. An id is told to nobody before its span is in place, and not used after the span
+//! was closed, which is done once. So of what a place holds only `left`, and what may be shared of
+//! `more`, changes while it can be found.
 
 use crate::site::Span;
 use crate::table::Table;
@@ -33,7 +35,8 @@ pub(crate) const THREAD: u32 = 38;
 /// The id of no span: they are not zero.
 const NONE: u64 = 0;
 
-/// The id of a place that is being filled: of no span, since a registry would have to count that far.
+/// The id of a place that is being filled: of no span, since a registry would have to count that
+/// far.
 const TAKING: u64 = u64::MAX;
 
 /// A span that is open.
@@ -104,7 +107,8 @@ impl<M> Place<M> {
     fn site(&self) -> Option<&'static Span> {
         // Relaxed: as old as the id by which it was found.
         let site = self.site.load(Ordering::Relaxed);
-        // SAFETY: a place that has an id got its site before, null or from a `&'static`, and keeps it.
+        // SAFETY: a place that has an id got its site before, null or from a `&'static`, and keeps
+        // it.
         unsafe { site.as_ref() }
     }
 }
@@ -123,7 +127,8 @@ impl<M: Default> Spans<M> {
         &self.places[(id >> THREAD) as usize % THREADS as usize]
     }
 
-    /// The place that holds this span. Not inlined: its code is there once for all that happens to a span.
+    /// The place that holds this span. Not inlined: its code is there once for all that happens to
+    /// a span.
     #[inline(never)]
     fn find(&self, id: u64) -> Option<&Place<M>> {
         let place = &self.places(id).get()?[(id % PLACES) as usize];
@@ -138,7 +143,8 @@ impl<M: Default> Spans<M> {
         self.displaced.load(Ordering::Relaxed) > 0
     }
 
-    /// A span begins, and takes the place of this id if that is free. `set` what else is kept of it. Says whether it was.
+    /// A span begins, and takes the place of this id if that is free. `set` what else is kept of
+    /// it. Says whether it was.
     #[inline]
     pub(crate) fn take(&self, key: u64, timed: Option<Timed>, set: impl FnOnce(&M)) -> bool {
         let places = self.places(key);
@@ -182,14 +188,16 @@ impl<M: Default> Spans<M> {
         }
     }
 
-    /// A span is entered. Returns its site, if it is timed, and since when it was left, if it was and is not entered elsewhere.
+    /// A span is entered. Returns its site, if it is timed, and since when it was left, if it was
+    /// and is not entered elsewhere.
     #[inline]
     pub(crate) fn enter(&self, id: &Id) -> Option<(&'static Span, Option<Real>)> {
         let (site, left) = match self.find(id.into_u64()) {
             Some(place) => {
                 let site = place.site()?;
-                // Relaxed: a time that publishes nothing else. No swap, which costs as much as all the rest here: of threads that enter the
-                // span at the same moment more than one may be told.
+                // Relaxed: a time that publishes nothing else. No swap, which costs as much as all
+                // the rest here: of threads that enter the span at the same moment more than one
+                // may be told.
                 let left = Real(place.left.load(Ordering::Relaxed));
                 if left != Real::NEVER {
                     place.left.store(Real::NEVER.0, Ordering::Relaxed);

@@ -19,7 +19,8 @@ use tracing_core::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-/// Times the spans of one subscriber and counts its events: all that it is told of. Keeps `M` more of each open span.
+/// Times the spans of one subscriber and counts its events: all that it is told of. Keeps `M` more
+/// of each open span.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder<M = ()> {
     pub(crate) sites: Arc<Sites>,
@@ -49,10 +50,12 @@ fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     with.ok().flatten()
 }
 
-/// Leaves the entry of this span. Says whether there is one. Time that entries of one call site share is counted once.
+/// Leaves the entry of this span. Says whether there is one. Time that entries of one call site
+/// share is counted once.
 #[inline]
 fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
-    // Most often the last one, which stays in its place meanwhile: to copy it out would have to wait for what was just written there.
+    // Most often the last one, which stays in its place meanwhile: to copy it out would have to
+    // wait for what was just written there.
     match entries.split_last() {
         Some((Entry { id: last, target, entered, .. }, below)) if *last == id => {
             let again = below.iter().any(|entry| ptr::eq(entry.target, *target));
@@ -101,7 +104,8 @@ fn is_users(span: &Metadata<'_>) -> bool {
 #[cold]
 #[inline(never)]
 fn look_at_depth(point: &Point, around: impl Iterator<Item = &'static Metadata<'static>>) {
-    // A span that was filtered out is no parent, and a library's around the user's own is none either.
+    // A span that was filtered out is no parent, and a library's around the user's own is none
+    // either.
     let parents = around.filter(|span| is_users(span) && counts(span, point));
     // As deep as it was seen before is deep enough to know.
     let depth = parents.take(point.depth() as usize).count() as u32;
@@ -126,7 +130,8 @@ impl<M: Default> Recorder<M> {
         with_entries(|entries| entries.iter().rfind(own).map(|entry| Id::from_u64(entry.id)))?
     }
 
-    /// What a span is timed as that is opened now, inside of those that are `around` it, from the inside out. `None` while andweorc is off.
+    /// What a span is timed as that is opened now, inside of those that are `around` it, from the
+    /// inside out. `None` while andweorc is off.
     #[inline]
     pub(crate) fn opens<I>(
         &self,

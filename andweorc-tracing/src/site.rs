@@ -68,8 +68,9 @@ pub(crate) struct Sites(RwLock<HashMap<callsite::Identifier, Known, Hashes>>);
 /// A call site, and what it stands for.
 type Seen = OnceLock<(callsite::Identifier, Site)>;
 
-/// Sites of the process, by the hashes of their call sites: each is the same in all layers, and found here without a lock. The first that
-/// comes to a place stays there; others go to one of the next, and where those are taken too they are looked up.
+/// Sites of the process, by the hashes of their call sites: each is the same in all layers, and
+/// found here without a lock. The first that comes to a place stays there; others go to one of the
+/// next, and where those are taken too they are looked up.
 static SEEN: [Seen; 1 << SEEN_BITS] = [const { OnceLock::new() }; 1 << SEEN_BITS];
 
 /// Ten thousand call sites take six places of ten.
@@ -134,7 +135,8 @@ impl Sites {
         sites.insert(metadata.callsite(), Known::Unwanted);
     }
 
-    /// The site of this call site, which is wanted. Its points and targets are registered the first time.
+    /// The site of this call site, which is wanted. Its points and targets are registered the first
+    /// time.
     #[inline]
     pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Site {
         let id = metadata.callsite();
@@ -183,9 +185,10 @@ fn span(metadata: &Metadata<'_>) -> Site {
     Site::Span(spans.entry(metadata.callsite()).or_insert_with(new))
 }
 
-/// Whether the user named this event: unnamed ones are called `event <file>:<line>`, and records of the `log` crate, which tracing-log
-/// makes events of, by one of two names. What only asks whether there would be an event, `enabled!` and `event_enabled!`, is called
-/// `enabled <file>:<line>`: whoever asks has something costly to log.
+/// Whether the user named this event: unnamed ones are called `event <file>:<line>`, and records of
+/// the `log` crate, which tracing-log makes events of, by one of two names. What only asks whether
+/// there would be an event, `enabled!` and `event_enabled!`, is called `enabled <file>:<line>`:
+/// whoever asks has something costly to log.
 pub(crate) fn is_named(metadata: &Metadata<'_>) -> bool {
     let name = metadata.name();
     !name.starts_with("event ")

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, dispatcher};
 
-/// Makes every span a point and a target, in a program without another subscriber. See [`Subscriber`].
+/// Makes every span a point and a target, in a program without another subscriber. See
+/// [`Subscriber`].
 ///
 /// ```
 /// andweorc_tracing::subscriber().init();
@@ -27,10 +28,12 @@ pub fn subscriber() -> Subscriber {
     Subscriber { recorder, wanted }
 }
 
-/// A [`tracing::Subscriber`](tracing_core::Subscriber) that does what [`Layer`](crate::Layer) does, for programs that have neither layers nor a registry. It
-/// takes three fifths of the time that both together take for a span: it keeps of one only what andweorc needs.
+/// A [`tracing::Subscriber`](tracing_core::Subscriber) that does what [`Layer`](crate::Layer) does,
+/// for programs that have neither layers nor a registry. It takes three fifths of the time that
+/// both together take for a span: it keeps of one only what andweorc needs.
 ///
-/// tracing's feature `log` makes log records of spans and events only where there is no subscriber; with `log-always` it does beside this one.
+/// tracing's feature `log` makes log records of spans and events only where there is no subscriber;
+/// with `log-always` it does beside this one.
 #[derive(Debug)]
 pub struct Subscriber {
     pub(crate) recorder: Recorder<Held>,
@@ -48,7 +51,8 @@ impl Subscriber {
         self
     }
 
-    /// Makes the events that `filter` lets through progress points, as [`Layer::with_events`](crate::Layer::with_events) does.
+    /// Makes the events that `filter` lets through progress points, as
+    /// [`Layer::with_events`](crate::Layer::with_events) does.
     #[must_use]
     pub fn with_events(
         mut self,
@@ -58,7 +62,8 @@ impl Subscriber {
         self
     }
 
-    /// Leaves out spans and events that are more verbose than `level`, as [`Layer::with_max_level`](crate::Layer::with_max_level) does.
+    /// Leaves out spans and events that are more verbose than `level`, as
+    /// [`Layer::with_max_level`](crate::Layer::with_max_level) does.
     #[must_use]
     pub fn with_max_level(mut self, level: impl Into<LevelFilter>) -> Subscriber {
         self.wanted.max_level = Some(level.into());

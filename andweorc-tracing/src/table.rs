@@ -7,7 +7,8 @@ use tracing_core::span::Id;
 
 const SHARDS: usize = 64;
 
-/// Span ids are unique among open spans and spread by their registry, and call sites are known by their addresses: multiplying is hash enough.
+/// Span ids are unique among open spans and spread by their registry, and call sites are known by
+/// their addresses: multiplying is hash enough.
 #[derive(Default)]
 pub(crate) struct Multiply(u64);
 

@@ -1,8 +1,10 @@
-//! What tokio tells of its tasks, with `--cfg tokio_unstable` and its feature `tracing`: a span for each task, `runtime.spawn`, entered to poll it
-//! and to drop its future; and an event for each use of a task's waker, which names that span. Nothing of it is for the user: it goes to whoever
+//! What tokio tells of its tasks, with `--cfg tokio_unstable` and its feature `tracing`: a span for
+//! each task, `runtime.spawn`, entered to poll it and to drop its future; and an event for each use
+//! of a task's waker, which names that span. Nothing of it is for the user: it goes to whoever
 //! takes part in the polls ([`foreign`]), and none of these spans is a point or a target.
 //!
-//! tokio's other spans, of locks and timers, cost ten times as much and tell nothing more: they stay off.
+//! tokio's other spans, of locks and timers, cost ten times as much and tell nothing more: they
+//! stay off.
 
 use crate::table::Table;
 use andweorc_core::foreign::{self, How, Spawned, Task};
@@ -53,8 +55,8 @@ pub(crate) fn is_wrapped() -> bool {
     foreign::installed().is_some_and(|tasks| tasks.is_wrapped())
 }
 
-/// Makes the calling thread forget what the filters of layers said of an event that does not get to them. Else they would take it for
-/// what they said of the next one.
+/// Makes the calling thread forget what the filters of layers said of an event that does not get to
+/// them. Else they would take it for what they said of the next one.
 pub(crate) fn forget_filters(metadata: &Metadata<'_>) {
     /// tracing-subscriber forgets them when a layer refuses.
     struct Refuse;

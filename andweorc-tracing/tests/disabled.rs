@@ -1,4 +1,5 @@
-//! The layer in a process where andweorc is off, then switched on, and off again. One test, since that is for the whole process.
+//! The layer in a process where andweorc is off, then switched on, and off again. One test, since
+//! that is for the whole process.
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::points;

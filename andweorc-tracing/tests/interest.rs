@@ -1,6 +1,8 @@
-//! What the layer makes a subscriber ask for, beside other layers and in any order: its own spans and points, and nothing else.
+//! What the layer makes a subscriber ask for, beside other layers and in any order: its own spans
+//! and points, and nothing else.
 //!
-//! Interests and the greatest level are those of all live subscribers of the process: tests take turns.
+//! Interests and the greatest level are those of all live subscribers of the process: tests take
+//! turns.
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::points;
@@ -157,7 +159,8 @@ fn it_takes_nothing_from_a_layer_without_a_filter() {
     );
 }
 
-/// Whether there would be events, spans, or any of both at level debug, as a program asks before it prepares what it would tell.
+/// Whether there would be events, spans, or any of both at level debug, as a program asks before it
+/// prepares what it would tell.
 fn would_be(to: &Dispatch) -> [bool; 3] {
     tracing::dispatcher::with_default(to, || {
         // The second time the interests are cached.

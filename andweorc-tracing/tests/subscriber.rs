@@ -1,4 +1,5 @@
-//! The subscriber in a process with andweorc on: what becomes of spans and events, and that tracing finds its way among them.
+//! The subscriber in a process with andweorc on: what becomes of spans and events, and that tracing
+//! finds its way among them.
 
 #[path = "vendor/library/src/lib.rs"]
 mod library;

@@ -119,7 +119,8 @@ fn tasks_are_told_of_and_other_layers_get_what_they_get_without() {
     assert!(entered == left && (3..=woken + 2).contains(&entered), "{entered}, {left}, {woken}");
     assert!(tasks.iter().any(|(_, how, at, _)| *how == How::Blocking && *at == site), "{tasks:?}");
     assert!(tasks.iter().any(|(_, how, ..)| *how == How::Root));
-    // When it is off again what becomes of tasks goes on to be told: else nobody could say what they are when it is on once more.
+    // When it is off again what becomes of tasks goes on to be told: else nobody could say what
+    // they are when it is on once more.
     let (.., told) = tasks.iter().find(|(name, ..)| name == "later").unwrap();
     assert!(told.entered.load(SeqCst) >= 2 && told.woken.load(SeqCst) > 0, "{told:?}");
 

@@ -7,7 +7,8 @@ use andweorc_core::symbols::Symbols;
 use andweorc_core::time::Nanos;
 use std::error::Error;
 
-/// How long each stretch is, on a thread that is left alone, and how many there are of each kind. They take turns.
+/// How long each stretch is, on a thread that is left alone, and how many there are of each kind.
+/// They take turns.
 const STRETCH_MS: u32 = 50;
 const STRETCHES: u32 = 20;
 

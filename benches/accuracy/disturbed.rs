@@ -14,12 +14,14 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-/// Above this share of all processors' time a stretch is disturbed. The kernel counts the time of all by looking every few ms: on a quiet
-/// machine the share came out between -8 % and +3 % in nine of ten stretches.
+/// Above this share of all processors' time a stretch is disturbed. The kernel counts the time of
+/// all by looking every few ms: on a quiet machine the share came out between -8 % and +3 % in nine
+/// of ten stretches.
 const MOST: f64 = 0.06;
 
-/// A machine that stood still for longer was disturbed. A host may stop a virtual machine and not count that as stolen (by a trace, once for 15 ms): all requests that are under way take so much longer, and
-/// six of 500 are their p99.
+/// A machine that stood still for longer was disturbed. A host may stop a virtual machine and not
+/// count that as stolen (by a trace, once for 15 ms): all requests that are under way take so much
+/// longer, and six of 500 are their p99.
 const MOST_STILL: Nanos = Nanos::from_millis(2);
 
 /// How often that is looked at.
@@ -81,7 +83,8 @@ impl Watch {
     }
 }
 
-/// Notes the longest time for which nothing ran, by how late a thread wakes up that goes before all others. Does nothing where it may not: as an ordinary user.
+/// Notes the longest time for which nothing ran, by how late a thread wakes up that goes before all
+/// others. Does nothing where it may not: as an ordinary user.
 fn beat(longest: &AtomicI64) {
     if machine::go_first().is_err() {
         return;
@@ -100,7 +103,8 @@ fn beat(longest: &AtomicI64) {
     }
 }
 
-/// Seconds that all processors were busy for programs, or taken away by the host. The kernel counts in hundredths.
+/// Seconds that all processors were busy for programs, or taken away by the host. The kernel counts
+/// in hundredths.
 fn busy() -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     // `cpu user nice system idle iowait irq softirq steal ...`

@@ -1,4 +1,5 @@
-//! Parts as functions of one hot line each, for targets that are sampled: nothing marks them, and only samples tell what runs.
+//! Parts as functions of one hot line each, for targets that are sampled: nothing marks them, and
+//! only samples tell what runs.
 
 use std::hint::black_box;
 
@@ -10,7 +11,8 @@ pub(crate) struct Hot {
     pub(crate) run: fn(u32),
 }
 
-/// One for each part of a program, by its place among them. They differ in a constant, or the compiler makes one of them.
+/// One for each part of a program, by its place among them. They differ in a constant, or the
+/// compiler makes one of them.
 pub(crate) const HOT: [Hot; 5] = [
     Hot { name: "first", run: first },
     Hot { name: "second", run: second },

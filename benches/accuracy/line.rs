@@ -1,6 +1,8 @@
-//! Lines to the world outside: services that answer after a time, and take next to no processor time from the program.
+//! Lines to the world outside: services that answer after a time, and take next to no processor
+//! time from the program.
 //!
-//! An answer is a byte on a socket, written by a thread of the line that goes before the program's: where it waited for those to sleep, their timing decided how long the answer took.
+//! An answer is a byte on a socket, written by a thread of the line that goes before the program's:
+//! where it waited for those to sleep, their timing decided how long the answer took.
 
 use crate::machine;
 use crate::outside::Vary;
@@ -39,7 +41,9 @@ impl Line {
         Ok(Line { answers: tokio::net::UnixStream::from_std(answers)?, due, vary: Vary::new() })
     }
 
-    /// Asks something whose answer takes `us` microseconds, [more or less](Vary). It never comes where a service has ended with an error, and the report would say so: nothing more gets done.
+    /// Asks something whose answer takes `us` microseconds, [more or less](Vary). It never comes
+    /// where a service has ended with an error, and the report would say so: nothing more gets
+    /// done.
     pub(crate) async fn ask(&mut self, us: u32) {
         let takes = self.vary.next(Duration::from_micros(us.into()));
         let at = clock::now() + Nanos::from(takes);

@@ -1,4 +1,5 @@
-//! The clients of the HTTP services: a closed loop of connections that are kept, in the process that is the world outside.
+//! The clients of the HTTP services: a closed loop of connections that are kept, in the process
+//! that is the world outside.
 
 use crate::outside::Vary;
 use nix::sys::prctl::set_timerslack;

@@ -1,13 +1,17 @@
 //! What the machine does beside a program, kept out of it.
 //!
-//! Where a part is really faster, the program is busy for less, and a machine answers to that, which no virtual speedup can know:
+//! Where a part is really faster, the program is busy for less, and a machine answers to that,
+//! which no virtual speedup can know:
 //!
-//! - The scheduler. Some kernels of virtual machines *pack*: while processors have little to do, who is woken waits behind who woke it though another
-//!   processor is idle, so that the host may have that one. Threads with real-time priority go to a processor that is free, always.
-//! - The host. A virtual processor that is idle is given back to it, and comes back the later the longer it was idle: after 20 us here within 22 us, after 2 ms within 52.
-//!   So processors are [kept awake](Awake): they look for work while they are idle, and have it within 2 to 7 us.
+//! - The scheduler. Some kernels of virtual machines *pack*: while processors have little to do,
+//!   who is woken waits behind who woke it though another processor is idle, so that the host may
+//!   have that one. Threads with real-time priority go to a processor that is free, always.
+//! - The host. A virtual processor that is idle is given back to it, and comes back the later the
+//!   longer it was idle: after 20 us here within 22 us, after 2 ms within 52. So processors are
+//!   [kept awake](Awake): they look for work while they are idle, and have it within 2 to 7 us.
 //!
-//! As long as the kernel takes 50 ms of each second from real-time threads that leave it no time, programs that are hardly ever idle are left to the fair scheduler.
+//! As long as the kernel takes 50 ms of each second from real-time threads that leave it no time,
+//! programs that are hardly ever idle are left to the fair scheduler.
 
 use crate::disturbed;
 use crate::line;
@@ -24,7 +28,8 @@ use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A program that has its processors busy for more than this part of the time is hardly ever idle...
+/// A program that has its processors busy for more than this part of the time is hardly ever
+/// idle...
 const MOST_BUSY: f64 = 0.7;
 
 /// ... and so is one of which a thread is for more than this.
@@ -33,7 +38,8 @@ const MOST_BUSY_THREAD: f64 = 0.9;
 /// How much of each period the kernel leaves to real-time threads: -1 for all of it.
 const REAL_TIME_LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
-/// Where a process says how late processors may be that are idle, for as long as it has the file open: the kernel's interface for that quality of service (PM QoS).
+/// Where a process says how late processors may be that are idle, for as long as it has the file
+/// open: the kernel's interface for that quality of service (PM QoS).
 const LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// Precedence, from those who have the least on.
@@ -41,10 +47,12 @@ const LATENCY: &str = "/dev/cpu_dma_latency";
 enum Precedence {
     /// The program's threads. Those take turns only where there are more of them than processors.
     Program,
-    /// andweorc's own, and this one that tells it what to do: as by the fair scheduler, since they sleep most of the time.
+    /// andweorc's own, and this one that tells it what to do: as by the fair scheduler, since they
+    /// sleep most of the time.
     Helpers,
-    /// The world outside: it has a processor whenever it wants one, as if it had its own, or ran on another machine. Where it waited for the program's
-    /// threads to sleep, the program's timing decided how long an answer took: by 280 us of 960, or not at all.
+    /// The world outside: it has a processor whenever it wants one, as if it had its own, or ran on
+    /// another machine. Where it waited for the program's threads to sleep, the program's timing
+    /// decided how long an answer took: by 280 us of 960, or not at all.
     Outside,
 }
 
@@ -98,7 +106,8 @@ impl Scheduling {
         if is_hardly_idle && !has_no_limit() { Scheduling::Fair } else { Scheduling::RealTime }
     }
 
-    /// Makes it so, for the threads that there are. To be called again when the program may have more.
+    /// Makes it so, for the threads that there are. To be called again when the program may have
+    /// more.
     ///
     /// # Errors
     ///
@@ -115,7 +124,8 @@ pub(crate) struct Awake(#[expect(dead_code, reason = "held open")] File);
 impl Awake {
     /// # Errors
     ///
-    /// When the user may not, or the kernel knows no such thing. (A kernel without a driver for idle processors lets them sleep all the same.)
+    /// When the user may not, or the kernel knows no such thing. (A kernel without a driver for
+    /// idle processors lets them sleep all the same.)
     pub(crate) fn keep() -> io::Result<Awake> {
         let mut file = File::options().write(true).open(LATENCY)?;
         file.write_all(&0_i32.to_ne_bytes())?;

@@ -1,9 +1,11 @@
-//! How far predictions are from the truth, on real programs. `cargo bench --bench accuracy`; see `--help`.
+//! How far predictions are from the truth, on real programs. `cargo bench --bench accuracy`; see
+//! `--help`.
 //!
-//! Each program runs in a process of its own, with HTTP clients in another. There, prediction and truth take turns: a baseline, an
-//! experiment on a target, a baseline, the target's part really faster by as much, a baseline, and so on. All five run with the same
-//! wrapping and load, and with andweorc on, so that only the cost differs. Both are estimated by the library's own
-//! estimates, from the same number of stretches of the same length.
+//! Each program runs in a process of its own, with HTTP clients in another. There, prediction and
+//! truth take turns: a baseline, an experiment on a target, a baseline, the target's part really
+//! faster by as much, a baseline, and so on. All five run with the same wrapping and load, and with
+//! andweorc on, so that only the cost differs. Both are estimated by the library's own estimates,
+//! from the same number of stretches of the same length.
 //!
 //! | module | what |
 //! |---|---|

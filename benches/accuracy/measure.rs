@@ -1,4 +1,5 @@
-//! The turns of one program: baselines, experiments, and stretches in which a part is really faster.
+//! The turns of one program: baselines, experiments, and stretches in which a part is really
+//! faster.
 
 use crate::disturbed::Watch;
 use crate::machine::{Awake, Watched};
@@ -40,8 +41,9 @@ const LENGTHS: Lengths = Lengths {
 /// A case has at least so many rounds, whatever the budget: two give no interval worth the name.
 const LEAST_ROUNDS: u32 = 3;
 
-/// So many, if the budget has them, before one is believed to be known: to stop at the first narrow interval is to prefer those that came out
-/// too narrow. Of three rounds one in five is less than half as wide as it should be, of six one in seventeen (chi-square).
+/// So many, if the budget has them, before one is believed to be known: to stop at the first narrow
+/// interval is to prefer those that came out too narrow. Of three rounds one in five is less than
+/// half as wide as it should be, of six one in seventeen (chi-square).
 const ROUNDS_TO_KNOW: u32 = 6;
 
 /// How often a disturbed stretch is repeated before it is left out.
@@ -159,8 +161,8 @@ fn start(
 }
 
 /// A stretch in which the target was really faster, as an experiment on it to the estimates. They
-/// bound an effect by the delay that was owed: so the record tells of one that took much longer, for
-/// the same virtual time.
+/// bound an effect by the delay that was owed: so the record tells of one that took much longer,
+/// for the same virtual time.
 fn as_experiment(record: ExperimentRecord, case: &Case) -> ExperimentRecord {
     const LONGER: u64 = 1000;
     let took = record.real_ns;
@@ -186,7 +188,8 @@ fn sample() -> Result<Option<Sampling>, Box<dyn Error>> {
     Ok(Some(sampling))
 }
 
-/// The target of this kind that is `part`, and was busy most. A line is known by the function that it is in.
+/// The target of this kind that is `part`, and was busy most. A line is known by the function that
+/// it is in.
 fn find(kind: TargetKind, part: &Part, sampling: Option<&Found>) -> Option<&'static Target> {
     let mut all: Vec<_> =
         targets().into_iter().filter(|it| it.kind() == kind && it.count() > 0).collect();
@@ -221,7 +224,8 @@ fn cases(
         let part = stage.part(aim.name);
         let kind = match sampled() {
             false => aim.kind,
-            // What matters most is the first: a line in every other program, a function in the others.
+            // What matters most is the first: a line in every other program, a function in the
+            // others.
             true if (place.unwrap_or(0) + number).is_multiple_of(2) => TargetKind::Line,
             true => TargetKind::Function,
         };
@@ -257,8 +261,9 @@ struct Turner {
 }
 
 impl Turner {
-    /// Measures each case [`ROUNDS_TO_KNOW`] times, and then whichever is known the least, until all are known well enough or the budget is spent.
-    /// Returns how often in all. By how far prediction and truth are apart it does not go.
+    /// Measures each case [`ROUNDS_TO_KNOW`] times, and then whichever is known the least, until
+    /// all are known well enough or the budget is spent. Returns how often in all. By how far
+    /// prediction and truth are apart it does not go.
     fn turn(&mut self, cases: &[Case], budget: Duration) -> Result<u32, &'static str> {
         let began = clock::now();
         self.baseline()?;
@@ -290,7 +295,8 @@ impl Turner {
         Ok(turns)
     }
 
-    /// Prediction and truth of a case. Every other time the truth comes first: a steady drift cancels.
+    /// Prediction and truth of a case. Every other time the truth comes first: a steady drift
+    /// cancels.
     fn both(&mut self, case: &Case, truth_first: bool) -> Result<(), &'static str> {
         // Some are there only since the experiment before.
         self.scheduling.set().map_err(|_| "threads got no real-time priority")?;

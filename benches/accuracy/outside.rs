@@ -1,5 +1,6 @@
-//! The world outside that takes processor time of its own, the clients of HTTP services: a process, so that nothing the profiler does to a program delays it. It ends when the
-//! program that started it does. And how long everything takes that is outside.
+//! The world outside that takes processor time of its own, the clients of HTTP services: a process,
+//! so that nothing the profiler does to a program delays it. It ends when the program that started
+//! it does. And how long everything takes that is outside.
 
 use crate::load;
 use crate::machine;
@@ -14,8 +15,8 @@ pub(crate) const ARGUMENT: &str = "--outside-world";
 /// Whether each answer takes as long as the one before.
 static STEADY: AtomicBool = AtomicBool::new(false);
 
-/// From now on each answer takes as long as the one before. Then programs that do nothing else of their own accord fall in step with each other, and what
-/// a cheaper part brings hangs on the step.
+/// From now on each answer takes as long as the one before. Then programs that do nothing else of
+/// their own accord fall in step with each other, and what a cheaper part brings hangs on the step.
 pub(crate) fn be_steady() {
     STEADY.store(true, Ordering::SeqCst);
 }
@@ -34,8 +35,8 @@ impl Vary {
         Vary(fastrand::f64())
     }
 
-    /// How long it takes next that takes `mean` on average. By the golden ratio, each few are spread evenly, so that their mean is known sooner than that of
-    /// random ones.
+    /// How long it takes next that takes `mean` on average. By the golden ratio, each few are
+    /// spread evenly, so that their mean is known sooner than that of random ones.
     pub(crate) fn next(&mut self, mean: Duration) -> Duration {
         self.0 = (self.0 + (5_f64.sqrt() - 1.0) / 2.0).fract();
         if is_steady() { mean } else { mean.mul_f64(0.5 + self.0) }

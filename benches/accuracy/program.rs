@@ -1,4 +1,5 @@
-//! What a program of the bench is, and what it finds on its stage: parts with dials, a line to the world outside, and a point to hit.
+//! What a program of the bench is, and what it finds on its stage: parts with dials, a line to the
+//! world outside, and a point to hit.
 
 use crate::hot::{HOT, Hot};
 use crate::line::Line;
@@ -36,7 +37,8 @@ pub(crate) struct Program {
     pub(crate) targets: &'static [Aim],
     /// Whether its units of work are timed, or only counted.
     pub(crate) point: PointKind,
-    /// Starts it: spawns its tasks or threads, which run until the process ends. Called inside the runtime's context.
+    /// Starts it: spawns its tasks or threads, which run until the process ends. Called inside the
+    /// runtime's context.
     pub(crate) start: fn(&Stage) -> io::Result<()>,
 }
 
@@ -66,7 +68,8 @@ impl Aim {
         Aim { kind: TargetKind::Span, name, speedups: SPEEDUPS }
     }
 
-    /// The task that does nothing but a part. Its polls hold a channel operation beside it, so the part should be long against that.
+    /// The task that does nothing but a part. Its polls hold a channel operation beside it, so the
+    /// part should be long against that.
     pub(crate) const fn task(name: &'static str) -> Aim {
         Aim { kind: TargetKind::Task, name, speedups: SPEEDUPS }
     }
@@ -77,7 +80,8 @@ impl Aim {
     }
 }
 
-/// A part of a program: work of a known size. It is under a target of kind span, or, where targets are sampled, a function that nothing marks.
+/// A part of a program: work of a known size. It is under a target of kind span, or, where targets
+/// are sampled, a function that nothing marks.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     name: &'static str,
@@ -192,7 +196,8 @@ impl Stage {
     }
 }
 
-/// Whether tasks are spawned as libraries do it, by tokio itself. Only with `--cfg tokio_unstable` are they seen then.
+/// Whether tasks are spawned as libraries do it, by tokio itself. Only with `--cfg tokio_unstable`
+/// are they seen then.
 static UNWRAPPED: AtomicBool = AtomicBool::new(false);
 
 /// From now on tasks are spawned by tokio itself.

@@ -91,7 +91,8 @@ const KNOWN: f64 = 3.0;
 /// ... where there is nothing to gain within less, ...
 const KNOWN_NULL: f64 = 1.5;
 
-/// ... and one of the 99th percentile within so many %: among the 400 requests of a stretch it is the fourth longest.
+/// ... and one of the 99th percentile within so many %: among the 400 requests of a stretch it is
+/// the fourth longest.
 const KNOWN_P99: f64 = 10.0;
 
 impl Row {
@@ -189,8 +190,9 @@ impl Pair {
         100.0 * half(&self.truth).hypot(half(&self.predicted)).exp_m1()
     }
 
-    /// Whether the truth is where the prediction's interval says. The measured truth is uncertain as well: if both intervals are what they
-    /// claim, the error exceeds the root of the sum of their squares in one of twenty cases.
+    /// Whether the truth is where the prediction's interval says. The measured truth is uncertain
+    /// as well: if both intervals are what they claim, the error exceeds the root of the sum of
+    /// their squares in one of twenty cases.
     pub(crate) fn is_covered(&self) -> bool {
         let (truth, predicted) = (&self.truth, &self.predicted);
         // Towards the other: an effect's interval is not symmetric.
@@ -202,7 +204,8 @@ impl Pair {
         self.error().abs() <= a.hypot(b)
     }
 
-    /// Whether the prediction's interval holds the measured truth, as if that had no error of its own.
+    /// Whether the prediction's interval holds the measured truth, as if that had no error of its
+    /// own.
     pub(crate) fn is_covered_strictly(&self) -> bool {
         (self.predicted.low..=self.predicted.high).contains(&self.truth.pct)
     }

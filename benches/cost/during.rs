@@ -1,8 +1,9 @@
 //! What experiments cost beyond the delays that are meant.
 //!
-//! A side thread, on a core of its own and waited for by nobody, is the target: however much faster it gets, the program beside it is as
-//! fast as before. So its rate in virtual time should be that of the baselines, and what is missing is overhead: of pausing, deferring and
-//! accounting, and of noticing late. Each program runs in a process of its own, on one worker.
+//! A side thread, on a core of its own and waited for by nobody, is the target: however much faster
+//! it gets, the program beside it is as fast as before. So its rate in virtual time should be that
+//! of the baselines, and what is missing is overhead: of pausing, deferring and accounting, and of
+//! noticing late. Each program runs in a process of its own, on one worker.
 
 use crate::Result;
 use crate::work::{Pace, hash};
@@ -82,7 +83,8 @@ pub(crate) fn measure() -> Result<Vec<f64>> {
         .collect()
 }
 
-/// Runs one program under experiments. Prints the overhead, half its 95 % interval, and how much was delayed, percent.
+/// Runs one program under experiments. Prints the overhead, half its 95 % interval, and how much
+/// was delayed, percent.
 pub(crate) fn program(name: &str) -> Result<()> {
     let (_, run) = PROGRAMS.iter().find(|(known, _)| *known == name).ok_or("no such program")?;
     let pace = Pace::measure();
@@ -204,7 +206,8 @@ fn lock(pace: Pace) {
     });
 }
 
-/// Six handlers that work 100 us, wait for a timer and work 100 us more: the worker is idle for a part of the time.
+/// Six handlers that work 100 us, wait for a timer and work 100 us more: the worker is idle for a
+/// part of the time.
 fn timers(pace: Pace) {
     let work = rounds(100, pace);
     on_one_worker(async move {

@@ -63,7 +63,8 @@ fn runtime() -> Runtime {
         .andweorc()
         .build()
         .expect("a runtime without drivers needs nothing from the system");
-    // It parks meanwhile: from then on its hooks tell when it is idle, as those of any worker that was ever idle.
+    // It parks meanwhile: from then on its hooks tell when it is idle, as those of any worker that
+    // was ever idle.
     let sleep = async { tokio::task::spawn_blocking(|| thread::sleep(PARKED)).await };
     runtime.block_on(sleep).expect("a sleep does not panic");
     runtime
@@ -93,7 +94,8 @@ const MANY: u32 = 64;
 /// How often it does.
 const TIMES: u32 = 400;
 
-/// A task wakes many others at once, then they are polled. Returns ns for each poll, and for each wake.
+/// A task wakes many others at once, then they are polled. Returns ns for each poll, and for each
+/// wake.
 fn wake_many(runtime: &Runtime, profiled: bool) -> [f64; 2] {
     fn spawn(
         profiled: bool,
@@ -198,7 +200,8 @@ fn timed_spans() -> u64 {
     spans.map(Point::count).sum()
 }
 
-/// What the life of a span takes with andweorc's own subscriber, beyond what it takes without any: there is no registry.
+/// What the life of a span takes with andweorc's own subscriber, beyond what it takes without any:
+/// there is no registry.
 pub(crate) fn span_life_alone() -> Difference {
     let life = || {
         for _ in 0..SPANS {

@@ -1,12 +1,15 @@
-//! What andweorc costs: `cargo bench --bench cost`. The figures and what they mean are in docs/performance.md.
+//! What andweorc costs: `cargo bench --bench cost`. The figures and what they mean are in
+//! docs/performance.md.
 //!
-//! - a poll, a wake, a span, a progress point: in this process, not enabled, then enabled between experiments ([`hot`]);
+//! - a poll, a wake, a span, a progress point: in this process, not enabled, then enabled between
+//!   experiments ([`hot`]);
 //! - an axum service under load: without andweorc, with it and not enabled, enabled ([`service`]);
 //! - during experiments, net of the delays that are meant ([`during`]).
 //!
-//! The last two run this executable again, as service and as load, or as the program under experiment. `-- hot`, `-- service` and
-//! `-- during` measure one part alone; `-- service OTHER` the service of another build of this bench in turns with that of this one; `-- scale`
-//! how the first ones grow with workers, tasks and call sites ([`scale`]), which is not part of the others.
+//! The last two run this executable again, as service and as load, or as the program under
+//! experiment. `-- hot`, `-- service` and `-- during` measure one part alone; `-- service OTHER`
+//! the service of another build of this bench in turns with that of this one; `-- scale` how the
+//! first ones grow with workers, tasks and call sites ([`scale`]), which is not part of the others.
 
 mod during;
 mod hot;

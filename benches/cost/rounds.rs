@@ -1,4 +1,5 @@
-//! Differences that are small against the noise of the machine: A and B in turns, in CPU time, and the median of the differences.
+//! Differences that are small against the noise of the machine: A and B in turns, in CPU time, and
+//! the median of the differences.
 
 use andweorc_core::clock;
 use std::fmt;
@@ -30,7 +31,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Runs `a` and `b` in turns, each of which does `ops` operations, and compares the CPU time of this thread.
+/// Runs `a` and `b` in turns, each of which does `ops` operations, and compares the CPU time of
+/// this thread.
 pub(crate) fn compare(ops: u32, mut a: impl FnMut(), mut b: impl FnMut()) -> Difference {
     compare_timed(ROUNDS, || time(ops, &mut a), || time(ops, &mut b))
 }

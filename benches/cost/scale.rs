@@ -1,4 +1,5 @@
-//! How the cost of andweorc grows: with workers, live tasks, kinds of tasks and span call sites, and at the runtime's own rate of spawns.
+//! How the cost of andweorc grows: with workers, live tasks, kinds of tasks and span call sites,
+//! and at the runtime's own rate of spawns.
 
 use crate::hot::Waits;
 use crate::rounds::{Difference, compare_timed};
@@ -25,10 +26,12 @@ const OPS: usize = 100_000;
 /// Tasks of each worker that wake themselves.
 const OWN_TASKS: usize = 16;
 
-/// So many tasks are woken before any of them is polled. More than this current_thread does not poll at a time.
+/// So many tasks are woken before any of them is polled. More than this current_thread does not
+/// poll at a time.
 const BATCH: usize = 32;
 
-/// From one that is woken or entered to the next: a prime, so that it comes to all, and what it comes to has left the cache where they are many.
+/// From one that is woken or entered to the next: a prime, so that it comes to all, and what it
+/// comes to has left the cache where they are many.
 const STRIDE: usize = 7919;
 
 const WORKERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];

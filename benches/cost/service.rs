@@ -1,8 +1,10 @@
-//! A JSON service on axum, under load: throughput and tail latency without andweorc, with it but not enabled, enabled between experiments, and in a
-//! baseline, and after that; and with tracing's registry alone and with andweorc's layer on it, as where others look at spans too.
+//! A JSON service on axum, under load: throughput and tail latency without andweorc, with it but
+//! not enabled, enabled between experiments, and in a baseline, and after that; and with tracing's
+//! registry alone and with andweorc's layer on it, as where others look at spans too.
 //!
-//! They are processes that live side by side and are loaded in turns, a moment each, so that whatever else changes on the machine meets
-//! all alike. One core is the services', the other the load's. Some generations of processes, since no two are laid out the same.
+//! They are processes that live side by side and are loaded in turns, a moment each, so that
+//! whatever else changes on the machine meets all alike. One core is the services', the other the
+//! load's. Some generations of processes, since no two are laid out the same.
 
 use crate::Result;
 use andweorc::Speedup;
@@ -196,7 +198,8 @@ impl Service {
         for connection in &mut self.connections {
             connection.get_mut().0.write_all(request)?;
         }
-        // Each connection has one request under way; the replies come in the order in which they were asked for, near enough.
+        // Each connection has one request under way; the replies come in the order in which they
+        // were asked for, near enough.
         while begin.elapsed() < TURN {
             for (connection, sent) in self.connections.iter_mut().zip(&mut sent) {
                 read_reply(connection)?;
@@ -223,8 +226,9 @@ impl Drop for Service {
     }
 }
 
-/// A connection that is not slept on. To wake who sleeps takes a fifth of the service's time, and more the slower the service is, since the load then sleeps
-/// longer; a load on another machine takes none.
+/// A connection that is not slept on. To wake who sleeps takes a fifth of the service's time, and
+/// more the slower the service is, since the load then sleeps longer; a load on another machine
+/// takes none.
 struct Awake(TcpStream);
 
 impl Read for Awake {
@@ -271,8 +275,9 @@ impl fmt::Display for Ratio {
 }
 
 impl Ratio {
-    /// Paired: the mean over the inner half of the logarithms, by which no single disturbed turn counts; the interval
-    /// comes from the generations, and holds what the layout of a process does.
+    /// Paired: the mean over the inner half of the logarithms, by which no single disturbed turn
+    /// counts; the interval comes from the generations, and holds what the layout of a process
+    /// does.
     fn of(generations: &[Vec<[f64; 2]>]) -> Ratio {
         let each: Vec<f64> = generations
             .iter()
@@ -298,8 +303,10 @@ type Figure = fn(&Turn) -> f64;
 const RATE: Figure = |turn| turn.rate;
 const P99: Figure = |turn| turn.p99;
 
-/// Throughput while not enabled and while enabled, over that without andweorc; throughput while enabled with the layer, over that with the registry alone;
-/// the 99th percentile of latency in a baseline, over that while not enabled; and throughput after a profile, over that without andweorc.
+/// Throughput while not enabled and while enabled, over that without andweorc; throughput while
+/// enabled with the layer, over that with the registry alone; the 99th percentile of latency in a
+/// baseline, over that while not enabled; and throughput after a profile, over that without
+/// andweorc.
 pub(crate) fn measure() -> Result<[f64; 5]> {
     println!(
         "An axum JSON service: {GENERATIONS} times seven processes, {TURNS} turns of {TURN:?} each"
@@ -332,8 +339,9 @@ pub(crate) fn measure() -> Result<[f64; 5]> {
     Ok([off, on, layer.mean, tail.mean, ended])
 }
 
-/// Prints how this build does against another build of this bench, in turns: throughput and its latency's 99th percentile, enabled and in a baseline. Each over
-/// its own executable without andweorc: two executables differ by up to 3 % by their layout alone.
+/// Prints how this build does against another build of this bench, in turns: throughput and its
+/// latency's 99th percentile, enabled and in a baseline. Each over its own executable without
+/// andweorc: two executables differ by up to 3 % by their layout alone.
 pub(crate) fn against(other: &Path) -> Result<()> {
     let this = env::current_exe()?;
     let this = this.as_path();
@@ -409,8 +417,9 @@ fn request() -> Result<Vec<u8>> {
     Ok(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }
 
-/// Keeps this thread, and those that it starts meanwhile, on one core, where there is more than one: neither the services nor the load move
-/// between turns. Dropped, it lets the thread go where it could before: what the bench does next may need all cores.
+/// Keeps this thread, and those that it starts meanwhile, on one core, where there is more than
+/// one: neither the services nor the load move between turns. Dropped, it lets the thread go where
+/// it could before: what the bench does next may need all cores.
 struct Pinned(Option<CpuSet>);
 
 impl Pinned {

@@ -1,15 +1,17 @@
-//! How many instructions andweorc adds to what a program does: counted by valgrind's callgrind, which is the same from run to run, and
-//! compared with what is written down.
+//! How many instructions andweorc adds to what a program does: counted by valgrind's callgrind,
+//! which is the same from run to run, and compared with what is written down.
 //!
 //! ```sh
 //! cargo bench --bench instructions              # compares with benches/instructions/expected.txt
 //! cargo bench --bench instructions -- --bless   # writes it anew
 //! ```
 //!
-//! Each case runs in a process of its own under callgrind, which counts in [`measured_loop`] alone. What the same case costs without andweorc is
-//! taken off. Of the clock only what is inlined counts, and not what is called where the processor's counter can't be used, as at times under
-//! valgrind, and each millisecond: how often that is depends on the machine. More than [`TOLERANCE`] above what is written
-//! down is a failure; less is told. The counts are those of one compiler: with another the comparison is skipped, and without valgrind all is.
+//! Each case runs in a process of its own under callgrind, which counts in [`measured_loop`] alone.
+//! What the same case costs without andweorc is taken off. Of the clock only what is inlined
+//! counts, and not what is called where the processor's counter can't be used, as at times under
+//! valgrind, and each millisecond: how often that is depends on the machine. More than
+//! [`TOLERANCE`] above what is written down is a failure; less is told. The counts are those of one
+//! compiler: with another the comparison is skipped, and without valgrind all is.
 
 mod cases;
 

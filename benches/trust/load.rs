@@ -19,7 +19,8 @@ pub(crate) async fn run(waiting: usize, paced: u32) {
         });
     }
     if paced > 0 {
-        // So many connections take turns: one that still waits is late for its next turn, no other is.
+        // So many connections take turns: one that still waits is late for its next turn, no other
+        // is.
         const CONNECTIONS: u32 = 50;
         for turn in 0..CONNECTIONS {
             tokio::spawn(async move {

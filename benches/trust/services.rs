@@ -90,7 +90,8 @@ pub(crate) const SERVICES: &[Service] = &[
 /// The port of the services that are asked over HTTP.
 pub(crate) const PORT: u16 = 3197;
 
-/// Runs the service of this name; for so many seconds and to print its figures where `SECS` says so.
+/// Runs the service of this name; for so many seconds and to print its figures where `SECS` says
+/// so.
 pub(crate) fn run(name: &str) {
     let service = SERVICES.iter().find(|it| it.name == name);
     (service.unwrap_or_else(|| panic!("no service `{name}`")).start)();

@@ -1,10 +1,11 @@
-//! `cargo build` with what a profile needs: line tables, symbols, frame pointers, and tokio's reports of all tasks
-//! (`--cfg tokio_unstable`, but for `--stable`).
+//! `cargo build` with what a profile needs: line tables, symbols, frame pointers, and tokio's
+//! reports of all tasks (`--cfg tokio_unstable`, but for `--stable`).
 //!
-//! Cargo takes flags for rustc from one of several places (`RUSTFLAGS`, `target.*.rustflags`, `build.rustflags`) and
-//! ignores the others, so that a flag added to one place could switch off the project's own (a linker, a
-//! CPU). Therefore this program stands between cargo and rustc as `RUSTC_WRAPPER`, and adds its flags to whatever cargo says, also where cargo
-//! asks rustc which cfgs are set, so that dependencies for `cfg(tokio_unstable)` are built.
+//! Cargo takes flags for rustc from one of several places (`RUSTFLAGS`, `target.*.rustflags`,
+//! `build.rustflags`) and ignores the others, so that a flag added to one place could switch off
+//! the project's own (a linker, a CPU). Therefore this program stands between cargo and rustc as
+//! `RUSTC_WRAPPER`, and adds its flags to whatever cargo says, also where cargo asks rustc which
+//! cfgs are set, so that dependencies for `cfg(tokio_unstable)` are built.
 
 use crate::cargo::CargoOptions;
 use crate::console::Console;
@@ -23,12 +24,14 @@ const WRAPPED: &str = "CARGO_ANDWEORC_RUSTC_WRAPPER";
 /// Set for the wrapper when it is to leave tokio as it is.
 const STABLE: &str = "CARGO_ANDWEORC_STABLE";
 
-/// Cargo's target folder, in that of the profiles. Cargo does not know what the wrapper adds: builds with other flags must not meet.
+/// Cargo's target folder, in that of the profiles. Cargo does not know what the wrapper adds:
+/// builds with other flags must not meet.
 pub(crate) fn folder(profiles: &Path, options: &CargoOptions) -> PathBuf {
     profiles.join(if options.stable { "build-stable" } else { "build" })
 }
 
-/// Builds the program in `folder` into `target`, cargo's diagnostics going to stderr, and tells where its executable is.
+/// Builds the program in `folder` into `target`, cargo's diagnostics going to stderr, and tells
+/// where its executable is.
 pub(crate) fn build(
     folder: &Path,
     target: &Path,

@@ -37,7 +37,8 @@ pub(crate) struct CargoOptions {
     /// Build with the profile `release`, which is the default
     #[arg(short, long)]
     release: bool,
-    /// Build for this target triple, which must be one that runs here (what is tested is named by `--targets`)
+    /// Build for this target triple, which must be one that runs here (what is tested is named by
+    /// `--targets`)
     #[arg(long, value_name = "TRIPLE", value_parser = triple)]
     target: Option<String>,
     /// Build and keep profiles in this folder [default: cargo's target folder]
@@ -49,8 +50,8 @@ pub(crate) struct CargoOptions {
     /// Build without the network
     #[arg(long)]
     offline: bool,
-    /// Build without `--cfg tokio_unstable`, for dependencies that break under it: of the tasks that libraries spawn, only what is wrapped is
-    /// seen
+    /// Build without `--cfg tokio_unstable`, for dependencies that break under it: of the tasks
+    /// that libraries spawn, only what is wrapped is seen
     #[arg(long)]
     pub(crate) stable: bool,
 }
@@ -90,7 +91,8 @@ impl CargoOptions {
         self.profile.as_deref().unwrap_or(default)
     }
 
-    /// Gives the command the options that tell what is built and how, but for package and target folder.
+    /// Gives the command the options that tell what is built and how, but for package and target
+    /// folder.
     pub(crate) fn pass_to(&self, cargo: &mut Command) {
         cargo.args(["--profile", self.profile()]);
         for (flag, given) in [

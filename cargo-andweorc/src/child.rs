@@ -1,8 +1,9 @@
 //! The program while it runs, and the signals that reach this process meanwhile.
 //!
-//! The program stays in this process's group: Ctrl-C reaches it from the terminal itself, and this process only notes it. SIGTERM, which reaches
-//! this process alone, is noted too, and handed on by whoever waits. The dispositions are handlers and not "ignore", since a program
-//! inherits what is ignored.
+//! The program stays in this process's group: Ctrl-C reaches it from the terminal itself, and this
+//! process only notes it. SIGTERM, which reaches this process alone, is noted too, and handed on by
+//! whoever waits. The dispositions are handlers and not "ignore", since a program inherits what is
+//! ignored.
 
 use nix::errno::Errno;
 use nix::sys::signal::{self, SaFlags, SigAction, SigHandler, SigSet, Signal};
@@ -32,7 +33,8 @@ pub(crate) fn terminated() -> bool {
     TERMINATED.load(SeqCst)
 }
 
-/// A child process. It is not reaped before [`reap`](Running::reap), so that its id, and that of its group, stay its own.
+/// A child process. It is not reaped before [`reap`](Running::reap), so that its id, and that of
+/// its group, stay its own.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -71,7 +73,8 @@ impl Running {
     /// Whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        // It can't fail for a child that is not reaped; if it does, there is nothing left to wait for.
+        // It can't fail for a child that is not reaped; if it does, there is nothing left to wait
+        // for.
         !matches!(waitid(Id::Pid(self.pid), flags), Ok(WaitStatus::StillAlive) | Err(Errno::EINTR))
     }
 

@@ -94,7 +94,8 @@ enum Outcome {
     NotWorse,
     Regression,
     Inconclusive,
-    /// There is but a throughput, and before the change it was that of the load: a slower program could look the same.
+    /// There is but a throughput, and before the change it was that of the load: a slower program
+    /// could look the same.
     Blind,
 }
 

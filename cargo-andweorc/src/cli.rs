@@ -37,7 +37,8 @@ impl Cli {
     }
 }
 
-/// All commands with what the attributes can't say of them: `ci` builds and runs nothing without `--compare`.
+/// All commands with what the attributes can't say of them: `ci` builds and runs nothing without
+/// `--compare`.
 fn complete() -> clap::Command {
     let of_programs = ProgramOptions::augment_args(clap::Command::new("program"));
     Cli::command().mut_subcommand("ci", |ci| {
@@ -113,7 +114,8 @@ pub(crate) struct ReportOptions {
     /// The page.
     #[command(flatten)]
     pub(crate) page: PageOptions,
-    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
+    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the
+    /// target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
 }
@@ -142,7 +144,8 @@ pub(crate) struct ViewOptions {
     /// The page.
     #[command(flatten)]
     pub(crate) page: PageOptions,
-    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the target folder]
+    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the
+    /// target folder]
     #[arg(value_name = "PROFILE")]
     pub(crate) profiles: Vec<PathBuf>,
 }
@@ -223,14 +226,16 @@ pub(crate) struct ProgramOptions {
     /// The test to run, as `cargo test` does
     #[arg(long, value_name = "NAME", group = "program")]
     pub(crate) test: Option<String>,
-    /// Time budget, such as `20s` or `1m30s`; a program that ends sooner is run again until it is used up [default: 30s]
+    /// Time budget, such as `20s` or `1m30s`; a program that ends sooner is run again until it is
+    /// used up [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<String>,
     /// Names of the targets to test, separated by commas [default: the busiest, and the longest
     /// waits]
     #[arg(long, value_name = "NAMES")]
     pub(crate) targets: Option<String>,
-    /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or branch-misses [default: task-clock]
+    /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or
+    /// branch-misses [default: task-clock]
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Option<String>,
     /// Names of the points, the one to rank by first [default: andweorc chooses]
@@ -242,8 +247,8 @@ pub(crate) struct ProgramOptions {
     /// By how much an experiment may slow the program, a factor above 1 [default: 2]
     #[arg(long, value_name = "FACTOR", value_parser = slowdown)]
     pub(crate) max_slowdown: Option<String>,
-    /// Which lines and functions can be targets: crates, globs of paths and `re:` regexes, separated by commas; a `!` before one leaves it
-    /// out [default: the workspace's own crates]
+    /// Which lines and functions can be targets: crates, globs of paths and `re:` regexes,
+    /// separated by commas; a `!` before one leaves it out [default: the workspace's own crates]
     #[arg(long, value_name = "SCOPE", value_parser = scope)]
     pub(crate) scope: Option<String>,
     /// The project, and how it is built.

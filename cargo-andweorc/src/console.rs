@@ -1,7 +1,8 @@
 //! What is printed, how much of it, and in which colours.
 //!
-//! Results go to stdout, everything else to stderr. Texts carry their colours always; `anstream` takes them out where they are not
-//! wanted: `--color`, else `NO_COLOR`, `CLICOLOR_FORCE`, and whether it is a terminal that is written to.
+//! Results go to stdout, everything else to stderr. Texts carry their colours always; `anstream`
+//! takes them out where they are not wanted: `--color`, else `NO_COLOR`, `CLICOLOR_FORCE`, and
+//! whether it is a terminal that is written to.
 
 use andweorc_profile::plain;
 use anstream::AutoStream;

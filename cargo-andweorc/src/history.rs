@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 /// So many earlier profiles of one name are kept.
 const KEPT: usize = 10;
 
-/// The profile that was in the place of a new one, until dropped: then it is put back, unless the new one has measured something.
+/// The profile that was in the place of a new one, until dropped: then it is put back, unless the
+/// new one has measured something.
 #[derive(Debug)]
 pub(crate) struct Earlier {
     out: PathBuf,
@@ -18,7 +19,8 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// Puts the profile at `out` aside, if there is one, and removes the oldest of those that were put aside before.
+    /// Puts the profile at `out` aside, if there is one, and removes the oldest of those that were
+    /// put aside before.
     ///
     /// # Errors
     ///

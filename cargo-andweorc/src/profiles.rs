@@ -7,11 +7,13 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The profiles named (files, folders of them, baselines), or the newest of this project when none is.
+/// The profiles named (files, folders of them, baselines), or the newest of this project when none
+/// is.
 ///
 /// # Errors
 ///
-/// When a folder has no profile or a baseline is not there; when none is named and there is no project, or no profile in its target folder.
+/// When a folder has no profile or a baseline is not there; when none is named and there is no
+/// project, or no profile in its target folder.
 pub(crate) fn or_newest(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     if !named.is_empty() {
         let mut files = Vec::new();

@@ -35,8 +35,8 @@ pub(crate) fn metadata_with(folder: &Path, flags: Vec<String>) -> Result<Metadat
     })
 }
 
-/// The folder of the profiles: `andweorc` in the target folder. Outside a project, where profiles can be read all the same, it is that which the
-/// environment or the current folder suggests.
+/// The folder of the profiles: `andweorc` in the target folder. Outside a project, where profiles
+/// can be read all the same, it is that which the environment or the current folder suggests.
 pub(crate) fn folder() -> PathBuf {
     let target = || match metadata(Path::new(".")) {
         Ok(metadata) => metadata.target_directory.into_std_path_buf(),
@@ -89,7 +89,8 @@ pub(crate) fn make_folder_of(file: &Path) -> Result<(), String> {
     is_writable(file)
 }
 
-/// Looks whether a file can be written: it is no folder, and that which it goes to is there and allows it.
+/// Looks whether a file can be written: it is no folder, and that which it goes to is there and
+/// allows it.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! A program that ends before its time is up is run again and again until the time is used up; its profiles become one.
+//! A program that ends before its time is up is run again and again until the time is used up; its
+//! profiles become one.
 
 use crate::child;
 use crate::drive::{DriveError, DriveOptions, Ended, Launch, drive};
@@ -33,7 +34,8 @@ pub(crate) struct Series<'a> {
 pub(crate) struct Further {
     /// Its time, as long as the program lasts: experiments shall fit in.
     pub(crate) time: Duration,
-    /// Its order of experiments: else each run would begin with the same few, and end before the others.
+    /// Its order of experiments: else each run would begin with the same few, and end before the
+    /// others.
     pub(crate) order: usize,
 }
 

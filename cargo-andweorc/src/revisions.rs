@@ -1,7 +1,8 @@
 //! `cargo andweorc run --compare`: two versions built and run in turns on one host.
 //!
-//! Runs of one build differ by what the host does meanwhile. Run in turns, A B A B, both versions meet the same, and each run is an observation
-//! of what is left. Both are started in the user's folder with the same arguments and settings: the program is all that differs.
+//! Runs of one build differ by what the host does meanwhile. Run in turns, A B A B, both versions
+//! meet the same, and each run is an observation of what is left. Both are started in the user's
+//! folder with the same arguments and settings: the program is all that differs.
 
 use crate::cli::ProgramOptions;
 use crate::console::{Console, style};
@@ -120,8 +121,8 @@ impl Place {
             self.share_lock(&folder)?;
         }
         let name = commit.map_or("the checkout", |commit| &commit.name);
-        // A target folder of its own: to cargo the same package in another folder of the same layout is the same package, and as
-        // fresh as its files are old.
+        // A target folder of its own: to cargo the same package in another folder of the same
+        // layout is the same package, and as fresh as its files are old.
         let target = match commit {
             Some(_) => build::folder(&self.aside, &options.cargo).join(letter),
             None => self.built.clone(),
@@ -137,7 +138,8 @@ impl Place {
         Ok(Version { name: name.to_owned(), program, executable: copy, profiles, runs: Vec::new() })
     }
 
-    /// Gives the worktree of a project that doesn't commit its `Cargo.lock` that of the checkout: dependencies shall not differ.
+    /// Gives the worktree of a project that doesn't commit its `Cargo.lock` that of the checkout:
+    /// dependencies shall not differ.
     fn share_lock(&self, folder: &Path) -> Result<(), String> {
         let to = project::metadata(folder)?.workspace_root.join("Cargo.lock");
         if self.lock.exists() && !to.exists() {

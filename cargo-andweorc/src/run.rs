@@ -163,7 +163,8 @@ fn settings(options: &ProgramOptions) -> impl Iterator<Item = (&'static str, &st
     .filter_map(|(name, value)| Some((name, value.as_deref()?)))
 }
 
-/// The time budget. Refuses what the program would refuse of its environment, before it is built; what options replace does not matter.
+/// The time budget. Refuses what the program would refuse of its environment, before it is built;
+/// what options replace does not matter.
 pub(crate) fn budget(options: &ProgramOptions) -> Result<Duration, SettingError> {
     let kept = |name: &OsStr| {
         !["ANDWEORC_ENABLED", "ANDWEORC_OUT"]

@@ -76,7 +76,8 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Chooses as `cargo run` does: what the options name, else the package's `default-run`, else the only binary there is.
+/// Chooses as `cargo run` does: what the options name, else the package's `default-run`, else the
+/// only binary there is.
 ///
 /// `folder` is where the command was started.
 pub(crate) fn select(
@@ -120,7 +121,8 @@ pub(crate) fn select(
     }
 }
 
-/// The packages that cargo would take: the one named, else the one of the folder, else the default members.
+/// The packages that cargo would take: the one named, else the one of the folder, else the default
+/// members.
 fn packages<'a>(
     metadata: &'a Metadata,
     name: Option<&str>,

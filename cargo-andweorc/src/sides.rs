@@ -15,7 +15,8 @@ pub(crate) struct SidesOptions {
     /// the newest profile in the target folder, and the one of the same program before it]
     #[arg(value_name = "PROFILE", num_args = 0..=2)]
     pub(crate) profiles: Vec<String>,
-    /// Compare with this baseline; then B alone is named [default: the newest profile in the target folder]
+    /// Compare with this baseline; then B alone is named [default: the newest profile in the target
+    /// folder]
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Compare also what are profiles of two different programs

@@ -71,7 +71,8 @@ impl Worktree {
     fn remove(&self) {
         let path = self.path.as_os_str();
         let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
-        // It fails when there is nothing to remove, or git has forgotten it; then the files are what is left.
+        // It fails when there is nothing to remove, or git has forgotten it; then the files are
+        // what is left.
         if git(&self.repository, remove.into_iter().chain([path])).is_err() {
             fs::remove_dir_all(&self.path).ok();
             git(&self.repository, ["worktree", "prune"]).ok();

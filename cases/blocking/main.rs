@@ -1,8 +1,9 @@
-//! Many tasks that each hand small pieces of work to `spawn_blocking`: tokio issue 2528, which restate (its issue 562) ran into with one piece
-//! for each storage request. The shape is that of tokio's pull request 7757.
+//! Many tasks that each hand small pieces of work to `spawn_blocking`: tokio issue 2528, which
+//! restate (its issue 562) ran into with one piece for each storage request. The shape is that of
+//! tokio's pull request 7757.
 //!
-//! Up to tokio 1.51 all share one mutex around the queue of the blocking pool. 1.52.0 has a queue of 16 shards (taken back in 1.52.1, since it could
-//! hang).
+//! Up to tokio 1.51 all share one mutex around the queue of the blocking pool. 1.52.0 has a queue
+//! of 16 shards (taken back in 1.52.1, since it could hang).
 
 use tracing::{info_span, instrument};
 use tracing_subscriber::prelude::*;

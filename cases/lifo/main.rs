@@ -1,9 +1,11 @@
-//! Requests that come from outside beside tasks that wake each other all the time: tokio pull request 5712.
+//! Requests that come from outside beside tasks that wake each other all the time: tokio pull
+//! request 5712.
 //!
-//! A task that is woken by the one that runs goes into the LIFO slot of its worker, and is run before all others. Two tasks that send each other
-//! messages so keep a worker to themselves: up to tokio 1.28.2 until the budget of 128 operations is used up, which with 10 us for each
-//! message is a millisecond, and what waits in the queue of the whole runtime is looked at every 61 such turns. From 1.29 on a worker runs
-//! at most 3 tasks from its slot in a row.
+//! A task that is woken by the one that runs goes into the LIFO slot of its worker, and is run
+//! before all others. Two tasks that send each other messages so keep a worker to themselves: up to
+//! tokio 1.28.2 until the budget of 128 operations is used up, which with 10 us for each message is
+//! a millisecond, and what waits in the queue of the whole runtime is looked at every 61 such
+//! turns. From 1.29 on a worker runs at most 3 tasks from its slot in a row.
 
 use std::future::Future;
 use tokio::runtime::Handle;

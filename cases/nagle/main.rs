@@ -1,11 +1,12 @@
-//! A gateway that sends each request to a backend in two writes, a header and a body, and waits for its echo: the report of tiberius' pull request 46
-//! and many more.
+//! A gateway that sends each request to a backend in two writes, a header and a body, and waits for
+//! its echo: the report of tiberius' pull request 46 and many more.
 //!
-//! Nagle's algorithm holds the body back until the header is acknowledged, and the backend, which has nothing to say before it has the body, delays
-//! its acknowledgement for 40 ms. With `NODELAY=1` the gateway sets `TCP_NODELAY`, and the body goes out at once.
+//! Nagle's algorithm holds the body back until the header is acknowledged, and the backend, which
+//! has nothing to say before it has the body, delays its acknowledgement for 40 ms. With
+//! `NODELAY=1` the gateway sets `TCP_NODELAY`, and the body goes out at once.
 //!
-//! Beside that each request asks another backend, which takes 5 ms, and is rendered. The backends are a process of their own, so that their
-//! sockets are the world outside.
+//! Beside that each request asks another backend, which takes 5 ms, and is rendered. The backends
+//! are a process of their own, so that their sockets are the world outside.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

@@ -1,8 +1,9 @@
 //! A request whose two halves could run beside each other: tokio issue 4941.
 //!
-//! A session hands one half to another task and computes the other one itself, without an await. The task that it woke is in the LIFO slot of its
-//! worker, from where up to tokio 1.50 no other worker can take it, idle as they may be. In 1.51.0 they can (taken back in 1.51.2 and
-//! 1.52.2, since it costs programs with short polls up to 30 %: issue 8065).
+//! A session hands one half to another task and computes the other one itself, without an await.
+//! The task that it woke is in the LIFO slot of its worker, from where up to tokio 1.50 no other
+//! worker can take it, idle as they may be. In 1.51.0 they can (taken back in 1.51.2 and 1.52.2,
+//! since it costs programs with short polls up to 30 %: issue 8065).
 
 use tokio::sync::{mpsc, oneshot};
 use tracing::info_span;

@@ -1,9 +1,12 @@
-//! A client that keeps many queries going over one connection, in a `FuturesUnordered`: futures-rs issue 2526, which scylla-rust-driver ran into (its
-//! issue 362: "scalability issue visible when the number of concurrent requests > 128").
+//! A client that keeps many queries going over one connection, in a `FuturesUnordered`: futures-rs
+//! issue 2526, which scylla-rust-driver ran into (its issue 362: "scalability issue visible when
+//! the number of concurrent requests > 128").
 //!
-//! A query takes its turn by an async mutex, as a request takes its place on a connection. tokio lets a task do 128 such operations a poll;
-//! all that is polled after that returns `Pending` and is woken at once. Up to futures-util 0.3.17 a `FuturesUnordered` goes on until it has polled as
-//! many futures as it holds, so each 128 queries cost a vain poll of all the others. 0.3.19 stops after 32.
+//! A query takes its turn by an async mutex, as a request takes its place on a connection. tokio
+//! lets a task do 128 such operations a poll; all that is polled after that returns `Pending` and
+//! is woken at once. Up to futures-util 0.3.17 a `FuturesUnordered` goes on until it has polled as
+//! many futures as it holds, so each 128 queries cost a vain poll of all the others. 0.3.19 stops
+//! after 32.
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::Future;

@@ -1,7 +1,8 @@
 //! What each part of a checkout costs. The numbers decide what the example shows:
 //!
-//! - `stock` works 700 us under a lock and then, still under it, waits 600 us for the journal. So no more than about 700 checkouts a
-//!   second get through, and that is the bottleneck of a shop that leaves a third of two cores idle.
+//! - `stock` works 700 us under a lock and then, still under it, waits 600 us for the journal. So
+//!   no more than about 700 checkouts a second get through, and that is the bottleneck of a shop
+//!   that leaves a third of two cores idle.
 //! - `render` burns the most CPU time, but no reply waits for it.
 //! - `payment` takes longest, 1 to 3 ms, but any number of payments wait side by side.
 
@@ -10,7 +11,8 @@ use crate::common::work::{Cost, Pace};
 /// The parts whose cost `--truth` can reduce.
 pub(crate) const PARTS: [&str; 6] = ["parse", "fraud", "stock", "journal", "payment", "render"];
 
-/// What each part costs: the first three and `render` are work, the others are waits for the outside world, in microseconds.
+/// What each part costs: the first three and `render` are work, the others are waits for the
+/// outside world, in microseconds.
 #[derive(Debug)]
 pub(crate) struct Costs {
     pub(crate) parse: Cost,

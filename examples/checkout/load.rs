@@ -72,7 +72,8 @@ pub(crate) fn run(shop: SocketAddr) -> Result<Summary> {
     })
 }
 
-/// One customer: checks out, waits for the reply, comes back. Returns latencies in us, and how often the shop refused.
+/// One customer: checks out, waits for the reply, comes back. Returns latencies in us, and how
+/// often the shop refused.
 async fn customer(shop: SocketAddr, number: usize) -> Result<(Histogram<u64>, u64)> {
     let stream = TcpStream::connect(shop).await?;
     stream.set_nodelay(true)?;

@@ -1,6 +1,8 @@
-//! A shop as an HTTP service, profiled under load. `cargo run --release --example checkout` does it all; see `--help`.
+//! A shop as an HTTP service, profiled under load. `cargo run --release --example checkout` does it
+//! all; see `--help`.
 //!
-//! It is built so that the part that burns the most CPU time is not the part that matters: see [`costs`].
+//! It is built so that the part that burns the most CPU time is not the part that matters: see
+//! [`costs`].
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,7 +1,9 @@
-//! The world outside, as a process of its own, so that nothing the profiler does to the shop delays it: the bank, the journal, and the
-//! customers. The shop starts it with [`Outside::start`]; it ends when the shop says so, goes away, or after [`LONGEST`].
+//! The world outside, as a process of its own, so that nothing the profiler does to the shop delays
+//! it: the bank, the journal, and the customers. The shop starts it with [`Outside::start`]; it
+//! ends when the shop says so, goes away, or after [`LONGEST`].
 //!
-//! It stands for other machines, so it does not [wait](go_first) for a processor until the shop leaves it one.
+//! It stands for other machines, so it does not [wait](go_first) for a processor until the shop
+//! leaves it one.
 
 use crate::load;
 use std::error::Error;
@@ -16,8 +18,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// The argument that makes this program the world outside.
 pub(crate) const ARGUMENT: &str = "--outside-world";
 
-/// The bank takes between half and one and a half times as long as it is asked for. Were it always the same, the shop's eight customers would fall into
-/// step with it, and a part that is a little faster bring more or less than its share.
+/// The bank takes between half and one and a half times as long as it is asked for. Were it always
+/// the same, the shop's eight customers would fall into step with it, and a part that is a little
+/// faster bring more or less than its share.
 const BANK_SPREAD: f64 = 0.5;
 
 /// The shortest time slice that Linux grants.
@@ -123,20 +126,23 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Lets this process have a processor as soon as it wants one, where that is allowed: else what it waits behind the shop is part of each
-/// answer, and the shop is on the processors for longer in experiments (`stock` reads 5 points too low).
+/// Lets this process have a processor as soon as it wants one, where that is allowed: else what it
+/// waits behind the shop is part of each answer, and the shop is on the processors for longer in
+/// experiments (`stock` reads 5 points too low).
 fn go_first() {
     let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the kernel reads `priority`, and sets what belongs to the calling thread (0). The threads that it starts inherit it.
+    // SAFETY: the kernel reads `priority`, and sets what belongs to the calling thread (0). The
+    // threads that it starts inherit it.
     if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) } == 0 {
         return;
     }
-    // Anybody may ask for short time slices. Since Linux 6.12 who has them goes ahead of who has longer ones.
-    // SAFETY: all zeros are a valid value: an ordinary thread, no flags, nice 0.
+    // Anybody may ask for short time slices. Since Linux 6.12 who has them goes ahead of who has
+    // longer ones. SAFETY: all zeros are a valid value: an ordinary thread, no flags, nice 0.
     let mut wanted: libc::sched_attr = unsafe { std::mem::zeroed() };
     wanted.size = size_of::<libc::sched_attr>() as u32;
     wanted.sched_runtime = SLICE.as_nanos() as u64;
-    // SAFETY: the kernel reads `size` bytes of `wanted`, and sets what belongs to the calling thread (0).
+    // SAFETY: the kernel reads `size` bytes of `wanted`, and sets what belongs to the calling
+    // thread (0).
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
 }
 

@@ -1,4 +1,5 @@
-//! Holds the experiments, shows how far they are, and tells what came out. All that this example asks of a profiling session is here.
+//! Holds the experiments, shows how far they are, and tells what came out. All that this example
+//! asks of a profiling session is here.
 
 use crate::common::work::Pace;
 use crate::costs::PARTS;
@@ -21,7 +22,8 @@ const HUNGRY: f64 = 0.1;
 /// An effect is little when its whole interval is within so many points of zero.
 const LITTLE: f64 = 3.0;
 
-/// Runs the experiments. Ends when the ranking is settled, when the time is up, or on Ctrl-C or SIGTERM.
+/// Runs the experiments. Ends when the ranking is settled, when the time is up, or on Ctrl-C or
+/// SIGTERM.
 pub(crate) fn run(
     duration: Option<Duration>,
     runtime: &Runtime,

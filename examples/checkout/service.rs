@@ -1,4 +1,5 @@
-//! The shop: an HTTP service with one route, `POST /checkout`. The reply says what was paid; the receipt is rendered afterwards.
+//! The shop: an HTTP service with one route, `POST /checkout`. The reply says what was paid; the
+//! receipt is rendered afterwards.
 
 use crate::common::truth::Meter;
 use crate::common::work::hash;
@@ -121,7 +122,8 @@ impl Shop {
         Ok(order.quantity * 100)
     }
 
-    /// Takes what was ordered from the stock and waits for the journal **with the lock held**: the classic mistake.
+    /// Takes what was ordered from the stock and waits for the journal **with the lock held**: the
+    /// classic mistake.
     async fn take_from_stock(&self, order: &Order) -> io::Result<()> {
         let mut store = self.store.lock().await;
         info_span!("stock").in_scope(|| {
@@ -144,8 +146,8 @@ impl Shop {
         Ok(())
     }
 
-    /// Leaves the receipt to a task of its own. It renders a section at a time and lets others run in between, so that no request waits
-    /// for a whole receipt.
+    /// Leaves the receipt to a task of its own. It renders a section at a time and lets others run
+    /// in between, so that no request waits for a whole receipt.
     async fn render_later(&self) {
         let permit = self.renderers.clone().acquire_owned().await;
         let costs = self.costs.clone();

@@ -15,7 +15,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the command line, for a program of the parts `parts`. With `--help` it prints `help` and ends the program.
+    /// Reads the command line, for a program of the parts `parts`. With `--help` it prints `help`
+    /// and ends the program.
     pub(crate) fn read(parts: &[&'static str], help: &str) -> Result<Options, lexopt::Error> {
         let mut options = Options { truth: None, duration: None, pace: None };
         let mut args = lexopt::Parser::from_env();

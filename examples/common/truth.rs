@@ -1,5 +1,6 @@
-//! The truth: what really happens when a part gets faster. Short stretches of the program as it is and with the part's cost reduced take
-//! turns, so that whatever else changes on the machine meets both alike.
+//! The truth: what really happens when a part gets faster. Short stretches of the program as it is
+//! and with the part's cost reduced take turns, so that whatever else changes on the machine meets
+//! both alike.
 
 use crate::common::work::Cost;
 use hdrhistogram::Histogram;
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 /// How long each stretch is measured.
 const STRETCH: Duration = Duration::from_millis(800);
 
-/// How long the program is left alone after a change: what was under way at the old cost has to leave.
+/// How long the program is left alone after a change: what was under way at the old cost has to
+/// leave.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Counts what the program got done, and how long each took.
@@ -51,7 +53,8 @@ pub(crate) struct Truth {
     pairs: usize,
 }
 
-/// Measures the truth for as long as `duration`: at least three pairs of stretches. Blocks its thread.
+/// Measures the truth for as long as `duration`: at least three pairs of stretches. Blocks its
+/// thread.
 pub(crate) fn measure(cost: &Cost, by: f64, meter: &Meter, duration: Duration) -> Truth {
     let pairs = (duration.as_secs_f64() / (2.0 * (STRETCH + SETTLE).as_secs_f64())) as usize;
     let pairs = pairs.max(3);
@@ -89,7 +92,8 @@ fn mean(of: &[f64]) -> (f64, f64) {
     let n = of.len() as f64;
     let mean = of.iter().sum::<f64>() / n;
     let variance = of.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    // The 97.5 % point of Student's distribution, by the first terms of its expansion around the normal one (within 2 % from 4 on).
+    // The 97.5 % point of Student's distribution, by the first terms of its expansion around the
+    // normal one (within 2 % from 4 on).
     let free = n - 1.0;
     let t = 1.96 + 2.37 / free + 2.82 / free.powi(2);
     (mean, t * (variance / n).sqrt())

@@ -1,5 +1,6 @@
-//! Work of a known size: a number of hash rounds, counted out beforehand. Work that watched a clock instead would take as long on a
-//! busy machine as on an idle one, and a profiler has nothing to find in it.
+//! Work of a known size: a number of hash rounds, counted out beforehand. Work that watched a clock
+//! instead would take as long on a busy machine as on an idle one, and a profiler has nothing to
+//! find in it.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +34,8 @@ impl Pace {
     }
 }
 
-/// What one part of a program costs: hash rounds for work, microseconds for a wait outside. It can be turned down as the program runs.
+/// What one part of a program costs: hash rounds for work, microseconds for a wait outside. It can
+/// be turned down as the program runs.
 #[derive(Debug)]
 pub(crate) struct Cost {
     full: u32,
@@ -52,7 +54,8 @@ impl Cost {
 
     /// Takes the fraction `by` off the full cost; 0 restores it.
     pub(crate) fn reduce(&self, by: f64) {
-        // Relaxed: the number stands for itself, and a stretch is measured only some time after it changed.
+        // Relaxed: the number stands for itself, and a stretch is measured only some time after it
+        // changed.
         self.now.store((f64::from(self.full) * (1.0 - by)) as u32, Ordering::Relaxed);
     }
 

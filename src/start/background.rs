@@ -21,7 +21,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// that hangs.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// Names a file to write to what is done at the moment. Set by `cargo andweorc run`, which prints the report itself.
+/// Names a file to write to what is done at the moment. Set by `cargo andweorc run`, which prints
+/// the report itself.
 const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
 /// The session of a program, until dropped: with `#[andweorc::main]`, until that returns.
@@ -64,8 +65,8 @@ impl Drop for Over {
 }
 
 impl Background {
-    /// Starts a session if `ANDWEORC_ENABLED` says so. What is wrong with the settings, or with the place of the profile, is printed;
-    /// the program goes on unprofiled.
+    /// Starts a session if `ANDWEORC_ENABLED` says so. What is wrong with the settings, or with the
+    /// place of the profile, is printed; the program goes on unprofiled.
     pub(crate) fn from_env() -> Background {
         match start() {
             Ok(None) => Background::default(),
@@ -170,7 +171,8 @@ fn start() -> Result<Option<Session>, StartError> {
     Session::start(settings).map(Some)
 }
 
-/// Waits until the session ends, `main` returns, or a signal asks the program to end; then prints the report.
+/// Waits until the session ends, `main` returns, or a signal asks the program to end; then prints
+/// the report.
 fn watch(session: Session, ends: &Ends, signals: Signals) {
     let mut status = Status::from_env();
     let (why, asked) = loop {

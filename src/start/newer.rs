@@ -1,7 +1,7 @@
 //! What [`tokio::runtime::Builder`] does not have in every supported version of tokio.
 //!
-//! A method of the type itself goes before one of a trait: where tokio has the method, the one here is not called. So a call compiles with any
-//! version, without asking which one it is.
+//! A method of the type itself goes before one of a trait: where tokio has the method, the one here
+//! is not called. So a call compiles with any version, without asking which one it is.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -15,7 +15,8 @@ pub(crate) trait Newer {
         self
     }
 
-    /// Since 1.51, and before with `--cfg tokio_unstable`. The attributes refuse `flavor = "local"` where it is missing.
+    /// Since 1.51, and before with `--cfg tokio_unstable`. The attributes refuse `flavor = "local"`
+    /// where it is missing.
     fn build_local(&mut self, (): ()) -> io::Result<NoRuntime> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,

@@ -1,8 +1,8 @@
-//! What `#[andweorc::main]` and `#[andweorc::test]` build runtimes from: tokio's attributes generate calls of
-//! `<crate>::runtime::Builder`, and this module is their `crate`.
+//! What `#[andweorc::main]` and `#[andweorc::test]` build runtimes from: tokio's attributes
+//! generate calls of `<crate>::runtime::Builder`, and this module is their `crate`.
 //!
-//! It has all methods that the attributes of any supported version of tokio may call, also where [`tokio::runtime::Builder`] is older:
-//! `Newer` stands in for what that lacks.
+//! It has all methods that the attributes of any supported version of tokio may call, also where
+//! [`tokio::runtime::Builder`] is older: `Newer` stands in for what that lacks.
 
 pub use tokio::pin;
 
@@ -116,8 +116,8 @@ pub mod runtime {
 
     type BlockOn = dyn Fn(Pin<&mut dyn Future<Output = ()>>);
 
-    /// A `tokio::runtime::LocalRuntime` that is profiled while it runs its root future. Its type can't be named: not every supported
-    /// version of tokio has it.
+    /// A `tokio::runtime::LocalRuntime` that is profiled while it runs its root future. Its type
+    /// can't be named: not every supported version of tokio has it.
     pub struct LocalRuntime(Box<BlockOn>);
 
     impl LocalRuntime {

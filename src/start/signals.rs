@@ -1,9 +1,11 @@
 //! Ctrl-C and SIGTERM: the report is written first, then the program ends as it would have, [in
 //! time](crate::start::deadline).
 //!
-//! The handler is installed before the program can install its own, so that the program's comes later and replaces it. Handlers
-//! of `signal-hook-registry`, which tokio and most others use, call the one that they replace: then both are told, and the program
-//! decides itself when it ends. Is ours still the installed one when the signal comes, nobody else handles it, and the program ends by it.
+//! The handler is installed before the program can install its own, so that the program's comes
+//! later and replaces it. Handlers of `signal-hook-registry`, which tokio and most others use, call
+//! the one that they replace: then both are told, and the program decides itself when it ends. Is
+//! ours still the installed one when the signal comes, nobody else handles it, and the program ends
+//! by it.
 
 use crate::start::deadline;
 use andweorc_core::own_thread::signals_of_others;
@@ -113,11 +115,13 @@ fn uninstall() {
     }
 }
 
-/// In a child of fork nobody looks at what the handler stores: a signal ends the child as it would any program.
+/// In a child of fork nobody looks at what the handler stores: a signal ends the child as it would
+/// any program.
 ///
 /// # Safety
 ///
-/// Runs in the child of a program of many threads: it makes system calls, allocates nothing and takes no lock.
+/// Runs in the child of a program of many threads: it makes system calls, allocates nothing and
+/// takes no lock.
 unsafe extern "C" fn in_child() {
     uninstall();
 }
@@ -156,7 +160,8 @@ extern "C" fn on_signal(signal: i32) {
         IS_NEW.store(true, Ordering::SeqCst);
         deadline::ring();
     } else {
-        // A child of fork that got the signal before `in_child` gave it back. It is blocked in here, and ends the child on return.
+        // A child of fork that got the signal before `in_child` gave it back. It is blocked in
+        // here, and ends the child on return.
         uninstall();
         // SAFETY: takes a plain number; raise(3) is async-signal-safe.
         unsafe { libc::raise(signal) };

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// What this thread has allocated, less what it freed. It needs no destructor, so that the allocator may use it at any time.
+    /// What this thread has allocated, less what it freed. It needs no destructor, so that the
+    /// allocator may use it at any time.
     static HERE: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -26,7 +27,8 @@ thread_local! {
 #[derive(Clone, Copy, Debug)]
 pub struct Counting;
 
-// SAFETY: all is the system allocator's; what is added counts and touches no memory that was handed out.
+// SAFETY: all is the system allocator's; what is added counts and touches no memory that was handed
+// out.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Relaxed: a count that publishes nothing else.
@@ -44,7 +46,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Bytes that all threads hold, where [`Counting`] is the allocator: for a test that is alone in its process.
+/// Bytes that all threads hold, where [`Counting`] is the allocator: for a test that is alone in
+/// its process.
 pub fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }

@@ -59,7 +59,8 @@ pub fn queued(name: &str) -> u64 {
     queued
 }
 
-/// How often the tasks of this name were polled and have waited, for who reads that an assertion failed.
+/// How often the tasks of this name were polled and have waited, for who reads that an assertion
+/// failed.
 fn counted(name: &str) -> String {
     let [polls, waits] =
         [TargetKind::Task, TargetKind::Wait].map(|kind| target(kind, name, None, None).count());
@@ -123,8 +124,8 @@ impl Waits {
     }
 }
 
-/// Runs `waiter` in a task of this name and `other` in another one that was asleep before, and asserts that the first has waited
-/// for the second alone.
+/// Runs `waiter` in a task of this name and `other` in another one that was asleep before, and
+/// asserts that the first has waited for the second alone.
 pub fn waits_for_a_task<S, W, O>(name: &'static str, pair: impl Fn() -> (W, O))
 where
     S: Tasks,

@@ -100,7 +100,8 @@ fn again(program: &str) -> Command {
     command
 }
 
-/// Holds one experiment on `target`, 50 % faster, on a thread of its own; returns when it has begun.
+/// Holds one experiment on `target`, 50 % faster, on a thread of its own; returns when it has
+/// begun.
 fn experiment(measure: Duration) -> JoinHandle<Option<ExperimentRecord>> {
     let held = thread::spawn(move || {
         let (settle, recover) = (Duration::from_millis(1), Duration::from_millis(1));
@@ -283,7 +284,8 @@ fn is_stopped() {
             let mut last = Instant::now();
             loop {
                 spin(Duration::from_micros(100));
-                // Who slept for a debt when the program was stopped must not bring the stop into the target.
+                // Who slept for a debt when the program was stopped must not bring the stop into
+                // the target.
                 async { spin(Duration::from_micros(10)) }.profiled("target").await;
                 let gap = last.elapsed().as_micros() as u64;
                 last = Instant::now();
@@ -414,7 +416,8 @@ fn check_child() {
 
 /// Forks. The child runs `child`, and exits with [`CHILD_DONE`] when that does not panic.
 fn fork_child(child: fn()) -> nix::unistd::Pid {
-    // SAFETY: the child uses memory and threads as glibc lets it after a fork: its allocator is whole.
+    // SAFETY: the child uses memory and threads as glibc lets it after a fork: its allocator is
+    // whole.
     match unsafe { fork() }.unwrap() {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
@@ -459,7 +462,8 @@ fn forks_and_returns() {
     }
 }
 
-/// A program that was started by a profiled one inherits its settings, and with them the place of its profile.
+/// A program that was started by a profiled one inherits its settings, and with them the place of
+/// its profile.
 async fn starts_another() {
     let work = andweorc::spawn(work_for(Duration::MAX));
     experiments_began().await;

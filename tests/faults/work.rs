@@ -38,7 +38,8 @@ pub(crate) async fn work_until(is: impl Fn(&Run) -> bool) {
     .await;
 }
 
-/// The same, until so many experiments have been held, baselines aside, or `most` of time has passed: for a program that can't read its profile.
+/// The same, until so many experiments have been held, baselines aside, or `most` of time has
+/// passed: for a program that can't read its profile.
 pub(crate) async fn work_until_held(experiments: usize, most: Duration) {
     let (began, mut held, mut delays) = (Instant::now(), 0, false);
     work_while(|| {

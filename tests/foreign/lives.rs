@@ -1,4 +1,5 @@
-//! Tasks that nobody wrapped live and die as without andweorc: while experiments run, on several runtimes, nested ones, and ones that go away.
+//! Tasks that nobody wrapped live and die as without andweorc: while experiments run, on several
+//! runtimes, nested ones, and ones that go away.
 
 use super::{EXPERIMENTER, HELD_LENGTHS, WHILE, only_for_tasks, runtimes, spawn};
 use andweorc::runtime::BuilderExt;
@@ -19,7 +20,8 @@ fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().andweorc().build().unwrap()
 }
 
-/// Runs `f` while experiments with a speedup of 40 % are held on the waits of tasks of this name, of which one waits all the time.
+/// Runs `f` while experiments with a speedup of 40 % are held on the waits of tasks of this name,
+/// of which one waits all the time.
 fn in_experiments<R>(name: &'static str, f: impl FnOnce(&dyn Fn() -> bool) -> R) -> R {
     let [runtime, _] = runtimes();
     let guard = runtime.enter();
@@ -109,7 +111,8 @@ async fn pipeline() -> Vec<u32> {
     spawn("lives: last", last).await.unwrap()
 }
 
-/// Tasks that panic, that are aborted before their first poll and while they wait, and that are left alone.
+/// Tasks that panic, that are aborted before their first poll and while they wait, and that are
+/// left alone.
 async fn ends() {
     struct Counts(Arc<AtomicUsize>);
     impl Drop for Counts {

@@ -25,7 +25,8 @@ use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
 use tracing_subscriber::prelude::*;
 
-/// One experiment at a time, whichever test it is for. It switches andweorc on, and then comes the layer.
+/// One experiment at a time, whichever test it is for. It switches andweorc on, and then comes the
+/// layer.
 static EXPERIMENTER: LazyLock<StdMutex<Experimenter>> = LazyLock::new(|| {
     let experimenter = Experimenter::new().expect("the only one in this process");
     tracing_subscriber::registry().with(andweorc::layer()).init();
@@ -239,7 +240,8 @@ fn a_runtime_may_go_away_with_tasks_in_it() {
             tokio::task::yield_now().await;
         });
         runtime.shutdown_timeout(Duration::from_secs(10));
-        // This thread, which dropped them in any order, is nobody's poll: at most it would wake next who joins the last one.
+        // This thread, which dropped them in any order, is nobody's poll: at most it would wake
+        // next who joins the last one.
         andweorc_core::thread::acted();
         assert_eq!(andweorc_core::thread::entity_at(andweorc_core::clock::now()), None);
     }
@@ -251,8 +253,8 @@ const HELD_LENGTHS: Lengths = Lengths {
     recover: Duration::from_millis(20),
 };
 
-/// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name. Returns D before it, and by what share of its time it
-/// delayed.
+/// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name. Returns D
+/// before it, and by what share of its time it delayed.
 fn hold(name: &str) -> (Nanos, f64) {
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);

@@ -113,7 +113,8 @@ fn tick() -> Result<()> {
     unsafe { sigaction(Signal::SIGPROF, &action) }?;
     let each = libc::timeval { tv_sec: 0, tv_usec: 1000 };
     let timer = libc::itimerval { it_interval: each, it_value: each };
-    // SAFETY: `timer` is a valid value that the call reads; nothing is written back through the null pointer.
+    // SAFETY: `timer` is a valid value that the call reads; nothing is written back through the
+    // null pointer.
     match unsafe { libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(Error::last_os_error()),

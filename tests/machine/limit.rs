@@ -52,14 +52,16 @@ impl Limit {
     }
 }
 
-/// Writes to a file that is there: in a cgroup tree the kernel makes them, and what can be made is no cgroup tree.
+/// Writes to a file that is there: in a cgroup tree the kernel makes them, and what can be made is
+/// no cgroup tree.
 fn set(file: &Path, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(file)?.write_all(value.as_bytes())
 }
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        // Refused while a process is in it: a test that failed has killed its own by then, but the kernel may not be done with it.
+        // Refused while a process is in it: a test that failed has killed its own by then, but the
+        // kernel may not be done with it.
         fs::remove_dir(&self.0).ok();
     }
 }

@@ -23,7 +23,8 @@ pub(crate) const DONE: i32 = 7;
 /// Exit code of a program that ended itself when it was told to.
 pub(crate) const HANDLED: i32 = 9;
 
-/// Longer than the profiler watches before it begins to experiment, and, by more than a machine may be late, than `ANDWEORC_DURATION` in these tests.
+/// Longer than the profiler watches before it begins to experiment, and, by more than a machine may
+/// be late, than `ANDWEORC_DURATION` in these tests.
 const LONG: Duration = Duration::from_millis(4000);
 
 /// Is the program that the environment names, if it names one.
@@ -57,7 +58,8 @@ pub(crate) fn main() {
     exit(code);
 }
 
-/// Makes stderr a pipe that is full, so that no report can be printed, until the run has ended and the program got a SIGTERM.
+/// Makes stderr a pipe that is full, so that no report can be printed, until the run has ended and
+/// the program got a SIGTERM.
 fn is_told_to_end_while_it_prints() {
     let (mut reader, mut stderr) = io::pipe().unwrap();
     let room = fcntl(&stderr, FcntlArg::F_GETPIPE_SZ).unwrap();

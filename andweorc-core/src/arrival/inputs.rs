@@ -1,4 +1,5 @@
-//! When input came for the sockets of the program, as a [thread](super::watch) that slept until then noticed.
+//! When input came for the sockets of the program, as a [thread](super::watch) that slept until
+//! then noticed.
 
 use crate::time::Real;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -54,8 +55,8 @@ impl Inputs {
     pub(super) fn first(&self, after: Real, until: Real) -> Option<Real> {
         // Acquire: pairs with the Release of `came`.
         let counted = self.counted.load(Acquire);
-        // From the last one back: mostly none is that young. The oldest may be written over meanwhile, by one that is younger than all.
-        // Relaxed: published by the count.
+        // From the last one back: mostly none is that young. The oldest may be written over
+        // meanwhile, by one that is younger than all. Relaxed: published by the count.
         let back =
             (1..=KEPT).map(|back| self.came[counted.wrapping_sub(back) % KEPT].load(Relaxed));
         let young = back.map(Real).take_while(|&came| after < came);

@@ -1,11 +1,14 @@
 //! How long tasks of one kind wait for the world outside.
 //!
-//! Of a wait whose end is noticed at once that is known, of another one only between which bounds. Those known are not like the others: what ends a wait
-//! makes workers busy, and so which of the next ones are noticed late (of six handlers that wait for 300 to 900 us, two at a time, the short ones were: by those
-//! known alone the others were taken to end 45 to 105 us too late). So the others count too, each as what it is taken to be. That is Turnbull's estimate of a
-//! distribution from data of which some are only known between bounds, which is what it makes of them itself ("The empirical distribution function
-//! with arbitrarily grouped, censored and truncated data", 1976), by draws in the place of shares (Tanner and Wong, "The calculation of posterior distributions by data
-//! augmentation", 1987).
+//! Of a wait whose end is noticed at once that is known, of another one only between which bounds.
+//! Those known are not like the others: what ends a wait makes workers busy, and so which of the
+//! next ones are noticed late (of six handlers that wait for 300 to 900 us, two at a time, the
+//! short ones were: by those known alone the others were taken to end 45 to 105 us too late). So
+//! the others count too, each as what it is taken to be. That is Turnbull's estimate of a
+//! distribution from data of which some are only known between bounds, which is what it makes of
+//! them itself ("The empirical distribution function with arbitrarily grouped, censored and
+//! truncated data", 1976), by draws in the place of shares (Tanner and Wong, "The calculation of
+//! posterior distributions by data augmentation", 1987).
 
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -30,7 +33,8 @@ pub struct Typical {
     turn: AtomicUsize,
 }
 
-// All accesses are Relaxed: it is a guess, and of two threads that count or draw at once one may be forgotten.
+// All accesses are Relaxed: it is a guess, and of two threads that count or draw at once one may be
+// forgotten.
 
 impl Default for Typical {
     fn default() -> Typical {
@@ -61,10 +65,12 @@ impl Typical {
         most - least < most * STEADY
     }
 
-    /// The length of a wait that is known to be from `least` to `most`: that of one of those that were, of each in its turn. Where none was, the middle.
+    /// The length of a wait that is known to be from `least` to `most`: that of one of those that
+    /// were, of each in its turn. Where none was, the middle.
     ///
-    /// One of them and not their mean: a task is held for what is left of its wait, and for nothing if that is over. So by the mean it would be held for
-    /// less than waits of different lengths are on average (Jensen's inequality).
+    /// One of them and not their mean: a task is held for what is left of its wait, and for nothing
+    /// if that is over. So by the mean it would be held for less than waits of different lengths
+    /// are on average (Jensen's inequality).
     pub(crate) fn draw(&self, least: Nanos, most: Nanos) -> Nanos {
         let kept = self.counted.load(Relaxed).min(KEPT);
         let first = self.turn.load(Relaxed);

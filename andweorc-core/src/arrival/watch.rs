@@ -1,17 +1,25 @@
-//! A thread that the kernel tells at once when input comes for the program's sockets, while the workers that wait for it are busy.
+//! A thread that the kernel tells at once when input comes for the program's sockets, while the
+//! workers that wait for it are busy.
 //!
-//! It has an epoll of its own in which it puts the sockets and pipes that are in the others of this process, those of its runtimes, as /proc/self/fdinfo lists
-//! them. It hears of input after the worker that sleeps for it ([`Wakes`]): woken before, it would have
-//! the processor on which that one is to run. Edge-triggered, and input only: that there is room to write again is no news for who waits for an answer (a Unix socket says so whenever the other
-//! side has read something). A socket that is closed leaves by itself.
+//! It has an epoll of its own in which it puts the sockets and pipes that are in the others of this
+//! process, those of its runtimes, as /proc/self/fdinfo lists them. It hears of input after the
+//! worker that sleeps for it ([`Wakes`]): woken before, it would have the processor on which that
+//! one is to run. Edge-triggered, and input only: that there is room to write again is no news for
+//! who waits for an answer (a Unix socket says so whenever the other side has read something). A
+//! socket that is closed leaves by itself.
 //!
-//! It works while an experiment is held, baselines too, so that what it costs is on both sides of a comparison: 12 to 16 us of processor time for each input on a virtual machine. Where input comes faster
-//! than [`MOST`] in [`WITHIN`], where too little of it is [used](LEAST_USED), or there are more than [`FILES`], it rests for a while, and when something came is a guess, as it is of timers, of sockets that
-//! were opened since it last [listed](LISTS) them, and where /proc can't be read.
+//! It works while an experiment is held, baselines too, so that what it costs is on both sides of a
+//! comparison: 12 to 16 us of processor time for each input on a virtual machine. Where input comes
+//! faster than [`MOST`] in [`WITHIN`], where too little of it is [used](LEAST_USED), or there are
+//! more than [`FILES`], it rests for a while, and when something came is a guess, as it is of
+//! timers, of sockets that were opened since it last [listed](LISTS) them, and where /proc can't be
+//! read.
 //!
-//! While it waits for a processor, input waits for it: the kernel tells how long that was, and so from when on it came. (Roughly: on Linux 6.18 the fair scheduler
-//! often counts 15 to 100 us more than passed since the write that woke it.) So it need not [interrupt](interrupts_nobody) a worker, of whose time some 10 us went to that for each request of a service
-//! whose workers hold a lock in turns.
+//! While it waits for a processor, input waits for it: the kernel tells how long that was, and so
+//! from when on it came. (Roughly: on Linux 6.18 the fair scheduler often counts 15 to 100 us more
+//! than passed since the write that woke it.) So it need not [interrupt](interrupts_nobody) a
+//! worker, of whose time some 10 us went to that for each request of a service whose workers hold a
+//! lock in turns.
 
 use super::Inputs;
 use crate::clock;
@@ -48,18 +56,20 @@ const MOST: u32 = 200;
 /// ... within this: as often takes one processor in forty. ...
 const WITHIN: Nanos = Nanos::from_millis(40);
 
-/// ... Or if of the inputs for which it woke up so often fewer than this told when something came: where a worker sleeps in the driver most of the time, that one
-/// notices by itself. ...
+/// ... Or if of the inputs for which it woke up so often fewer than this told when something came:
+/// where a worker sleeps in the driver most of the time, that one notices by itself. ...
 const LEAST_USED: usize = MOST as usize / 20;
 
-/// ... Or fewer than this where it waits for a processor each time, [so long](LATE) on average, and takes it from a worker then: where input comes much faster than it is let run it
-/// tells of little.
+/// ... Or fewer than this where it waits for a processor each time, [so long](LATE) on average, and
+/// takes it from a worker then: where input comes much faster than it is let run it tells of
+/// little.
 const LEAST_USED_LATE: usize = MOST as usize / 4;
 
 /// See [`LEAST_USED_LATE`].
 const LATE: Nanos = Nanos::from_millis(1);
 
-/// It rests if there are more open files than so many: while the kernel lists what an epoll watches, nobody else can look into that.
+/// It rests if there are more open files than so many: while the kernel lists what an epoll
+/// watches, nobody else can look into that.
 const FILES: usize = 1000;
 
 /// For so long, and each time twice as long while that goes on...
@@ -80,10 +90,12 @@ pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
     })
 }
 
-/// The calling thread, woken up, waits until a processor is free or its turn comes, and has its part of the time as before. Anybody may ask for that; where it is refused
-/// the thread goes on as others do. One to which somebody gave another priority keeps it.
+/// The calling thread, woken up, waits until a processor is free or its turn comes, and has its
+/// part of the time as before. Anybody may ask for that; where it is refused the thread goes on as
+/// others do. One to which somebody gave another priority keeps it.
 fn interrupts_nobody() {
-    // SAFETY: takes plain numbers. All zeros are a valid `sched_param`, of which the kernel reads no more than it.
+    // SAFETY: takes plain numbers. All zeros are a valid `sched_param`, of which the kernel reads
+    // no more than it.
     unsafe {
         if libc::sched_getscheduler(0) == libc::SCHED_OTHER {
             let param: libc::sched_param = mem::zeroed();
@@ -132,7 +144,8 @@ impl Watch {
         })
     }
 
-    /// Works, unless it rests, and says for how long it rests then. In the next experiment it may be told to work anew before that is over.
+    /// Works, unless it rests, and says for how long it rests then. In the next experiment it may
+    /// be told to work anew before that is over.
     fn turn(&mut self) -> Duration {
         if self.pause().is_zero() {
             self.work();
@@ -180,7 +193,8 @@ impl Watch {
         }
     }
 
-    /// For how long it rests from now on. To wake up in between would take 16 us of a busy worker, and of each request that is under way.
+    /// For how long it rests from now on. To wake up in between would take 16 us of a busy worker,
+    /// and of each request that is under way.
     fn pause(&self) -> Duration {
         Duration::from_nanos((self.rests_until - clock::now()).0.max(0) as u64)
     }
@@ -205,7 +219,8 @@ impl Watch {
         }
     }
 
-    /// It woke up at `now`, having `waited` for a processor; if it does so too often, or for nothing, it rests.
+    /// It woke up at `now`, having `waited` for a processor; if it does so too often, or for
+    /// nothing, it rests.
     fn pace(&mut self, waited: Nanos, now: Real) {
         if self.wakes == 0 {
             (self.since, self.used, self.late) = (now, self.inputs.used(), Nanos::ZERO);
@@ -226,7 +241,8 @@ impl Watch {
         }
     }
 
-    /// Puts all sockets and pipes in its epoll that are not there yet, if that is to be had. Says whether it is.
+    /// Puts all sockets and pipes in its epoll that are not there yet, if that is to be had. Says
+    /// whether it is.
     fn list(&self) -> bool {
         let Ok(files) = open_files() else { return false };
         if files.len() > FILES {
@@ -253,8 +269,9 @@ impl Watch {
             Wakes::Among => libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET,
         };
         let mut event = libc::epoll_event { events: events as u32, u64: 0 };
-        // SAFETY: takes plain numbers and an event that lives as long as the call. If the file was closed meanwhile, or the number is another one's
-        // now, the kernel says so, or tells of that one.
+        // SAFETY: takes plain numbers and an event that lives as long as the call. If the file was
+        // closed meanwhile, or the number is another one's now, the kernel says so, or tells of
+        // that one.
         unsafe {
             libc::epoll_ctl(self.epoll.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event);
         }
@@ -378,7 +395,8 @@ mod tests {
         thread::sleep(Duration::from_millis(20));
         assert_eq!(came(before), None, "nobody waits for that");
 
-        // What comes between experiments came at any time. It may still be at work, on a machine that has no time for it.
+        // What comes between experiments came at any time. It may still be at work, on a machine
+        // that has no time for it.
         drop(working);
         let forgotten = (0..100).any(|_| {
             thread::sleep(Duration::from_millis(100));

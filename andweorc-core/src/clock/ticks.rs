@@ -1,25 +1,31 @@
-//! CLOCK_MONOTONIC from the processor's time-stamp counter: a reading of 10 ns instead of 22, and there are three in a poll and its wake.
+//! CLOCK_MONOTONIC from the processor's time-stamp counter: a reading of 10 ns instead of 22, and
+//! there are three in a poll and its wake.
 //!
-//! A thread remembers one reading of both, its anchor, and for a millisecond after it adds the ticks since to it. Then it anchors itself
-//! anew. So what it says never drifts away from the kernel's clock, whatever becomes of the counter. Between threads it is as exact as the
-//! anchors, some tens of ns.
+//! A thread remembers one reading of both, its anchor, and for a millisecond after it adds the
+//! ticks since to it. Then it anchors itself anew. So what it says never drifts away from the
+//! kernel's clock, whatever becomes of the counter. Between threads it is as exact as the anchors,
+//! some tens of ns.
 //!
 //! # When the counter is used
 //!
-//! - Only on x86-64, where the kernel reads its own clock from this counter, which means that it found the counters of all processors to
-//!   agree, and goes on to watch that; and where the processor says that they run at one rate (`constant_tsc`), in sleep too
-//!   (`nonstop_tsc`). The kernel is asked again each second, since it drops a counter that it no longer trusts.
-//! - Only while its rate is known: two measurements, one after the other, agree (`Rate`). A suspended machine, whose counter goes on while
-//!   CLOCK_MONOTONIC stands still, a virtual one that moved to another host, or a kernel that changes its clock's speed makes them
-//!   differ: then the kernel's clock is read until they agree again. Meanwhile no thread is off by more than one anchor serves.
+//! - Only on x86-64, where the kernel reads its own clock from this counter, which means that it
+//!   found the counters of all processors to agree, and goes on to watch that; and where the
+//!   processor says that they run at one rate (`constant_tsc`), in sleep too (`nonstop_tsc`). The
+//!   kernel is asked again each second, since it drops a counter that it no longer trusts.
+//! - Only while its rate is known: two measurements, one after the other, agree (`Rate`). A
+//!   suspended machine, whose counter goes on while CLOCK_MONOTONIC stands still, a virtual one
+//!   that moved to another host, or a kernel that changes its clock's speed makes them differ: then
+//!   the kernel's clock is read until they agree again. Meanwhile no thread is off by more than one
+//!   anchor serves.
 //!
 //! Elsewhere, and else, the kernel's clock is read each time.
 //!
 //! # Going back
 //!
-//! Within a thread time does not go back: an anchor that turns out to have been ahead of the kernel's clock (by ns, since rates are never
-//! exact) makes the next one that much slower. Only when it was ahead by more than [`MOST_AHEAD`] the counter has jumped, and
-//! time goes back to what is right.
+//! Within a thread time does not go back: an anchor that turns out to have been ahead of the
+//! kernel's clock (by ns, since rates are never exact) makes the next one that much slower. Only
+//! when it was ahead by more than [`MOST_AHEAD`] the counter has jumped, and time goes back to what
+//! is right.
 
 use crate::clock::monotonic;
 use crate::time::{Nanos, Real};
@@ -162,7 +168,8 @@ struct Rate {
 }
 
 impl Rate {
-    /// The first ones take this long: two readings that are each right within 50 ns give the rate within 5 ppm, 5 ns in [`SERVES`].
+    /// The first ones take this long: two readings that are each right within 50 ns give the rate
+    /// within 5 ppm, 5 ns in [`SERVES`].
     const FIRST: Nanos = Nanos::from_millis(20);
 
     /// The others.
@@ -174,7 +181,8 @@ impl Rate {
     /// Between 10 GHz and 100 MHz.
     const PLAUSIBLE: std::ops::Range<u128> = (1 << 32) / 10..10 << 32;
 
-    /// Goes on to `now`. When a measurement is over, returns how long a tick is, [`NO_TICK`] if that is not sure, and when to come again.
+    /// Goes on to `now`. When a measurement is over, returns how long a tick is, [`NO_TICK`] if
+    /// that is not sure, and when to come again.
     fn measure(&mut self, now: Reading) -> Option<(u64, Real)> {
         let Some(from) = self.from else {
             self.from = Some(now);
@@ -207,20 +215,23 @@ fn is_steady() -> bool {
         .all(|flag| flags.split_whitespace().any(|known| known == *flag))
 }
 
-/// Whether the kernel reads its own clock from the counter. Allocates nothing: a signal handler may come by here.
+/// Whether the kernel reads its own clock from the counter. Allocates nothing: a signal handler may
+/// come by here.
 fn is_source() -> bool {
     let mut name = [0; 16];
     let read = File::open(SOURCE).and_then(|mut source| source.read(&mut name));
     read.is_ok_and(|length| name[..length].trim_ascii() == b"tsc")
 }
 
-/// Real time now. Not inlined: a request reads it in a dozen places, each of which would have a cache line of code for it.
+/// Real time now. Not inlined: a request reads it in a dozen places, each of which would have a
+/// cache line of code for it.
 #[inline(never)]
 pub(super) fn now() -> Real {
     ANCHOR.with(|anchor| anchor.at(counter()).unwrap_or_else(|| anchored(anchor)))
 }
 
-/// Runs `f`, which a signal handler consists of, and puts the anchor back: what was interrupted may have read half of it.
+/// Runs `f`, which a signal handler consists of, and puts the anchor back: what was interrupted may
+/// have read half of it.
 pub(super) fn in_signal_handler(f: impl FnOnce()) {
     ANCHOR.with(|anchor| {
         let (ticks, real) = (anchor.ticks.get(), anchor.real.get());
@@ -265,7 +276,8 @@ fn measure(now: Reading) {
 
 #[inline]
 fn counter() -> u64 {
-    // SAFETY: reads a register; every x86-64 processor has it, and a kernel that forbids it has no tsc as its clock source.
+    // SAFETY: reads a register; every x86-64 processor has it, and a kernel that forbids it has no
+    // tsc as its clock source.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 

@@ -21,14 +21,15 @@ pub(crate) const LEAST_SHARE: f64 = 0.02;
 /// Of them, so many waits at most.
 const MOST_WAITS: usize = 3;
 
-/// A wait is worth testing from this share of the time on, summed over all who wait: below it, it is
-/// short, or few wait.
+/// A wait is worth testing from this share of the time on, summed over all who wait: below it, it
+/// is short, or few wait.
 const LONG: f64 = 0.05;
 
 /// A task that takes this share of the program's CPU time is the program itself.
 const ALL: f64 = 0.9;
 
-/// A target that spends less than this share of its time outside of other targets is a container: its parts are tested instead.
+/// A target that spends less than this share of its time outside of other targets is a container:
+/// its parts are tested instead.
 const LEAST_OWN: f64 = 0.5;
 
 /// A span that ends less often than this in a second, and [`CONTAINS`] times less often than
@@ -211,8 +212,9 @@ impl Times {
     /// `cpu_ns` in all: those named by `wanted`; by default [what may matter](Times::by_default).
     /// Second, the wanted names that no target has.
     ///
-    /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but waits, `wait:stock`, and functions without what
-    /// they call, `function-self:stock`. `lines`, `functions` and `functions-self` are the hottest of them.
+    /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but
+    /// waits, `wait:stock`, and functions without what they call, `function-self:stock`. `lines`,
+    /// `functions` and `functions-self` are the hottest of them.
     pub(crate) fn choose_targets(
         &self,
         before: &Times,
@@ -344,7 +346,8 @@ pub(crate) fn all_of(wanted: &str) -> Option<TargetKind> {
 /// Whether a user means `target` by `wanted`.
 pub(crate) fn is_named(target: &Target, wanted: &str) -> bool {
     let kind = target.kind();
-    // Of the path of a line the end is enough; and the user may know it whole, where the target's is relative to the workspace.
+    // Of the path of a line the end is enough; and the user may know it whole, where the target's
+    // is relative to the workspace.
     let is_end = |name: &str| {
         let ends = |whole: &str, end: &str| {
             whole.strip_suffix(end).is_some_and(|rest| rest.ends_with('/'))
@@ -365,7 +368,8 @@ pub(crate) fn is_named(target: &Target, wanted: &str) -> bool {
         || wanted.split_once(':').is_some_and(|(word, name)| word == kind.to_string() && is(name))
 }
 
-/// Of `all`, those with a wanted name, in the order of the names; all when none is wanted. Second, the names that none has.
+/// Of `all`, those with a wanted name, in the order of the names; all when none is wanted. Second,
+/// the names that none has.
 fn by_name<T: Copy>(
     all: Vec<T>,
     wanted: &[String],

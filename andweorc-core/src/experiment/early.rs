@@ -5,7 +5,8 @@ use crate::experiment::choose::names;
 use crate::settings::distance;
 use std::time::Duration;
 
-/// So long a run waits for a first hit, and from there on for what was named, before it says that there is none.
+/// So long a run waits for a first hit, and from there on for what was named, before it says that
+/// there is none.
 pub(crate) const SOON: Duration = Duration::from_secs(3);
 
 /// The first hit of a point, as far as it is known.
@@ -17,7 +18,8 @@ pub(crate) struct Early {
 }
 
 impl Early {
-    /// Takes note of whether a point has been hit by `now`, since the begin of the run. True once: when it is to be said that none was.
+    /// Takes note of whether a point has been hit by `now`, since the begin of the run. True once:
+    /// when it is to be said that none was.
     pub(crate) fn is_idle(&mut self, hit: bool, now: Duration) -> bool {
         if hit {
             self.hit.get_or_insert(now);
@@ -25,7 +27,8 @@ impl Early {
         self.hit.is_none() && now >= SOON && !std::mem::replace(&mut self.told, true)
     }
 
-    /// Whether what was not seen by `now` may be taken for what is not there: the program has had work for some time.
+    /// Whether what was not seen by `now` may be taken for what is not there: the program has had
+    /// work for some time.
     pub(crate) fn is_over(&self, now: Duration) -> bool {
         self.hit.is_some_and(|hit| now >= hit + SOON)
     }
@@ -41,7 +44,8 @@ pub(crate) fn nothing_hit<'a>(points: impl Iterator<Item = &'a str>) -> String {
     )
 }
 
-/// The note on names that nothing has: ``no target is named `stok`, did you mean `stock`? (targets seen: `stock`): check --targets``.
+/// The note on names that nothing has: ``no target is named `stok`, did you mean `stock`? (targets
+/// seen: `stock`): check --targets``.
 pub(crate) fn unknown(what: &str, wanted: &[&str], known: &[&str], setting: &str) -> String {
     let named = names(wanted.iter().copied());
     let meant: Vec<&str> = wanted.iter().filter_map(|wanted| nearest(wanted, known)).collect();
@@ -53,7 +57,8 @@ pub(crate) fn unknown(what: &str, wanted: &[&str], known: &[&str], setting: &str
     format!("no {what} is named {named}{meant} ({what}s seen: {seen}): check {setting}")
 }
 
-/// The known name that differs from this one, without its kind, by a third of its letters at most, and least.
+/// The known name that differs from this one, without its kind, by a third of its letters at most,
+/// and least.
 fn nearest<'a>(wanted: &str, known: &[&'a str]) -> Option<&'a str> {
     // A path has two colons.
     let without_kind = wanted.split_once(':').filter(|(_, name)| !name.starts_with(':'));

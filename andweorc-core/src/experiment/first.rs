@@ -28,8 +28,8 @@ fn busiest(kind: TargetKind, is_meant: fn(&str) -> bool) -> Vec<&'static Target>
     all
 }
 
-/// Whether a function may be a unit of work: `main` is the whole program, and a closure has no place
-/// for an attribute.
+/// Whether a function may be a unit of work: `main` is the whole program, and a closure has no
+/// place for an attribute.
 fn is_a_part(function: &str) -> bool {
     !function.contains('{') && function.rsplit("::").next() != Some("main")
 }

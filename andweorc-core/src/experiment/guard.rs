@@ -2,15 +2,19 @@
 //!
 //! The thread that looks for lagging threads looks at the experiment too. It ends
 //!
-//! - one that **slows** the program by more than a stated factor F. Nobody pauses for longer than D grows, so that the program is slowed by
-//!   `real / (real - delay)` at most, and that stays below F while `delay / real <= 1 - 1/F`. What D rises by at once, beyond the time that
-//!   passes, is not the target's doing, but the credit of somebody whose pause ended late, on a machine that had no processor for it: of that
-//!   a lump is counted;
+//! - one that **slows** the program by more than a stated factor F. Nobody pauses for longer than D
+//!   grows, so that the program is slowed by `real / (real - delay)` at most, and that stays below
+//!   F while `delay / real <= 1 - 1/F`. What D rises by at once, beyond the time that passes, is
+//!   not the target's doing, but the credit of somebody whose pause ended late, on a machine that
+//!   had no processor for it: of that a lump is counted;
 //! - one in which **no point is hit** for much longer than ever in the baselines;
-//! - one, or a baseline, in which the program **did not run**: it was stopped (SIGSTOP, a debugger), or had no processor. Between two looks
-//!   D grows for [`STOPPED`] at most ([`Ledger::known_until`](crate::ledger::Ledger::known_until)), so that nobody ever pays for the stop.
+//! - one, or a baseline, in which the program **did not run**: it was stopped (SIGSTOP, a
+//!   debugger), or had no processor. Between two looks D grows for [`STOPPED`] at most
+//!   ([`Ledger::known_until`](crate::ledger::Ledger::known_until)), so that nobody ever pays for
+//!   the stop.
 //!
-//! What was ended early is spoiled: its rates are of no use, and a rate that was only kept when it was good would be a biased one.
+//! What was ended early is spoiled: its rates are of no use, and a rate that was only kept when it
+//! was good would be a biased one.
 
 use crate::experiment::hold::Stop;
 use crate::point::points;
@@ -190,7 +194,8 @@ impl Held {
         (since > STOPPED).then_some(Cut::Stopped(since))
     }
 
-    /// Whether it must be ended, by what is seen now: D, and the hits of all points when they were counted.
+    /// Whether it must be ended, by what is seen now: D, and the hits of all points when they were
+    /// counted.
     fn look(
         &mut self,
         now: Real,
@@ -227,7 +232,8 @@ mod tests {
 
     const PERIOD: Nanos = Nanos::from_millis(2);
 
-    /// Looks every period for `seconds`, at a D that grows by `share` of the time and at `hits` of each instant.
+    /// Looks every period for `seconds`, at a D that grows by `share` of the time and at `hits` of
+    /// each instant.
     fn look_for(
         held: &mut Held,
         seconds: i64,

@@ -1,4 +1,5 @@
-//! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did meanwhile.
+//! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did
+//! meanwhile.
 
 use crate::arrival::{INPUTS, watcher};
 use crate::clock;
@@ -27,8 +28,9 @@ pub const MAX_SLOWDOWN: f64 = 2.0;
 /// How long each part of an experiment lasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths {
-    /// From its begin until it is measured: queues settle to the changed speeds. Up to twice as long, at random: a program that goes through a cycle may begin
-    /// it anew where an experiment does, and would be measured from the same place in it each time.
+    /// From its begin until it is measured: queues settle to the changed speeds. Up to twice as
+    /// long, at random: a program that goes through a cycle may begin it anew where an experiment
+    /// does, and would be measured from the same place in it each time.
     pub settle: Duration,
     /// The measured stretch.
     pub measure: Duration,
@@ -82,7 +84,8 @@ impl Stop {
         self.sleep_unless_cut(length)
     }
 
-    /// Sleeps for `length`, or until stopped, or not at all once the experiment was cut. Says whether it was stopped.
+    /// Sleeps for `length`, or until stopped, or not at all once the experiment was cut. Says
+    /// whether it was stopped.
     fn sleep_unless_cut(&self, length: Duration) -> bool {
         let (asked, _) = self
             .changed
@@ -96,7 +99,8 @@ impl Stop {
     }
 }
 
-/// Ends the experiment also when the runner panics: a program must never be left with a target that delays it.
+/// Ends the experiment also when the runner panics: a program must never be left with a target that
+/// delays it.
 struct Running {
     guard: Arc<Guard>,
     /// Of a wait as the target: it may be for a timer.
@@ -172,8 +176,8 @@ pub struct Experimenter {
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
 
 impl Experimenter {
-    /// Switches andweorc on, until this is dropped. `None` while another one lives: two at once would delay for each other. `None` in a child of
-    /// [fork](mod@crate::fork) too.
+    /// Switches andweorc on, until this is dropped. `None` while another one lives: two at once
+    /// would delay for each other. `None` in a child of [fork](mod@crate::fork) too.
     pub fn new() -> Option<Experimenter> {
         if fork::forked() || EXPERIMENTING.swap(true, Ordering::SeqCst) {
             return None;
@@ -220,9 +224,10 @@ impl Experimenter {
         Arc::clone(&self.stop)
     }
 
-    /// Holds one experiment, a baseline when there is no target, and says what every point did. Blocks meanwhile. `None` when it was
-    /// stopped before the experiment was measured to its end. An experiment that does not do the program good is
-    /// [ended early](Experimenter::cut), and spoiled.
+    /// Holds one experiment, a baseline when there is no target, and says what every point did.
+    /// Blocks meanwhile. `None` when it was stopped before the experiment was measured to its end.
+    /// An experiment that does not do the program good is [ended early](Experimenter::cut), and
+    /// spoiled.
     pub fn hold(
         &mut self,
         target: Option<&Target>,

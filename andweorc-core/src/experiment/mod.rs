@@ -1,8 +1,10 @@
 //! Experiments: what is held, for how long, in which order.
 //!
-//! An [`Experimenter`] holds one (target, speedup) at a time. A run ([`crate::session`]) watches the program, chooses points and targets,
-//! and holds experiments with a baseline between any two, so that each has a baseline before and after it and drift cancels. The experiment
-//! that narrows the ranking most comes next. One that slows the program too much, or stops it, is ended early (`guard`).
+//! An [`Experimenter`] holds one (target, speedup) at a time. A run ([`crate::session`]) watches
+//! the program, chooses points and targets, and holds experiments with a baseline between any two,
+//! so that each has a baseline before and after it and drift cancels. The experiment that narrows
+//! the ranking most comes next. One that slows the program too much, or stops it, is ended early
+//! (`guard`).
 
 pub(crate) mod choose;
 mod clocks;

@@ -10,12 +10,14 @@ use nix::unistd::Pid;
 use std::collections::VecDeque;
 use std::fs;
 
-/// By how much the share of stolen time may exceed what is stolen otherwise: above that the truth itself was another one meanwhile. A machine from
-/// which always a tenth is stolen is a slower machine, and experiments on it are compared with baselines on it.
+/// By how much the share of stolen time may exceed what is stolen otherwise: above that the truth
+/// itself was another one meanwhile. A machine from which always a tenth is stolen is a slower
+/// machine, and experiments on it are compared with baselines on it.
 const MOST_STOLEN: f64 = 0.05;
 
-/// By how much the share that other processes used may exceed what they use otherwise: a load generator on this machine is always there, a compiler
-/// that starts is not. The kernel counts in ticks of some ms, so that the share of a short experiment is known to a few hundredths only.
+/// By how much the share that other processes used may exceed what they use otherwise: a load
+/// generator on this machine is always there, a compiler that starts is not. The kernel counts in
+/// ticks of some ms, so that the share of a short experiment is known to a few hundredths only.
 const MOST_FOREIGN: f64 = 0.10;
 
 /// By how much longer than otherwise the machine may stand still.
@@ -104,15 +106,17 @@ fn median(of: impl Iterator<Item = f64>) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// Ticks of all processors since boot, as /proc/stat counts them, this process's part, and how often it was stopped for a limit.
+/// Ticks of all processors since boot, as /proc/stat counts them, this process's part, and how
+/// often it was stopped for a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Noise {
     all: u64,
     busy: u64,
     stolen: u64,
     own: Nanos,
-    /// In which a processor that this process may use was idle, or ran what is nice: that mostly stands back for whoever wants it. Threads of
-    /// this process that alone are nice count as such too.
+    /// In which a processor that this process may use was idle, or ran what is nice: that mostly
+    /// stands back for whoever wants it. Threads of this process that alone are nice count as such
+    /// too.
     idle: u64,
     /// In which such a processor did anything else.
     busy_here: u64,
@@ -133,8 +137,9 @@ impl Noise {
         Noise { throttled: Throttled::read(), stalled: stalled(), ..noise }
     }
 
-    /// Parses the first lines: `cpu user nice system idle iowait irq softirq steal guest guest_nice`, and the same for `cpu0` and each other processor, of which the
-    /// process may use those that are `allowed`. If it `is_nice` itself, what runs as nice may be itself.
+    /// Parses the first lines: `cpu user nice system idle iowait irq softirq steal guest
+    /// guest_nice`, and the same for `cpu0` and each other processor, of which the process may use
+    /// those that are `allowed`. If it `is_nice` itself, what runs as nice may be itself.
     fn parse(
         text: &str,
         own: Nanos,
@@ -176,8 +181,8 @@ impl Noise {
         (busy > 0.0 && others.is_finite()).then(|| Nanos((others.max(0.0) * 1e9) as i64))
     }
 
-    /// How many of the processors that the process may use were idle from here until `after`, on average. None at its limit on processor time: there it can't
-    /// have what is idle.
+    /// How many of the processors that the process may use were idle from here until `after`, on
+    /// average. None at its limit on processor time: there it can't have what is idle.
     pub(crate) fn idle(&self, after: &Noise, time: Nanos) -> f64 {
         if Throttled::spoiled(self.throttled, after.throttled).is_some() {
             return 0.0;
@@ -188,7 +193,8 @@ impl Noise {
     }
 }
 
-/// What follows the name in a line. Guest time, which comes after these, is contained in user time already.
+/// What follows the name in a line. Guest time, which comes after these, is contained in user time
+/// already.
 fn ticks(line: &str) -> Option<[u64; 8]> {
     let fields = line.split_ascii_whitespace().take(8).map(str::parse);
     fields.collect::<Result<Vec<_>, _>>().ok()?.try_into().ok()

@@ -81,7 +81,8 @@ impl Plan {
         if self.cells.iter().any(is_less) { 1 } else { PASSES }
     }
 
-    /// The next experiment; `None` when all targets are settled. `known` tells what is known of a target.
+    /// The next experiment; `None` when all targets are settled. `known` tells what is known of a
+    /// target.
     pub(crate) fn next(&mut self, known: impl Fn(&Target) -> Known) -> Option<Cell> {
         let early = |cell: &&Cell| cell.held < self.passes(cell);
         if let Some(least) = self.cells.iter().filter(early).map(|cell| cell.held).min() {

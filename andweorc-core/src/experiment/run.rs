@@ -1,5 +1,5 @@
-//! The life of a run, on a thread of its own: observe, choose, hold experiments until the ranking is settled or the time is
-//! up, and write everything down as it goes.
+//! The life of a run, on a thread of its own: observe, choose, hold experiments until the ranking
+//! is settled or the time is up, and write everything down as it goes.
 
 use crate::fork::Unshared;
 use crate::clock;
@@ -66,7 +66,8 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
 const ENOUGH_HITS: f64 = 100.0;
 
-/// Where less is done than at first, experiments are lengthened up to this: the load of a service that is profiled for days may go away for hours.
+/// Where less is done than at first, experiments are lengthened up to this: the load of a service
+/// that is profiled for days may go away for hours.
 const SPARSE: Duration = Duration::from_secs(60);
 
 /// How many probes of the load a run begins with.
@@ -82,7 +83,8 @@ const LAST_PROBES: u32 = 6;
 /// By how much a probe delays the program.
 const PROBE: Speedup = Speedup::from_ppm(250_000);
 
-/// Seed of the order of experiments: two runs with the same settings differ by the program and the machine alone.
+/// Seed of the order of experiments: two runs with the same settings differ by the program and the
+/// machine alone.
 const SEED: u64 = 0x616e_6477_656f_7263;
 
 /// What a run is doing, for a progress bar.
@@ -141,7 +143,8 @@ impl Runner {
         }
     }
 
-    /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it was.
+    /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it
+    /// was.
     pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Ongoing, Unshared<Writer>) {
         // On the profiler's thread: a file system that hangs, or a limit on the size of files, is
         // no matter of who starts the run.
@@ -459,7 +462,8 @@ impl Runner {
         ));
     }
 
-    /// Says why there is nothing to experiment with. `told` says that unknown names have been noted.
+    /// Says why there is nothing to experiment with. `told` says that unknown names have been
+    /// noted.
     fn note_what_lacks(&mut self, told: bool) {
         let points = points();
         let targets = targets();
@@ -586,7 +590,8 @@ impl Runner {
         }
     }
 
-    /// How long experiments should be: so that every one gets its passes in the time, and the first point enough hits.
+    /// How long experiments should be: so that every one gets its passes in the time, and the first
+    /// point enough hits.
     fn lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
         let pairs = PROBES + plan.wanted();
         let each = self.left() / (2 * pairs);
@@ -599,7 +604,8 @@ impl Runner {
         Lengths { measure: measure.max(enough.min(most)), ..unmeasured }
     }
 
-    /// How long the next experiment should be, after one with few hits of the first point, or with plenty again.
+    /// How long the next experiment should be, after one with few hits of the first point, or with
+    /// plenty again.
     fn lengthened(&self, lengths: Lengths, first: Lengths, points: &[&'static Point]) -> Lengths {
         if self.experimenter.cut().is_some() {
             // What it saw is not what such a length shows.
@@ -760,7 +766,8 @@ fn causes() -> Vec<String> {
     all
 }
 
-/// The length after one with so many hits: twice as long with too few, half as long with plenty, between what was first and `most`.
+/// The length after one with so many hits: twice as long with too few, half as long with plenty,
+/// between what was first and `most`.
 fn next_length(now: Duration, hits: u64, first: Duration, most: Duration) -> Duration {
     if (hits as f64) < ENOUGH_HITS / 4.0 {
         (2 * now).min(most).max(now)

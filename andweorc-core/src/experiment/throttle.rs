@@ -1,7 +1,9 @@
-//! A limit on processor time, as container runtimes set it (cgroups of both versions): how often it stopped the program.
+//! A limit on processor time, as container runtimes set it (cgroups of both versions): how often it
+//! stopped the program.
 //!
-//! While it is stopped for its limit nothing is credited. But a program at its limit also gets processor time back while it pauses, as it would
-//! not if a part of it were really faster: what an experiment predicts there is worth nothing.
+//! While it is stopped for its limit nothing is credited. But a program at its limit also gets
+//! processor time back while it pauses, as it would not if a part of it were really faster: what an
+//! experiment predicts there is worth nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,8 +64,9 @@ impl Throttled {
     }
 }
 
-/// The `cpu.stat` of the cgroups that `/proc/self/cgroup` names, and of those around them. In a container they may be named as its host
-/// sees them: then the root, which is the container's own, is there, and the others are not.
+/// The `cpu.stat` of the cgroups that `/proc/self/cgroup` names, and of those around them. In a
+/// container they may be named as its host sees them: then the root, which is the container's own,
+/// is there, and the others are not.
 fn files(cgroups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in cgroups.lines() {

@@ -1,9 +1,11 @@
 //! A histogram of latencies that holds only what is in it, and gets coarser before it gets large.
 //!
-//! A bin is a latency to its first bits, as a floating-point number has them: so many for each octave, 1,024 at first. Where a
-//! histogram has more than [`MOST`] bins, the two that share all bits but the last become one, and so on down to 64 an octave: what
-//! a bin is told as, its middle, is then within 0.8 % of each latency in it. One or two octaves, as most points have, are told to
-//! 0.1 %. When all histograms together hold more than [`MUCH`], those that grow become coarse earlier.
+//! A bin is a latency to its first bits, as a floating-point number has them: so many for each
+//! octave, 1,024 at first. Where a histogram has more than [`MOST`] bins, the two that share all
+//! bits but the last become one, and so on down to 64 an octave: what a bin is told as, its middle,
+//! is then within 0.8 % of each latency in it. One or two octaves, as most points have, are told to
+//! 0.1 %. When all histograms together hold more than [`MUCH`], those that grow become coarse
+//! earlier.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,9 +1,11 @@
-//! Latencies that are in no histogram yet: a short list for each line of [counters](crate::counter), that is, for each of the first
-//! threads, and for each group of those beyond.
+//! Latencies that are in no histogram yet: a short list for each line of
+//! [counters](crate::counter), that is, for each of the first threads, and for each group of those
+//! beyond.
 //!
-//! A list is a ring of words. Only its thread writes, and tells of it by raising `written`; threads that share a list do so one at a
-//! time. Whoever holds `settles` adds what was written to the histograms, and tells of it by raising `settled`, after which the
-//! places are written anew. So a thread takes a lock only when its list is full.
+//! A list is a ring of words. Only its thread writes, and tells of it by raising `written`; threads
+//! that share a list do so one at a time. Whoever holds `settles` adds what was written to the
+//! histograms, and tells of it by raising `settled`, after which the places are written anew. So a
+//! thread takes a lock only when its list is full.
 
 use super::bins::Key;
 use super::{ALL, lock};

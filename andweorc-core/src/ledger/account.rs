@@ -7,7 +7,8 @@ use crate::sync::const_fn;
 use crate::time::{Nanos, Real};
 use crossbeam_utils::CachePadded;
 
-/// How many threads can have an account at once. A thread beyond that is not delayed, and the run says so.
+/// How many threads can have an account at once. A thread beyond that is not delayed, and the run
+/// says so.
 pub const ACCOUNTS: usize = CHUNK * CHUNKS;
 
 /// So many accounts are made at once, and so many times at most.
@@ -23,12 +24,13 @@ pub struct Account {
     pub(super) open: AtomicBool,
     /// L while outside the target, and L at the entry while inside, but for `sampled`.
     pub(super) taken: AtomicI64,
-    /// What samples inside the target have added to L. Only ever added to, so that a signal handler and the thread that it interrupted
-    /// don't overwrite each other's.
+    /// What samples inside the target have added to L. Only ever added to, so that a signal handler
+    /// and the thread that it interrupted don't overwrite each other's.
     pub(super) sampled: AtomicI64,
     /// When it entered the target, or [`OUTSIDE`].
     pub(super) since: AtomicI64,
-    /// The speedup at the entry, ppm; of what is only [expected](super::Ledger::expect), the expected part of it.
+    /// The speedup at the entry, ppm; of what is only [expected](super::Ledger::expect), the
+    /// expected part of it.
     pub(super) speedup: AtomicU32,
     /// Up to when that holds.
     pub(super) until: AtomicI64,
@@ -97,7 +99,8 @@ impl Account {
         Nanos(self.cpu.load(Relaxed))
     }
 
-    /// Sets the name under which [`Ledger::lagging`](super::Ledger::lagging) reports the owner; 0 for none.
+    /// Sets the name under which [`Ledger::lagging`](super::Ledger::lagging) reports the owner; 0
+    /// for none.
     #[inline]
     pub fn set_runs_as(&self, name: i32) {
         // Relaxed: who reads it late is late by one look.

@@ -1,4 +1,5 @@
-//! Models of the ledger's accounts: what other threads see of one whose owner enters and leaves the target.
+//! Models of the ledger's accounts: what other threads see of one whose owner enters and leaves the
+//! target.
 
 use super::*;
 use loom::model::Builder;

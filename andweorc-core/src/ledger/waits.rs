@@ -10,8 +10,9 @@ use std::sync::PoisonError;
 /// No wait is a target.
 pub(super) const NO_LINE: i64 = i64::MIN;
 
-/// Waits that are targets. L of a waiter is a line over time, `L(t) = L_park + s (t - t_park)`: the experiment gives all
-/// lines one slope, so that a line is known by its value at t = 0 and D follows the highest. Line -> number of waiters on it.
+/// Waits that are targets. L of a waiter is a line over time, `L(t) = L_park + s (t - t_park)`: the
+/// experiment gives all lines one slope, so that a line is known by its value at t = 0 and D
+/// follows the highest. Line -> number of waiters on it.
 pub(super) type Lines = BTreeMap<i64, usize>;
 
 /// A wait that is a target, between [`Ledger::begin_wait`] and [`Ledger::end_wait`].
@@ -39,10 +40,12 @@ impl Ledger {
         Some(TargetWait { experiment, since: now, speedup, line })
     }
 
-    /// The wait ended at `at`: returns by how much L of the task grew, `s waited`, and raises D to it. When the experiment has
-    /// ended meanwhile, D was raised then; when another has begun, what was saved is forgiven.
+    /// The wait ended at `at`: returns by how much L of the task grew, `s waited`, and raises D to
+    /// it. When the experiment has ended meanwhile, D was raised then; when another has begun, what
+    /// was saved is forgiven.
     ///
-    /// The end may be past, where it was noticed late. D was read too high since, and who has paid for that has credit.
+    /// The end may be past, where it was noticed late. D was read too high since, and who has paid
+    /// for that has credit.
     pub fn end_wait(&self, wait: TargetWait, at: Real) -> Nanos {
         let mut lines = self.lines();
         if wait.experiment != self.experiment.load(SeqCst) {

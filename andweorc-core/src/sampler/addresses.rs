@@ -1,4 +1,5 @@
-//! What the signal handler knows of an address: whether code there is inside the target of the running experiment.
+//! What the signal handler knows of an address: whether code there is inside the target of the
+//! running experiment.
 //!
 //! A table that only grows, of addresses that were sampled before and are resolved by now. The
 //! handler looks them up; who resolves adds them, and judges all anew when the target changes. An
@@ -43,7 +44,8 @@ impl Addresses {
             match at.load(Ordering::Acquire) {
                 0 => return Verdict::Unknown,
                 found if found == address => {
-                    // Relaxed: a verdict stands for itself, and a new one counts from the next sample on.
+                    // Relaxed: a verdict stands for itself, and a new one counts from the next
+                    // sample on.
                     return match verdict.load(Ordering::Relaxed) {
                         1 => Verdict::Callers,
                         2 => Verdict::Inside,
@@ -81,7 +83,8 @@ impl Addresses {
         }
     }
 
-    /// Whether a chain is inside the target: the first address decides that can. `None` when one before is unknown.
+    /// Whether a chain is inside the target: the first address decides that can. `None` when one
+    /// before is unknown.
     pub(crate) fn judge(&self, chain: &[u64]) -> Option<bool> {
         for &address in chain {
             match self.get(address) {
@@ -94,7 +97,8 @@ impl Addresses {
         Some(false)
     }
 
-    /// The places where `address` may be, the likeliest first. A handler must not search for long: there are a few.
+    /// The places where `address` may be, the likeliest first. A handler must not search for long:
+    /// there are a few.
     fn from(&self, address: u64) -> impl Iterator<Item = &(AtomicU64, AtomicU8)> {
         const TRIES: usize = 16;
         let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

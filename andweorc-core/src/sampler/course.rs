@@ -1,10 +1,14 @@
-//! Where a plain thread is, outside of all spans: so far on its way from the last thing that it did.
+//! Where a plain thread is, outside of all spans: so far on its way from the last thing that it
+//! did.
 //!
-//! Such a thread has no context of which a target could have a share, but it has a course. What it does after it came out of a certain lock, woke
-//! whoever waits at a certain barrier, or hit a certain point, is most often the same each time. So where it last acted, its *site*, and how long it
-//! has run since, say as much as the name of a span would, and more: each [`STEP`] of the way has a share of its own.
+//! Such a thread has no context of which a target could have a share, but it has a course. What it
+//! does after it came out of a certain lock, woke whoever waits at a certain barrier, or hit a
+//! certain point, is most often the same each time. So where it last acted, its *site*, and how
+//! long it has run since, say as much as the name of a span would, and more: each [`STEP`] of the
+//! way has a share of its own.
 //!
-//! A thread has a few sites, which are its own: two threads that meet at one barrier do different things afterwards.
+//! A thread has a few sites, which are its own: two threads that meet at one barrier do different
+//! things afterwards.
 
 use crate::sampler::share::{Credit, Seen};
 use crate::time::{Nanos, Speedup};
@@ -108,8 +112,9 @@ impl Course {
     }
 }
 
-// Relaxed, all of these atomics: a thread's sites and visits are written by itself, or while it is not sampled; ids and shares stand each for itself,
-// and what is read late counts from the next look on.
+// Relaxed, all of these atomics: a thread's sites and visits are written by itself, or while it is
+// not sampled; ids and shares stand each for itself, and what is read late counts from the next
+// look on.
 impl Courses {
     pub(crate) fn new() -> Courses {
         Courses(array::from_fn(|_| Course::new()))
@@ -168,8 +173,9 @@ impl Steps {
         self.0[step] = seen;
     }
 
-    /// The share of a step. `None` where it was not seen often enough: what is near says nothing of it, since a thread may come that far in
-    /// experiments alone, where others keep it waiting for less. `visits` are those of the course.
+    /// The share of a step. `None` where it was not seen often enough: what is near says nothing of
+    /// it, since a thread may come that far in experiments alone, where others keep it waiting for
+    /// less. `visits` are those of the course.
     fn share(&self, step: usize, visits: u64) -> Option<u32> {
         let time = self.0.iter().fold(Nanos::ZERO, |time, seen| time + seen.time);
         Seen { time, visits, ..self.0[step] }.share()
@@ -182,7 +188,8 @@ mod tests {
 
     const VISITS: u64 = 1000;
 
-    /// What is seen of visits of which `inside` says which steps are inside, all of them or by halves.
+    /// What is seen of visits of which `inside` says which steps are inside, all of them or by
+    /// halves.
     fn seen(inside: [u64; 4], each: u64) -> Steps {
         let mut steps = Steps::default();
         for (step, inside) in inside.into_iter().enumerate() {

@@ -1,4 +1,5 @@
-//! What the samples tell: how hot each line and function is, and how large its share is of each context.
+//! What the samples tell: how hot each line and function is, and how large its share is of each
+//! context.
 
 use andweorc_profile::TargetKind;
 use crate::sampler::addresses::{Addresses, Verdict};
@@ -48,7 +49,8 @@ impl Frames {
         };
         match (is_inside, target.kind()) {
             (true, _) => Verdict::Inside,
-            // A sample is charged inclusively to the functions of all frames in scope, and else to the innermost one.
+            // A sample is charged inclusively to the functions of all frames in scope, and else to
+            // the innermost one.
             (false, TargetKind::Function) => Verdict::Callers,
             (false, _) if self.functions.is_empty() => Verdict::Callers,
             (false, _) => Verdict::Outside,
@@ -69,7 +71,8 @@ pub(super) struct Finder {
     found: Found,
     told: slots::Tally,
     learns: bool,
-    /// Samples of each context with the time that they stand for, and samples of each target in it, all told.
+    /// Samples of each context with the time that they stand for, and samples of each target in it,
+    /// all told.
     contexts: HashMap<u32, (u64, Nanos)>,
     inside: HashMap<(u32, u32), u64>,
 }
@@ -115,7 +118,8 @@ impl Finder {
         self.alone = true;
     }
 
-    /// As if so many samples of 1 ms had been taken in `context`, and so many of them inside of each target.
+    /// As if so many samples of 1 ms had been taken in `context`, and so many of them inside of
+    /// each target.
     #[cfg(test)]
     pub(super) fn saw(&mut self, context: u32, samples: u64, inside: &[(&Target, u64)]) {
         self.contexts.insert(context, (samples, Nanos::from_millis(samples as i64)));
@@ -230,7 +234,8 @@ impl Finder {
         share::begin(shares);
     }
 
-    /// How often a sample of `context` was inside of `target`, and the share that the context has of it, if it is to be credited so.
+    /// How often a sample of `context` was inside of `target`, and the share that the context has
+    /// of it, if it is to be credited so.
     fn seen(&self, context: u32, target: &Target) -> (u64, Option<u32>) {
         let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
         let (samples, time) = self.contexts.get(&context).copied().unwrap_or_default();
@@ -238,7 +243,8 @@ impl Finder {
         (inside, Seen { samples, inside, time, visits }.share().filter(|_| visits > 0))
     }
 
-    /// Which part of the samples inside of `target` was in contexts without a share: there the samples themselves are the credit.
+    /// Which part of the samples inside of `target` was in contexts without a share: there the
+    /// samples themselves are the credit.
     pub(super) fn by_samples(&mut self, target: &Target) -> f64 {
         self.drain();
         let (mut all, mut alone) = (0, 0);
@@ -250,7 +256,8 @@ impl Finder {
         alone as f64 / all.max(1) as f64
     }
 
-    /// Tells the courses of all threads what was seen of them, and forgets those of threads that are gone.
+    /// Tells the courses of all threads what was seen of them, and forgets those of threads that
+    /// are gone.
     fn learn_courses(&mut self, target: &Target) {
         let mut seen: HashMap<u32, Steps> = HashMap::new();
         for (&context, &(samples, time)) in &self.contexts {

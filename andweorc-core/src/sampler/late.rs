@@ -1,5 +1,6 @@
-//! How late the handler comes: from where a sample interrupts a thread to where the handler reads the clock it takes the timer's interrupt and the
-//! signal, on a virtual machine some 30 us. As far as that a thread would seem to have come on its way when it was somewhere else.
+//! How late the handler comes: from where a sample interrupts a thread to where the handler reads
+//! the clock it takes the timer's interrupt and the signal, on a virtual machine some 30 us. As far
+//! as that a thread would seem to have come on its way when it was somewhere else.
 //!
 //! Measured once, on a thread that does nothing but note the time.
 
@@ -37,7 +38,8 @@ pub(crate) fn late() -> Nanos {
     Nanos(LATE.load(Ordering::Relaxed))
 }
 
-/// Measures it on the calling thread, unless that was done before. Where timers stand in for perf events, which come by ticks, it is left out.
+/// Measures it on the calling thread, unless that was done before. Where timers stand in for perf
+/// events, which come by ticks, it is left out.
 pub(super) fn measure(kind: Kind) {
     if let Kind::Perf(event) = kind
         && late() == Nanos::ZERO

@@ -1,9 +1,11 @@
 //! Sampling where threads spend their CPU time, for line and function targets.
 //!
-//! Every thread that has an account in the ledger has an event of its own that sends it a signal at each period of its CPU time. The handler, on
-//! the thread, walks the frame pointers, looks up whether that is inside the target of the running experiment, and credits the thread in
-//! the ledger at once: before the poll that it is in can end. Chains it cannot judge, and all others, go through a queue to one thread that
-//! resolves them, counts what is found, and so teaches the handler.
+//! Every thread that has an account in the ledger has an event of its own that sends it a signal at
+//! each period of its CPU time. The handler, on the thread, walks the frame pointers, looks up
+//! whether that is inside the target of the running experiment, and credits the thread in the
+//! ledger at once: before the poll that it is in can end. Chains it cannot judge, and all others,
+//! go through a queue to one thread that resolves them, counts what is found, and so teaches the
+//! handler.
 //!
 //! | module | what |
 //! |---|---|
@@ -58,8 +60,9 @@ use std::time::Duration;
 /// CPU time between two samples of a thread while targets are looked for: 1 kHz.
 pub const COARSE: Nanos = Nanos::from_millis(1);
 
-/// And while sampled targets are experimented on. On a virtual machine one sample takes some 25 us, nearly all of it the timer's interrupt, so
-/// that still finer samples would cost more than they tell.
+/// And while sampled targets are experimented on. On a virtual machine one sample takes some 25 us,
+/// nearly all of it the timer's interrupt, so that still finer samples would cost more than they
+/// tell.
 pub const FINE: Nanos = Nanos::from_micros(250);
 
 /// How often the queues are drained.
@@ -74,7 +77,8 @@ pub fn probe() -> Result<(), PerfError> {
     perf::open(0, Event::default(), COARSE).map(drop)
 }
 
-/// Makes the calling thread an entity of the ledger, until it ends. It is sampled whenever somebody asks for samples. Once is enough.
+/// Makes the calling thread an entity of the ledger, until it ends. It is sampled whenever somebody
+/// asks for samples. Once is enough.
 ///
 /// # Errors
 ///
@@ -91,7 +95,8 @@ pub fn register() -> Result<(), PerfError> {
 pub enum Kind {
     /// A perf event.
     Perf(Event),
-    /// A timer of each thread's CPU time, since perf events are refused. It is bound to the kernel's ticks: a sample in 4 ms, most often.
+    /// A timer of each thread's CPU time, since perf events are refused. It is bound to the
+    /// kernel's ticks: a sample in 4 ms, most often.
     Timer,
 }
 
@@ -174,9 +179,11 @@ impl Sampling {
         slots::set_period(period);
     }
 
-    /// Samples as finely as experiments on `targets` ask for: at [`FINE`] if a good part of the time in one of them is credited by nothing but samples, as
-    /// are plain threads outside of spans and long polls. Elsewhere samples only tell shares, and finer ones would cost the program more than they
-    /// tell: four programs did 4 to 13 % less at 250 us, on the virtual machine of this project. Baselines and experiments are sampled alike.
+    /// Samples as finely as experiments on `targets` ask for: at [`FINE`] if a good part of the
+    /// time in one of them is credited by nothing but samples, as are plain threads outside of
+    /// spans and long polls. Elsewhere samples only tell shares, and finer ones would cost the
+    /// program more than they tell: four programs did 4 to 13 % less at 250 us, on the virtual
+    /// machine of this project. Baselines and experiments are sampled alike.
     pub fn refine(&self, targets: &[&Target]) {
         const GOOD_PART: f64 = 0.1;
         let mut finder = lock(&self.finder);
@@ -185,13 +192,14 @@ impl Sampling {
         self.set_period(if is_fine { FINE } else { COARSE });
     }
 
-    /// Counts functions exclusively too from now on, as targets of their own: each without what it calls.
+    /// Counts functions exclusively too from now on, as targets of their own: each without what it
+    /// calls.
     pub fn count_functions_alone(&self) {
         lock(&self.finder).count_functions_alone();
     }
 
-    /// Says whether shares are learned from what is sampled from now on, as they are at first. They are not to be while the code under test is
-    /// changed.
+    /// Says whether shares are learned from what is sampled from now on, as they are at first. They
+    /// are not to be while the code under test is changed.
     pub fn set_learns(&self, learns: bool) {
         lock(&self.finder).set_learns(learns);
     }

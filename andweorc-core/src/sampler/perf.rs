@@ -13,7 +13,8 @@ use std::{error, fmt, fs, io};
 /// What a perf event counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Event {
-    /// CPU time, by the kernel's software clock: works in virtual machines without hardware counters.
+    /// CPU time, by the kernel's software clock: works in virtual machines without hardware
+    /// counters.
     #[default]
     TaskClock,
     /// Cycles of the processor.
@@ -55,7 +56,8 @@ impl FromStr for Event {
     }
 }
 
-/// Opens an event on a thread of this process, disabled: every `period` of its CPU time in user space, or about as often as that.
+/// Opens an event on a thread of this process, disabled: every `period` of its CPU time in user
+/// space, or about as often as that.
 ///
 /// From the crate perf-event (0.4.9) come the attributes and the system call.
 ///

@@ -1,14 +1,16 @@
 //! Samples on their way from a signal handler to the thread that resolves them.
 //!
-//! One writer, the handler on the sampled thread, and one reader. Plain atomics, so that neither needs unsafe code: `written` and `read`
-//! only grow, each is moved by one side, and a place between them is not written.
+//! One writer, the handler on the sampled thread, and one reader. Plain atomics, so that neither
+//! needs unsafe code: `written` and `read` only grow, each is moved by one side, and a place
+//! between them is not written.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Frames that are kept of a call chain.
 pub(crate) const DEPTH: usize = 14;
 
-/// Samples that find room: at 4 kHz they last for 60 ms, five times as long as it takes until they are read.
+/// Samples that find room: at 4 kHz they last for 60 ms, five times as long as it takes until they
+/// are read.
 const ROOM: usize = 256;
 
 /// Where a thread was found.

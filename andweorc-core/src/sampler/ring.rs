@@ -1,8 +1,9 @@
-//! The ring buffer in which the kernel writes down that it took a sample, and when it held one back. The samples themselves are taken
-//! by the signal handler.
+//! The ring buffer in which the kernel writes down that it took a sample, and when it held one
+//! back. The samples themselves are taken by the signal handler.
 //!
-//! The kernel moves `data_head` after it has written records, we move `data_tail` after we have read them: two counters that only grow,
-//! each written by one side (perf_event_open(2), "MMAP layout"). Whatever a record says of its own length is checked.
+//! The kernel moves `data_head` after it has written records, we move `data_tail` after we have
+//! read them: two counters that only grow, each written by one side (perf_event_open(2), "MMAP
+//! layout"). Whatever a record says of its own length is checked.
 
 use libc::{MAP_FAILED, MAP_SHARED, PROT_READ, PROT_WRITE};
 use perf_event_open_sys::bindings::{
@@ -37,7 +38,8 @@ pub(crate) struct Ring {
     page_size: usize,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; `read` takes `&mut self`, so that one thread at a time moves the tail.
+// SAFETY: the mapping belongs to the process, not to a thread; `read` takes `&mut self`, so that
+// one thread at a time moves the tail.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -60,8 +62,8 @@ impl Ring {
     /// Takes all records that are there.
     pub(crate) fn read(&mut self, mut each: impl FnMut(Record)) {
         let page = self.page.as_ptr();
-        // SAFETY: the first page of the mapping is the control page, which lives as long as `self`; the kernel writes `data_head`
-        // and reads `data_tail` at any time, hence the atomics.
+        // SAFETY: the first page of the mapping is the control page, which lives as long as `self`;
+        // the kernel writes `data_head` and reads `data_tail` at any time, hence the atomics.
         let (head, tail) = unsafe {
             (
                 AtomicU64::from_ptr(&raw mut (*page).data_head),
@@ -100,7 +102,8 @@ impl Ring {
         (0..length)
             .map(|i| {
                 let offset = (at + i as u64) as usize % size;
-                // SAFETY: `offset` is below the size of the data pages. The kernel does not write between tail and head.
+                // SAFETY: `offset` is below the size of the data pages. The kernel does not write
+                // between tail and head.
                 unsafe { data.add(offset).read_volatile() }
             })
             .collect()

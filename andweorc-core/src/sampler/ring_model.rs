@@ -1,5 +1,5 @@
-//! The reader against a ring that is not the kernel's: written by the rules of perf_event_open(2), at every place of the ring, to the brim and
-//! beyond, and by another thread.
+//! The reader against a ring that is not the kernel's: written by the rules of perf_event_open(2),
+//! at every place of the ring, to the brim and beyond, and by another thread.
 
 use super::{HEADER, PAGES, Record, Ring};
 use libc::{MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE};
@@ -27,7 +27,8 @@ struct Kernel {
     lost: u64,
 }
 
-// SAFETY: the ring outlives the thread that writes to it, and what is not atomic in it is written between head and tail only.
+// SAFETY: the ring outlives the thread that writes to it, and what is not atomic in it is written
+// between head and tail only.
 unsafe impl Send for Kernel {}
 
 impl Kernel {
@@ -51,7 +52,8 @@ impl Kernel {
     }
 
     fn head(&self) -> &AtomicU64 {
-        // SAFETY: the mapping lives as long as the ring, and the ring longer than this; both sides use atomics.
+        // SAFETY: the mapping lives as long as the ring, and the ring longer than this; both sides
+        // use atomics.
         unsafe { &*self.head }
     }
 
@@ -62,7 +64,8 @@ impl Kernel {
 
     fn put(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            // SAFETY: below the size of the data, between head and tail, where the reader does not read.
+            // SAFETY: below the size of the data, between head and tail, where the reader does not
+            // read.
             unsafe { self.data.add(self.at as usize % SIZE).write_volatile(byte) };
             self.at += 1;
         }
@@ -74,8 +77,8 @@ impl Kernel {
         self.put(&size.to_ne_bytes());
     }
 
-    /// A loss of `n`, followed by another record of `others` words; that of records that found no room comes before them. Says whether
-    /// there was room.
+    /// A loss of `n`, followed by another record of `others` words; that of records that found no
+    /// room comes before them. Says whether there was room.
     fn write(&mut self, n: u64, others: usize) -> bool {
         let filler = if others > 0 { HEADER + 8 * others } else { 0 };
         let before = if self.lost > 0 { LOSS } else { 0 };

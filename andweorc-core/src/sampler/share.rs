@@ -1,11 +1,14 @@
-//! How a thread is credited while a sampled target is that of the running experiment: by samples, or by its expected share.
+//! How a thread is credited while a sampled target is that of the running experiment: by samples,
+//! or by its expected share.
 //!
-//! A sample is a lump as wide as the period, and it may come when the poll that it belongs to is long over. What a thread does between
-//! two samples is known beforehand, though, from the targets that it is in: of the time in polls of one kind of task, or in one span, a
-//! certain *share* is inside the line or function, and all samples of the run tell how large it is. Polls in which the task does different
-//! things are told apart, as far as its turns (`thread/turn.rs`) do. So where visits of that *context*
-//! are shorter than a few periods, or all alike, the thread is credited with the share of each visit, as it ends and at each sample in it
-//! ([`Credit::Share`]). Where they are longer, samples are fine enough ([`Credit::Samples`]).
+//! A sample is a lump as wide as the period, and it may come when the poll that it belongs to is
+//! long over. What a thread does between two samples is known beforehand, though, from the targets
+//! that it is in: of the time in polls of one kind of task, or in one span, a certain *share* is
+//! inside the line or function, and all samples of the run tell how large it is. Polls in which the
+//! task does different things are told apart, as far as its turns (`thread/turn.rs`) do. So where
+//! visits of that *context* are shorter than a few periods, or all alike, the thread is credited
+//! with the share of each visit, as it ends and at each sample in it ([`Credit::Share`]). Where
+//! they are longer, samples are fine enough ([`Credit::Samples`]).
 
 use crate::sampler::{FINE, course};
 use crate::thread::ASKED;
@@ -26,7 +29,8 @@ pub(crate) const IN_PHASE: u32 = 1 << PHASE;
 
 const _: () = assert!(TARGETS <= 1 << PHASE && course::IS_STEP >= PHASES << PHASE);
 
-/// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is never written, and so takes no memory.
+/// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is
+/// never written, and so takes no memory.
 static SHARES: [AtomicU64; TARGETS * PHASES as usize] =
     [const { AtomicU64::new(0) }; TARGETS * PHASES as usize];
 
@@ -43,10 +47,12 @@ pub(crate) enum Credit {
     Share(u32),
 }
 
-/// The number of the experiment whose target is sampled; 0 while there is none. Everything in the hot paths asks this first.
+/// The number of the experiment whose target is sampled; 0 while there is none. Everything in the
+/// hot paths asks this first.
 #[inline]
 pub(crate) fn aim() -> u32 {
-    // Relaxed: a thread that sees the change later is credited later. The shares are stored before, and each stands for itself.
+    // Relaxed: a thread that sees the change later is credited later. The shares are stored before,
+    // and each stands for itself.
     ASKED.aim.load(Ordering::Relaxed)
 }
 
@@ -121,7 +127,8 @@ fn clear(places: &[AtomicU64]) {
     places.iter().filter(written).for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
-/// Begins an experiment on a sampled target, with these shares of contexts; the others are credited by samples.
+/// Begins an experiment on a sampled target, with these shares of contexts; the others are credited
+/// by samples.
 pub(crate) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     clear(&SHARES);

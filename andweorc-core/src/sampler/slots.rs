@@ -1,5 +1,5 @@
-//! The threads that can be sampled: all that have an account in the ledger. They come and go by themselves, and are sampled while somebody
-//! [asks for samples](on).
+//! The threads that can be sampled: all that have an account in the ledger. They come and go by
+//! themselves, and are sampled while somebody [asks for samples](on).
 
 use crate::clock;
 use crate::fork::forked;
@@ -55,7 +55,8 @@ impl Slot {
 
     /// Takes a sample: credits the thread, and hands the chain on.
     fn sample(&self, at: Registers) {
-        // Relaxed, all of these: only this thread uses them while it is sampled, or they are counts.
+        // Relaxed, all of these: only this thread uses them while it is sampled, or they are
+        // counts.
         self.handled.fetch_add(1, Ordering::Relaxed);
         let ran = self.ran();
         if SKIPS.take() {
@@ -189,8 +190,9 @@ pub(crate) fn opened(tid: i32, is_deaf: bool) -> Option<&'static Courses> {
     slot.stack[1].store(stack.end, Ordering::Relaxed);
     SLOT.set(Some(slot));
     let mut live = Live::new(tid, slot, is_deaf);
-    // Without the lock. Of threads that begin together one would wait for the other, and be woken on its processor: of two that work for 2 ms,
-    // spawned over and over, the second ran after the first, and not beside it.
+    // Without the lock. Of threads that begin together one would wait for the other, and be woken
+    // on its processor: of two that work for 2 ms, spawned over and over, the second ran after the
+    // first, and not beside it.
     let begun = asked.map_or(Ok(Begun::NotAsked), |asked| live.begin(asked));
     registry().add(live, asked, begun);
     Some(&slot.courses)
@@ -352,7 +354,8 @@ impl Registry {
         (slot, self.asked)
     }
 
-    /// A thread lives that has `begun` with what was `asked` for: if something else is by now, it begins anew.
+    /// A thread lives that has `begun` with what was `asked` for: if something else is by now, it
+    /// begins anew.
     fn add(&mut self, mut live: Live, asked: Option<Asked>, begun: Result<Begun, PerfError>) {
         if self.asked == asked {
             self.notes(begun);

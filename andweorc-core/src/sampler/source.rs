@@ -1,4 +1,5 @@
-//! What sends a thread the signal at which it is sampled: a perf event, or a timer of its CPU time where perf events are refused.
+//! What sends a thread the signal at which it is sampled: a perf event, or a timer of its CPU time
+//! where perf events are refused.
 
 use crate::descriptors::Permit;
 use crate::sampler::perf::{self, Event, PerfError};
@@ -62,8 +63,8 @@ impl Source {
             Source::Perf { event, exact, .. } => {
                 let value = if *exact { period.0 } else { 1_000_000_000 / period.0.max(1) };
                 let value = value.unsigned_abs();
-                // SAFETY: the descriptor is open, and the kernel reads a number through the pointer. (perf-event-open-sys hands on the number
-                // itself.)
+                // SAFETY: the descriptor is open, and the kernel reads a number through the
+                // pointer. (perf-event-open-sys hands on the number itself.)
                 let code = unsafe {
                     libc::ioctl(event.as_raw_fd(), PERIOD as libc::Ioctl, &raw const value)
                 };
@@ -99,7 +100,8 @@ impl Source {
         matches!(self, Source::Perf { exact: true, .. })
     }
 
-    /// How many samples the kernel took since the last call, and how often it held them back. `None` where it does not tell.
+    /// How many samples the kernel took since the last call, and how often it held them back.
+    /// `None` where it does not tell.
     pub(crate) fn taken(&mut self) -> Option<(u64, u64)> {
         let Source::Perf { ring: Some(ring), .. } = self else { return None };
         let (mut samples, mut throttled) = (0, 0);
@@ -148,7 +150,8 @@ unsafe impl Send for Timer {}
 
 impl Timer {
     fn new(tid: i32) -> io::Result<Timer> {
-        // The kernel's encoding of a thread's CPU clock: see MAKE_THREAD_CPUCLOCK in its posix-timers.h.
+        // The kernel's encoding of a thread's CPU clock: see MAKE_THREAD_CPUCLOCK in its
+        // posix-timers.h.
         let clock = (!tid << 3) | 6 as clockid_t;
         let mut id = ptr::null_mut();
         // SAFETY: all zeroes is a valid `sigevent`; the kernel reads it, and writes to `id`.
@@ -168,7 +171,8 @@ impl Timer {
         let period =
             libc::timespec { tv_sec: period.0 / 1_000_000_000, tv_nsec: period.0 % 1_000_000_000 };
         let time = libc::itimerspec { it_interval: period, it_value: period };
-        // SAFETY: the timer lives as long as `self`; the kernel reads `time` and writes nothing through the null pointer.
+        // SAFETY: the timer lives as long as `self`; the kernel reads `time` and writes nothing
+        // through the null pointer.
         let code = unsafe { libc::timer_settime(self.0, 0, &raw const time, ptr::null_mut()) };
         if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }

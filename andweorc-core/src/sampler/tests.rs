@@ -17,7 +17,8 @@ fn work(time: Nanos) {
 /// Held by tests that need the visits of contexts, which each new [`Sampling`] forgets.
 pub(super) static SAMPLINGS: Mutex<()> = Mutex::new(());
 
-/// One poll of a task whose wait ended as `by` says, and which hits a point or not. Returns its context.
+/// One poll of a task whose wait ended as `by` says, and which hits a point or not. Returns its
+/// context.
 fn poll(task: &'static Target, polled: Polled, by: Cause, hits: Option<&Point>) -> u32 {
     let ended = Some(Ended::new(Real(0), Real(1), by));
     let now = clock::now();
@@ -128,7 +129,8 @@ fn a_target_in_short_visits_needs_no_fine_samples() {
         (0..visits).for_each(|_| share::visited(context.id()));
         finder.saw(context.id(), 100, &[(one, 30), (other, if visits == 10 { 2 } else { 60 })]);
     }
-    // The visits of the long ones are half of it inside of one line, and hardly ever inside of the other.
+    // The visits of the long ones are half of it inside of one line, and hardly ever inside of the
+    // other.
     assert_eq!(finder.by_samples(one), 0.5);
     assert_eq!(finder.by_samples(other), 0.0);
     // A plain thread: it has no visits, and no share even if it is always there.

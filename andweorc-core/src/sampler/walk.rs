@@ -1,4 +1,5 @@
-//! The call chain of the code that a signal interrupted: by frame pointers, as far as the code has them.
+//! The call chain of the code that a signal interrupted: by frame pointers, as far as the code has
+//! them.
 
 use crate::sampler::queue::DEPTH;
 use std::ffi::c_void;
@@ -46,7 +47,8 @@ impl Registers {
         }
     }
 
-    /// From what the kernel hands to a signal handler: nothing is known of this processor's registers.
+    /// From what the kernel hands to a signal handler: nothing is known of this processor's
+    /// registers.
     ///
     /// # Safety
     ///
@@ -57,8 +59,8 @@ impl Registers {
     }
 }
 
-/// Writes the chain to `into`: the instruction, then for each caller an address inside its call. Returns how many there are. Reads only
-/// what lies in `stack`, the thread's own.
+/// Writes the chain to `into`: the instruction, then for each caller an address inside its call.
+/// Returns how many there are. Reads only what lies in `stack`, the thread's own.
 ///
 /// # Safety
 ///
@@ -77,7 +79,8 @@ pub(crate) unsafe fn chain(at: Registers, stack: &Range<usize>, into: &mut [u64;
         && frame >= above
         && frame < stack.end.saturating_sub(2 * WORD)
     {
-        // SAFETY: two words inside the thread's stack, above what is in use by callees, as was just seen.
+        // SAFETY: two words inside the thread's stack, above what is in use by callees, as was just
+        // seen.
         let (next, back) = unsafe {
             let words = frame as *const usize;
             (words.read(), words.add(1).read())
@@ -94,11 +97,13 @@ pub(crate) unsafe fn chain(at: Registers, stack: &Range<usize>, into: &mut [u64;
     length
 }
 
-/// The addresses of the calling thread's stack; empty when they are not known. Not for signal handlers.
+/// The addresses of the calling thread's stack; empty when they are not known. Not for signal
+/// handlers.
 pub(crate) fn own_stack() -> Range<usize> {
     let mut low = std::ptr::null_mut();
     let mut size = 0;
-    // SAFETY: `attributes` is initialized by the first call and destroyed by the last, and what is read of it are plain numbers.
+    // SAFETY: `attributes` is initialized by the first call and destroyed by the last, and what is
+    // read of it are plain numbers.
     unsafe {
         let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {

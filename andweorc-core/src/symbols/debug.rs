@@ -1,7 +1,8 @@
 //! The debug information of a program, parsed unit by unit.
 //!
-//! Units are found by `.debug_aranges`, which is small, so that a look-up touches one unit only; where the address is in none, the
-//! others are gone through once. Kept of a unit are the places of its functions and of their lines.
+//! Units are found by `.debug_aranges`, which is small, so that a look-up touches one unit only;
+//! where the address is in none, the others are gone through once. Kept of a unit are the places of
+//! its functions and of their lines.
 
 use super::image::{Image, Slice, empty, package_of};
 use super::unit::{Elsewhere, Ranges, RawFrame, RawName, Unit, name_at};
@@ -41,7 +42,8 @@ pub(super) struct Debug {
 }
 
 impl Debug {
-    /// Of a file with debug information: the program at `path`, or what its debug information was moved to.
+    /// Of a file with debug information: the program at `path`, or what its debug information was
+    /// moved to.
     pub(super) fn new(image: &'static Image, path: &Path) -> gimli::Result<Debug> {
         let dwarf = Dwarf::load(|id| Ok::<_, gimli::Error>(image.section(id.name())))?;
         let package = Image::open(&package_of(path)).ok().and_then(|image| {
@@ -70,7 +72,8 @@ impl Debug {
         Ok(debug)
     }
 
-    /// The frames at an address of the file, innermost first, and the root of the unit. Empty where nothing is known.
+    /// The frames at an address of the file, innermost first, and the root of the unit. Empty where
+    /// nothing is known.
     pub(super) fn frames(&mut self, probe: u64) -> (Vec<RawFrame>, Option<(String, String)>) {
         self.release();
         if !self.is_unchanged() {

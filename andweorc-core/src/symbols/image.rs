@@ -1,7 +1,7 @@
 //! Files with symbols: the program, and those that its debug information was moved to.
 //!
-//! Each is mapped once in a process and stays mapped, so that what is parsed of it can be kept. Its pages are given back whenever enough of
-//! them were touched: they are the kernel's to fetch again.
+//! Each is mapped once in a process and stays mapped, so that what is parsed of it can be kept. Its
+//! pages are given back whenever enough of them were touched: they are the kernel's to fetch again.
 
 use memmap2::{Mmap, UncheckedAdvice};
 use object::{Object, ObjectSection};
@@ -108,7 +108,8 @@ impl Image {
         self.map.starts_with(head)
     }
 
-    /// Whether the file is as it was when it was mapped. A build may cut off a file that is mapped, and the next look would be a SIGBUS.
+    /// Whether the file is as it was when it was mapped. A build may cut off a file that is mapped,
+    /// and the next look would be a SIGBUS.
     pub(super) fn is_unchanged(&self) -> bool {
         let now = match &*self.watch() {
             Watch::Open(file) => file.metadata(),
@@ -123,7 +124,8 @@ impl Image {
 
     /// Gives back the pages that were touched.
     pub(super) fn release(&self) {
-        // SAFETY: nothing is ever written to this private mapping of a file, so that all that is dropped is there to be read again.
+        // SAFETY: nothing is ever written to this private mapping of a file, so that all that is
+        // dropped is there to be read again.
         let released = unsafe { self.map.unchecked_advise(UncheckedAdvice::DontNeed) };
         // Memory is all that it could have spared.
         drop(released);
@@ -134,7 +136,8 @@ fn identity(data: &Metadata) -> Identity {
     (data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec())
 }
 
-/// The file that the debug information of `program` was moved to, as gdb looks for it: by build id, then by the name that the program has.
+/// The file that the debug information of `program` was moved to, as gdb looks for it: by build id,
+/// then by the name that the program has.
 pub(super) fn separate(program: &Image, path: &Path) -> Option<&'static Image> {
     separate_in(program, path, Path::new("/usr/lib/debug"))
 }
@@ -155,7 +158,8 @@ pub(super) fn separate_in(program: &Image, path: &Path, global: &Path) -> Option
     let there = global.join(folder.strip_prefix("/").unwrap_or(folder));
     [folder.join(name), folder.join(".debug").join(name), there.join(name)].iter().find_map(
         |path| {
-            // Of two ways to see that it belongs to the program, the build id is the one that need not read all of it.
+            // Of two ways to see that it belongs to the program, the build id is the one that need
+            // not read all of it.
             let image = open_with_id(path, id)?;
             (id.is_some() || checksum(path).ok() == Some(crc)).then_some(image)
         },

@@ -1,8 +1,10 @@
-//! From addresses to lines and functions: the program's own debug information, inlined frames included.
+//! From addresses to lines and functions: the program's own debug information, inlined frames
+//! included.
 //!
-//! Opening maps the program's file and looks at its section headers, nothing else, however large it is. Debug information is parsed unit by
-//! unit when an address of it is asked for, on the thread that asks; it may be in the program, in a file of its own (build id, debug link), or
-//! split off (`.dwp`, `.dwo`). Without any, functions have the names that the symbol table gives.
+//! Opening maps the program's file and looks at its section headers, nothing else, however large it
+//! is. Debug information is parsed unit by unit when an address of it is asked for, on the thread
+//! that asks; it may be in the program, in a file of its own (build id, debug link), or split off
+//! (`.dwp`, `.dwo`). Without any, functions have the names that the symbol table gives.
 //!
 //! Shared objects are read like the program, whenever they were loaded. Debug information shared by
 //! several programs (dwz) is not read.
@@ -51,16 +53,18 @@ impl fmt::Display for Place {
 
 /// What a sample is charged to: all of it in scope, inlined frames included.
 ///
-/// As targets, a line is `TargetKind::Line` with its place, and a function `TargetKind::Function` with its name alone: one name stands for all
-/// instances of a generic function, its closures and its async body.
+/// As targets, a line is `TargetKind::Line` with its place, and a function `TargetKind::Function`
+/// with its name alone: one name stands for all instances of a generic function, its closures and
+/// its async body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charged {
-    /// The line of the innermost frame in scope. `None` where the program has no line information for it.
+    /// The line of the innermost frame in scope. `None` where the program has no line information
+    /// for it.
     pub line: Option<Arc<Place>>,
     /// The function of that frame: what the sample is charged to exclusively.
     pub function: Arc<str>,
-    /// All functions in scope on the chain, the innermost first, each once: what the sample is charged to inclusively. The first is
-    /// [`function`](Charged::function).
+    /// All functions in scope on the chain, the innermost first, each once: what the sample is
+    /// charged to inclusively. The first is [`function`](Charged::function).
     pub functions: Vec<Arc<str>>,
 }
 
@@ -89,7 +93,8 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// When its file can't be read. Whether it has line information is not known yet: see [`lines`](Symbols::lines).
+    /// When its file can't be read. Whether it has line information is not known yet: see
+    /// [`lines`](Symbols::lines).
     pub fn of_this_program() -> Result<Symbols, SymbolError> {
         let bias = loaded::objects().1.first().map_or(0, |program| program.bias);
         let mut symbols = Symbols::of(Image::of_this_program(), loaded::program_path(), bias)?;
@@ -162,8 +167,9 @@ impl Symbols {
         self.resolve(chain)?.line.map(|place| Place::clone(&place))
     }
 
-    /// What a sample is charged to, given the call chain of its thread, the innermost address first. Time in std, in dependencies and in
-    /// andweorc is so charged to the caller. `None` when no frame is in scope.
+    /// What a sample is charged to, given the call chain of its thread, the innermost address
+    /// first. Time in std, in dependencies and in andweorc is so charged to the caller. `None` when
+    /// no frame is in scope.
     ///
     /// An address is looked up once; later calls cost a hash a frame.
     pub fn resolve(&mut self, chain: &[u64]) -> Option<Charged> {

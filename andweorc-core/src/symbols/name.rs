@@ -1,7 +1,8 @@
 //! Names of functions as a person would write them.
 //!
-//! One name stands for a function, all its instances, its closures and its async body: `shop::stock::update`. A method is named by its type,
-//! `shop::Cart::next`, not by the trait and the type at once; by its trait where the type has no path of its own (`u32`, `[T]`, `T`), or is
+//! One name stands for a function, all its instances, its closures and its async body:
+//! `shop::stock::update`. A method is named by its type, `shop::Cart::next`, not by the trait and
+//! the type at once; by its trait where the type has no path of its own (`u32`, `[T]`, `T`), or is
 //! std's and the trait is not.
 
 /// The name of a function, given its mangled name or one as DWARF writes it.
@@ -53,7 +54,8 @@ pub(super) fn is_std(name: &str) -> bool {
     matches!(name, "std" | "core" | "alloc" | "proc_macro" | "test" | "__rustc")
 }
 
-/// Whether the last part of a name as DWARF writes it is a closure or an async body, which has no name of its own.
+/// Whether the last part of a name as DWARF writes it is a closure or an async body, which has no
+/// name of its own.
 pub(super) fn is_nameless(raw: &str) -> bool {
     raw.starts_with('{')
 }
@@ -162,7 +164,8 @@ fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
 
 /// A name for a function of which only the last part is known: the modules are those of its file.
 ///
-/// `root` is the folder and the crate of the program's part that it is in: `("/home/me/shop/src/", "shop")`.
+/// `root` is the folder and the crate of the program's part that it is in: `("/home/me/shop/src/",
+/// "shop")`.
 pub(super) fn in_file(last: &str, file: &str, root: Option<(&str, &str)>) -> String {
     let last = of_path(last);
     let Some((folder, inside)) = file.rsplit_once("/src/") else { return last };

@@ -18,7 +18,8 @@ use std::{error, fmt};
 /// | `re:^shop::(cart\|stock)::` | functions whose name, or files whose path, the regex matches anywhere |
 /// | `!shop::..`, `!src/gen`, `!re:..` | out of scope again, whatever else says |
 ///
-/// Only excludes: the workspace's own crates without these. A comma inside brackets separates nothing.
+/// Only excludes: the workspace's own crates without these. A comma inside brackets separates
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     text: String,
@@ -79,8 +80,8 @@ impl Scope {
         self.includes.is_empty()
     }
 
-    /// Whether a frame is in scope. Of the file and the name, what is not known is empty; `home` is the crate of `main`, for when there
-    /// is no file to tell whose a function is.
+    /// Whether a frame is in scope. Of the file and the name, what is not known is empty; `home` is
+    /// the crate of `main`, for when there is no file to tell whose a function is.
     pub(super) fn has(&self, file: &str, function: &str, home: Option<&str>) -> bool {
         let any = |entries: &[Entry]| entries.iter().any(|entry| entry.matches(file, function));
         let included =
@@ -169,7 +170,8 @@ fn is_own(file: &str, function: &str, home: Option<&str>) -> bool {
     !is_foreign(file) && !is_andweorc()
 }
 
-/// Whether code in this file is the workspace's own, and not that of std, of a dependency or of andweorc: by where cargo and rustup keep them.
+/// Whether code in this file is the workspace's own, and not that of std, of a dependency or of
+/// andweorc: by where cargo and rustup keep them.
 pub fn is_own_file(file: &str) -> bool {
     is_own(file, "", None)
 }

@@ -11,7 +11,8 @@ pub(super) struct Table {
     functions: Vec<Function>,
 }
 
-/// Where a function begins, how long it is, and which symbol it has. Of a million functions these are 16 MB.
+/// Where a function begins, how long it is, and which symbol it has. Of a million functions these
+/// are 16 MB.
 struct Function {
     begin: u64,
     length: u32,

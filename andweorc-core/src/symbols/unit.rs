@@ -27,7 +27,8 @@ pub(super) enum RawName {
     Bare(String),
 }
 
-/// A unit that was looked at: where its functions are and where their lines begin. The rest is parsed anew for each address.
+/// A unit that was looked at: where its functions are and where their lines begin. The rest is
+/// parsed anew for each address.
 pub(super) struct Unit {
     /// That of the program, which has the lines.
     skeleton: gimli::Unit<Slice>,
@@ -164,8 +165,9 @@ impl Unit {
         RawFrame { name, file, inside, line, is_rust: self.is_rust() }
     }
 
-    /// The folder of the workspace that the unit is of: cargo compiles what is in there from there, and by paths relative to it; all else by whole
-    /// paths. So does who built the compiler with std.
+    /// The folder of the workspace that the unit is of: cargo compiles what is in there from there,
+    /// and by paths relative to it; all else by whole paths. So does who built the compiler with
+    /// std.
     fn workspace(&self) -> Option<String> {
         let name = self.name()?;
         let folder = self.skeleton.comp_dir?.to_string_lossy().into_owned();
@@ -183,7 +185,8 @@ impl Unit {
         Some(split.or(self.skeleton.name)?.to_string_lossy().into_owned())
     }
 
-    /// File and line of an address, and whether they are its own: of code that has no line they are those of the code before it.
+    /// File and line of an address, and whether they are its own: of code that has no line they are
+    /// those of the code before it.
     fn line(
         &self,
         dwarf: &Dwarf<Slice>,
@@ -238,7 +241,8 @@ impl Unit {
     }
 }
 
-/// The name of the function at `at`, and the calls inlined into it at an address, the outermost first.
+/// The name of the function at `at`, and the calls inlined into it at an address, the outermost
+/// first.
 fn calls_at(
     unit: gimli::UnitRef<'_, Slice>,
     at: UnitOffset,

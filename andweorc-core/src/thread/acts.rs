@@ -7,9 +7,11 @@ use crate::time::{Real, Virtual};
 use std::panic::Location;
 use std::ptr;
 
-/// Pauses for as long as the calling thread owes delay, unless it is inside the target or has no account.
+/// Pauses for as long as the calling thread owes delay, unless it is inside the target or has no
+/// account.
 ///
-/// While plain threads are sampled, the place of the call is also one that what they do next is known by.
+/// While plain threads are sampled, the place of the call is also one that what they do next is
+/// known by.
 #[inline]
 #[track_caller]
 pub fn pay() {
@@ -22,11 +24,14 @@ pub fn pay() {
     });
 }
 
-/// The calling thread has done one thing and goes on with the next, in the same poll: if it is an entity it pays what it owes.
+/// The calling thread has done one thing and goes on with the next, in the same poll: if it is an
+/// entity it pays what it owes.
 ///
-/// What it does next may be seen by others without a wake: it puts a message into the channel of a task that is busy, or unlocks a lock that
-/// nobody waits for yet. Without this an actor found the questions of its clients in its channel before they were asked, and waited for
-/// others in their place: its speedup by 75 % would take 63 % off the median latency, said the prediction, where it takes 79 % (with this: 77 %).
+/// What it does next may be seen by others without a wake: it puts a message into the channel of a
+/// task that is busy, or unlocks a lock that nobody waits for yet. Without this an actor found the
+/// questions of its clients in its channel before they were asked, and waited for others in their
+/// place: its speedup by 75 % would take 63 % off the median latency, said the prediction, where it
+/// takes 79 % (with this: 77 %).
 #[inline]
 pub fn goes_on() {
     with(|thread| {
@@ -41,15 +46,16 @@ pub fn goes_on() {
 pub struct Acts {
     /// When.
     pub at: Real,
-    /// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None` when it acts for the world outside.
+    /// The virtual time of the entity that runs on the calling thread, in whose name it acts.
+    /// `None` when it acts for the world outside.
     pub entity: Option<Virtual>,
     /// This is its last act: [`acted`] is to be called after it.
     pub last: bool,
 }
 
-/// The calling thread is about to wake a task. If it is an entity it first pays what it owes: what it does sets more going than a wake
-/// carries a virtual time to. A second task woken in one poll makes tokio hand the first to another worker, which then runs it ahead of its
-/// time.
+/// The calling thread is about to wake a task. If it is an entity it first pays what it owes: what
+/// it does sets more going than a wake carries a virtual time to. A second task woken in one poll
+/// makes tokio hand the first to another worker, which then runs it ahead of its time.
 #[inline]
 pub fn act() -> Acts {
     with(|thread| {
@@ -86,8 +92,9 @@ impl Thread {
     }
 }
 
-/// The entity that runs on the calling thread has woken a task. If it was one that had just completed, that was its last act: whoever
-/// joined it. What comes next on this thread is not its doing.
+/// The entity that runs on the calling thread has woken a task. If it was one that had just
+/// completed, that was its last act: whoever joined it. What comes next on this thread is not its
+/// doing.
 pub fn acted() {
     with(|thread| {
         if thread.role.get() == Role::Completed {

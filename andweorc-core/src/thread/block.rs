@@ -1,4 +1,5 @@
-//! Threads that are blocked by each other: as they [say](blocked) themselves, or as a hook of the system call [sees](Blocking) it.
+//! Threads that are blocked by each other: as they [say](blocked) themselves, or as a hook of the
+//! system call [sees](Blocking) it.
 
 mod door;
 
@@ -10,8 +11,8 @@ use door::DOOR;
 use std::panic::Location;
 use std::ptr;
 
-/// A wait of the calling thread, in the kernel, for another thread: from a hook of the system call, which may be called from anywhere. Allocates
-/// nothing and takes no lock.
+/// A wait of the calling thread, in the kernel, for another thread: from a hook of the system call,
+/// which may be called from anywhere. Allocates nothing and takes no lock.
 #[derive(Debug)]
 #[must_use = "a wait that begins also ends"]
 pub struct Blocking {
@@ -23,8 +24,9 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// The wait begins, at the address `site`. `None` where it does not matter: the thread is no entity, it is in andweorc itself, or it has said
-    /// before that it is [`blocked`](super::blocked).
+    /// The wait begins, at the address `site`. `None` where it does not matter: the thread is no
+    /// entity, it is in andweorc itself, or it has said before that it is
+    /// [`blocked`](super::blocked).
     pub fn begin(site: usize) -> Option<Blocking> {
         THREAD.with(|thread| {
             let is_entity = thread.role.get() == Role::Entity;
@@ -47,7 +49,8 @@ impl Blocking {
         })
     }
 
-    /// Another thread has ended it, and had paid before: what was owed and passed meanwhile is not paid again, and the rest is paid now.
+    /// Another thread has ended it, and had paid before: what was owed and passed meanwhile is not
+    /// paid again, and the rest is paid now.
     pub fn end(self) {
         let now = clock::now();
         with(|thread| {
@@ -60,8 +63,8 @@ impl Blocking {
         self.end_by_time();
     }
 
-    /// A deadline by the [virtual clock](crate::program_clock) has ended it: the thread has waited for
-    /// all that was owed and passed meanwhile.
+    /// A deadline by the [virtual clock](crate::program_clock) has ended it: the thread has waited
+    /// for all that was owed and passed meanwhile.
     pub fn end_by_virtual_time(self) {
         let now = clock::now();
         with(|thread| {
@@ -85,15 +88,16 @@ impl Blocking {
 }
 
 impl Thread {
-    /// The thread is blocked from now on, or no more. Meanwhile nobody tells it to pay: it takes its delay as it waits, and to pause then would
-    /// have it come late to what it waits for.
+    /// The thread is blocked from now on, or no more. Meanwhile nobody tells it to pay: it takes
+    /// its delay as it waits, and to pause then would have it come late to what it waits for.
     fn blocks(&self, blocks: bool) {
         self.blocked.set(blocks);
         // Says whether it is to be told.
         self.set_role(self.role.get());
     }
 
-    /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether it was.
+    /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether
+    /// it was.
     fn leave_target(&self, now: Real) -> bool {
         let inside = self.depth.get() > 0;
         self.share_no_more();
@@ -117,9 +121,10 @@ impl Thread {
 
 /// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join).
 ///
-/// What was owed and passed meanwhile is not paid again, as far as who let it in had paid; the rest is paid before this returns, if the
-/// thread is an entity. Who that was is not known: it is taken to be the thread that came out of `blocked` last, so wrap all places
-/// where a lock is taken. If that one is still blocked or rests, all is taken as paid.
+/// What was owed and passed meanwhile is not paid again, as far as who let it in had paid; the rest
+/// is paid before this returns, if the thread is an entity. Who that was is not known: it is taken
+/// to be the thread that came out of `blocked` last, so wrap all places where a lock is taken. If
+/// that one is still blocked or rests, all is taken as paid.
 #[track_caller]
 pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
     let said = Said::say(ptr::from_ref(Location::caller()).addr());
@@ -128,7 +133,8 @@ pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The calling thread has said that it is blocked. It is so no more when this is dropped, also in a panic.
+/// The calling thread has said that it is blocked. It is so no more when this is dropped, also in a
+/// panic.
 struct Said(Blocking);
 
 impl Said {
@@ -177,8 +183,8 @@ impl Drop for Said {
     }
 }
 
-/// Pays what the calling thread owes before it wakes those who wait at the address `site`, from a hook of the system call. Does nothing where
-/// [`Blocking::begin`] does not.
+/// Pays what the calling thread owes before it wakes those who wait at the address `site`, from a
+/// hook of the system call. Does nothing where [`Blocking::begin`] does not.
 pub fn pay_before_waking(site: usize) {
     let in_andweorc = THREAD.with(|thread| thread.writing.get());
     if !in_andweorc {

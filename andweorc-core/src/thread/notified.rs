@@ -1,12 +1,18 @@
 //! Who sleeps, and another thread gets going.
 //!
-//! From a wake to the first instruction of the worker that slept until then 20 to 60 us pass here, in which a processor wakes up and the kernel switches. They are as long
-//! whatever is made faster. So who sleeps takes its delay until it is notified; what D grows by while it gets going it pays, before it looks for work and tells others of it.
-//! If it took that as well, it would in virtual time have come so much earlier: in `join_set`, where half of the pieces are begun by a worker that was asleep, 34 us after
-//! they were spawned as 24, in a cycle of 540. (`tests/simulation/notified.rs` shows the same: 13 points too high with two workers, and 26 with four, each of which gets the next one going.)
+//! From a wake to the first instruction of the worker that slept until then 20 to 60 us pass here,
+//! in which a processor wakes up and the kernel switches. They are as long whatever is made faster.
+//! So who sleeps takes its delay until it is notified; what D grows by while it gets going it pays,
+//! before it looks for work and tells others of it. If it took that as well, it would in virtual
+//! time have come so much earlier: in `join_set`, where half of the pieces are begun by a worker
+//! that was asleep, 34 us after they were spawned as 24, in a cycle of 540.
+//! (`tests/simulation/notified.rs` shows the same: 13 points too high with two workers, and 26 with
+//! four, each of which gets the next one going.)
 //!
-//! No runtime tells when it notifies a worker. It does so as a task is woken or spawned, or as a worker that was notified finds work. So the last time that one of these
-//! happened counts: by then it was notified, and most often just then. What lies longer back than it takes to get going was about something else.
+//! No runtime tells when it notifies a worker. It does so as a task is woken or spawned, or as a
+//! worker that was notified finds work. So the last time that one of these happened counts: by then
+//! it was notified, and most often just then. What lies longer back than it takes to get going was
+//! about something else.
 
 use super::runqueue_wait::Comes;
 use super::{LEDGER, Thread, virtual_at};
@@ -20,12 +26,14 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 /// Who was notified gets going within this.
 const WAKE: Nanos = Nanos::from_micros(100);
 
-/// So much credit passes on at most. Who comes back from a pause later than others on its processor can make it was stopped, and so was most often the whole
-/// program (a limit on processor time, a signal, the host): nobody has waited for that one alone.
+/// So much credit passes on at most. Who comes back from a pause later than others on its processor
+/// can make it was stopped, and so was most often the whole program (a limit on processor time, a
+/// signal, the host): nobody has waited for that one alone.
 const MOST_CREDIT: Nanos = Nanos::from_millis(1);
 
-/// When somebody may have been notified last, and L of who did it. Relaxed, and one after the other: they publish nothing else, and where two threads write at once
-/// both tell of the same moment.
+/// When somebody may have been notified last, and L of who did it. Relaxed, and one after the
+/// other: they publish nothing else, and where two threads write at once both tell of the same
+/// moment.
 struct Last {
     at: AtomicI64,
     taken: AtomicI64,
@@ -52,7 +60,8 @@ impl Last {
 static LAST: CachePadded<Last> =
     CachePadded::new(Last { at: AtomicI64::new(0), taken: AtomicI64::new(0) });
 
-/// Somebody whose L is `taken` wakes or spawns a task at `now`: an idle worker may be notified of that.
+/// Somebody whose L is `taken` wakes or spawns a task at `now`: an idle worker may be notified of
+/// that.
 #[inline]
 pub(super) fn notifies(taken: Nanos, now: Real) {
     if LEDGER.speedup() != Speedup::ZERO {
@@ -84,7 +93,8 @@ pub fn spawns(now: Real) -> Virtual {
     at
 }
 
-/// The calling thread passes on a wake that is in nobody's name. Most often it runs the task itself: who has been notified a moment ago was so by somebody else.
+/// The calling thread passes on a wake that is in nobody's name. Most often it runs the task
+/// itself: who has been notified a moment ago was so by somebody else.
 #[inline]
 pub fn passes_on() {
     if LEDGER.speedup() != Speedup::ZERO {
@@ -96,7 +106,8 @@ pub fn passes_on() {
 }
 
 impl Thread {
-    /// The thread slept from `since` until now, when another one had got it going: it takes what it owed by then, and pays the rest.
+    /// The thread slept from `since` until now, when another one had got it going: it takes what it
+    /// owed by then, and pays the rest.
     pub(super) fn was_notified(&self, account: &'static Account, since: Real, now: Real) {
         let Some(by) = LAST.taken(since, now) else {
             return self.idled(account, now - since, now);
@@ -108,10 +119,12 @@ impl Thread {
         notifies(LEDGER.taken(account, now), now);
     }
 
-    /// The thread was idle or blocked from `since` until now, when one had got it going whose L was `by`. It does not pay yet.
+    /// The thread was idle or blocked from `since` until now, when one had got it going whose L was
+    /// `by`. It does not pay yet.
     pub(super) fn set_going(&self, account: &Account, since: Real, by: Nanos, now: Real) {
         let by = by.min(LEDGER.owed(now) + MOST_CREDIT);
-        // What it waited behind the target, for its processor, a faster target would have spared it.
+        // What it waited behind the target, for its processor, a faster target would have spared
+        // it.
         let by = by + self.came_late(since, now).grown;
         LEDGER.set_going(account, now - since, by, now);
         self.is_caught_up(now);

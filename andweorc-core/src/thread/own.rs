@@ -1,8 +1,9 @@
 //! The processor time that andweorc's own threads take from others.
 //!
-//! They run by real time, so many times a second, however fast the program is. Were the target faster, it would be interrupted less often, by as
-//! much as it is faster: so what they take of a processor while the target has it is the target's own time, and made faster with it. What other threads of
-//! the program take there is not, since they have so much to do for each unit of work.
+//! They run by real time, so many times a second, however fast the program is. Were the target
+//! faster, it would be interrupted less often, by as much as it is faster: so what they take of a
+//! processor while the target has it is the target's own time, and made faster with it. What other
+//! threads of the program take there is not, since they have so much to do for each unit of work.
 
 use super::processor::{Processor, Times};
 use crate::clock;
@@ -23,7 +24,8 @@ impl Takes {
         Takes { counted: Cell::new(clock::thread_cpu()) }
     }
 
-    /// Counts what the calling thread has taken of the processor that it runs on. To be called before it goes to sleep.
+    /// Counts what the calling thread has taken of the processor that it runs on. To be called
+    /// before it goes to sleep.
     pub(crate) fn count(&self) {
         let now = clock::thread_cpu();
         let took = now - self.counted.replace(now);
@@ -33,7 +35,8 @@ impl Takes {
     }
 }
 
-/// What was taken from one thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+/// What was taken from one thread. Plain cells without a destructor: a signal handler may use them
+/// that interrupted nobody who does.
 pub(super) struct From {
     /// Where it ran when it looked last, and what had been taken there by then.
     at: Cell<Option<(Processor, Nanos)>>,
@@ -51,8 +54,9 @@ impl From {
         self.sum.get()
     }
 
-    /// What was taken, so far, on the processors that the calling thread has been on. What was taken since it looked last, and before it came to where
-    /// it is now, is not known and left out.
+    /// What was taken, so far, on the processors that the calling thread has been on. What was
+    /// taken since it looked last, and before it came to where it is now, is not known and left
+    /// out.
     pub(super) fn in_all(&self) -> Nanos {
         let now = Processor::current().map(|here| (here, TAKEN.of(here)));
         if let (Some((there, before)), Some((here, taken))) = (self.at.replace(now), now)

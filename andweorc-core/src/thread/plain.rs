@@ -12,8 +12,8 @@
 //! Plain threads pay what they owe as they act on others, and are never told to by a signal: that
 //! would end a system call which one may be in.
 //!
-//! A thread of a runtime does not take part: between two polls it acts for the world outside. Who knows
-//! runtimes [says](when_of_a_runtime) which these are.
+//! A thread of a runtime does not take part: between two polls it acts for the world outside. Who
+//! knows runtimes [says](when_of_a_runtime) which these are.
 
 use super::{Role, THREAD, Thread, enabled};
 use crate::clock;
@@ -48,8 +48,9 @@ pub fn blocking_is_seen() {
     }
 }
 
-/// Whether `is_of_a_runtime` is true on a thread tells whether it belongs to a runtime: a worker, one
-/// of the blocking pool, or one that drives tasks. Plain threads take part once this was called.
+/// Whether `is_of_a_runtime` is true on a thread tells whether it belongs to a runtime: a worker,
+/// one of the blocking pool, or one that drives tasks. Plain threads take part once this was
+/// called.
 pub fn when_of_a_runtime(is_of_a_runtime: fn() -> bool) {
     OF_A_RUNTIME.store(is_of_a_runtime as *mut (), Ordering::Relaxed);
 }
@@ -95,7 +96,8 @@ impl Thread {
         takes_part
     }
 
-    /// The role in which the thread begins to poll a task. One that took part as a plain one is none.
+    /// The role in which the thread begins to poll a task. One that took part as a plain one is
+    /// none.
     #[inline]
     pub(super) fn role_around_a_poll(&self) -> Role {
         let role = self.role.get();

@@ -40,8 +40,8 @@ enum Stage {
 }
 
 impl Thread {
-    /// The virtual time of the thread, which begins a poll of a task that was ready at `ready`, if there is nothing to [join](Thread::join): most
-    /// often nothing is delayed.
+    /// The virtual time of the thread, which begins a poll of a task that was ready at `ready`, if
+    /// there is nothing to [join](Thread::join): most often nothing is delayed.
     #[inline]
     fn is_level(&self, ready: Virtual, now: Real) -> Option<Virtual> {
         let taken = self.level()?;
@@ -55,12 +55,14 @@ impl Thread {
         self.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
     }
 
-    /// The thread goes on with a task that was ready at `ready`, and pays what it owes. Returns when it has, and its virtual time then.
+    /// The thread goes on with a task that was ready at `ready`, and pays what it owes. Returns
+    /// when it has, and its virtual time then.
     #[inline(never)]
     fn join(&self, ready: Virtual, now: Real) -> (Real, Virtual) {
         self.share_no_more();
         if let Some(account) = self.account(now) {
-            // Without hooks nobody says what a worker did since its last poll; most often it was idle.
+            // Without hooks nobody says what a worker did since its last poll; most often it was
+            // idle.
             if let Some(since) = self.busy_until.take() {
                 self.idled(account, now - since, now);
             }
@@ -79,20 +81,22 @@ impl Thread {
 pub struct Level(Virtual);
 
 impl Poll {
-    /// Whether nothing keeps the calling thread, which owes nothing, from polling a task that was ready at `ready`: it is not [early](crate::ledger::Ledger::early)
-    /// either, by more than what is too short for a pause.
+    /// Whether nothing keeps the calling thread, which owes nothing, from polling a task that was
+    /// ready at `ready`: it is not [early](crate::ledger::Ledger::early) either, by more than what
+    /// is too short for a pause.
     #[inline]
     pub fn level(ready: Virtual, now: Real) -> Option<Level> {
         with(|thread| thread.is_level(ready, now)).map(Level)
     }
 
-    /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task that was ready at `ready` and whose
-    /// wait ended as `ended` says. `now` is a moment ago.
+    /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task
+    /// that was ready at `ready` and whose wait ended as `ended` says. `now` is a moment ago.
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
         Poll::begin_on(Poll::level(ready, now), target, Polled::ANY, ready, ended, now)
     }
 
-    /// The same where the caller has asked for the `level` just now, and knows which task is `polled`.
+    /// The same where the caller has asked for the `level` just now, and knows which task is
+    /// `polled`.
     #[inline]
     pub fn begin_on(
         level: Option<Level>,
@@ -127,8 +131,8 @@ impl Poll {
         self.taken
     }
 
-    /// Whether the task, if it parks now, is in the wait that is the target: one that began in this poll, or `wait`, that of
-    /// the task itself.
+    /// Whether the task, if it parks now, is in the wait that is the target: one that began in this
+    /// poll, or `wait`, that of the task itself.
     #[inline]
     pub fn waits(&self, wait: &Target) -> bool {
         THREAD.with(|thread| {
@@ -144,7 +148,8 @@ impl Poll {
         self.ended_at - self.entered.at()
     }
 
-    /// Ends the poll at `now`, before what is owed is [paid](Poll::pay). Returns the task's clock as it parks.
+    /// Ends the poll at `now`, before what is owed is [paid](Poll::pay). Returns the task's clock
+    /// as it parks.
     #[inline]
     pub fn end(&mut self, completed: bool, now: Real) -> Parked {
         self.ended_at = now;
@@ -170,7 +175,8 @@ impl Poll {
         })
     }
 
-    /// Pays what the thread owes now that the poll has ended, unless that is done. Else it is when this is dropped.
+    /// Pays what the thread owes now that the poll has ended, unless that is done. Else it is when
+    /// this is dropped.
     #[inline]
     pub fn pay(&mut self) {
         if self.stage == Stage::Level {

@@ -1,13 +1,17 @@
 //! Time in which a thread is preempted inside the target.
 //!
-//! What takes its processor from it has so much to do for each unit of the program's work, however fast the target is. While all processors
-//! are busy that has to be done in any case: with a faster target it would be done in the place of something else, and the program gain nothing. But where
-//! a processor is idle, with a faster target much of it would be done beside the program, in time that nobody waits for. So what preempts the target is
-//! the target's time by the part of the time in which some processor is idle, or runs what is nice, as it was in the last baseline. That is taken to be the mean number of idle
-//! processors, if that is less than one: more than one is seldom idle on few, and on many at least one most of the time.
+//! What takes its processor from it has so much to do for each unit of the program's work, however
+//! fast the target is. While all processors are busy that has to be done in any case: with a faster
+//! target it would be done in the place of something else, and the program gain nothing. But where
+//! a processor is idle, with a faster target much of it would be done beside the program, in time
+//! that nobody waits for. So what preempts the target is the target's time by the part of the time
+//! in which some processor is idle, or runs what is nice, as it was in the last baseline. That is
+//! taken to be the mean number of idle processors, if that is less than one: more than one is
+//! seldom idle on few, and on many at least one most of the time.
 //!
-//! (In `blocking`, with 0.87 of two processors idle, the target is preempted for 69 us a request, and for 14 where it really takes a quarter of
-//! its time; in tonic's echo for 6.0 us, and for 2.4 where it really takes half of it.)
+//! (In `blocking`, with 0.87 of two processors idle, the target is preempted for 69 us a request,
+//! and for 14 where it really takes a quarter of its time; in tonic's echo for 6.0 us, and for 2.4
+//! where it really takes half of it.)
 
 use crate::time::{Nanos, Speedup};
 use std::cell::Cell;
@@ -29,7 +33,8 @@ pub(super) fn idle() -> Speedup {
     Speedup::from_ppm(IDLE.load(Relaxed))
 }
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
+/// them that interrupted nobody who does.
 pub(super) struct Preempted {
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
@@ -42,7 +47,8 @@ impl Preempted {
         Preempted { waited: Cell::new(Nanos::ZERO), sum: Cell::new(Nanos::ZERO) }
     }
 
-    /// The thread was inside the target and did not run for `lost` of that. `waited` tells for how long it has waited for processors, in all, where the kernel does.
+    /// The thread was inside the target and did not run for `lost` of that. `waited` tells for how
+    /// long it has waited for processors, in all, where the kernel does.
     pub(super) fn inside(
         &self,
         lost: Nanos,
@@ -111,7 +117,8 @@ mod tests {
         assert!(held.is_some() && told.ppm() != 123_456, "{told:?}");
     }
 
-    /// How long a thread is said to have run inside the target, over how long it did, beside another one that wants the same processor.
+    /// How long a thread is said to have run inside the target, over how long it did, beside
+    /// another one that wants the same processor.
     fn beside_another(idle: f64) -> f64 {
         let (processor, done) = (allowed().next().unwrap(), AtomicBool::new(false));
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);

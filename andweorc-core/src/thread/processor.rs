@@ -30,7 +30,8 @@ impl Times {
     }
 
     pub(super) fn add(&self, processor: Processor, time: Nanos) {
-        // Relaxed: who had to wait until this thread left the processor reads it by way of the kernel, which let it run then.
+        // Relaxed: who had to wait until this thread left the processor reads it by way of the
+        // kernel, which let it run then.
         self.0[processor.0].fetch_add(time.0, Relaxed);
     }
 
@@ -52,7 +53,8 @@ impl Lately {
     }
 
     /// Something grew there by `grown`, from `from` until `until`.
-    // Relaxed: see `Times`. Who is stopped in between, and has another thread of the target write there, makes one guess wrong.
+    // Relaxed: see `Times`. Who is stopped in between, and has another thread of the target write
+    // there, makes one guess wrong.
     pub(super) fn add(&self, processor: Processor, grown: Nanos, from: Real, until: Real) {
         let [began, ended, sum] = &*self.0[processor.0];
         if from - Real(ended.load(Relaxed)) > BREAK {
@@ -75,8 +77,8 @@ impl Lately {
 /// Which of the program's threads was seen last on each processor.
 ///
 /// Relaxed, all: a thread that had to wait until another one left the processor reads what that one
-/// wrote by way of the kernel, which let it run then. A read while somebody writes is a wrong guess,
-/// once.
+/// wrote by way of the kernel, which let it run then. A read while somebody writes is a wrong
+/// guess, once.
 pub(super) struct Occupants([CachePadded<Occupied>; PROCESSORS]);
 
 struct Occupied {
@@ -129,7 +131,8 @@ impl Occupants {
         occupied.left.store(now.0, Relaxed);
     }
 
-    /// This thread was moved to another processor: it has left this one, if it is the last known here.
+    /// This thread was moved to another processor: it has left this one, if it is the last known
+    /// here.
     pub(super) fn was_moved(
         &self,
         processor: Processor,

@@ -1,8 +1,11 @@
 //! Workers that wait for a processor on which the target runs, as they are woken in the driver.
 //!
-//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it. [That came](Thread::came_late) earlier by what the worker waited behind the target.
-//! What the worker waited is no part of the task's wait for the world outside: a task that is held for it waits behind the target once more as it is due, as often as it would
-//! behind a faster one, since V moves slowly while the target runs. In real time what wakes a worker finds the target there more often.
+//! A worker that slept in the driver, and waited so when it was woken, notices late what woke it.
+//! [That came](Thread::came_late) earlier by what the worker waited behind the target. What the
+//! worker waited is no part of the task's wait for the world outside: a task that is held for it
+//! waits behind the target once more as it is due, as often as it would behind a faster one, since
+//! V moves slowly while the target runs. In real time what wakes a worker finds the target there
+//! more often.
 
 use super::processor::{Lately, Processor};
 use super::sleeps::Switches;
@@ -16,11 +19,13 @@ const LEAST: Nanos = Nanos::from_micros(5);
 /// By how much L of threads inside the target grew last on each processor, and when.
 static LATELY: Lately = Lately::new();
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
+/// them that interrupted nobody who does.
 pub(super) struct Queued {
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
-    /// How often it had given its processor up when the kernel was asked before it [went to sleep](Thread::goes_to_sleep).
+    /// How often it had given its processor up when the kernel was asked before it [went to
+    /// sleep](Thread::goes_to_sleep).
     switches: Cell<Option<Switches>>,
     /// How it [came late](Thread::came_late) from the sleep that began then.
     late: Cell<(Real, Late)>,
@@ -38,8 +43,9 @@ pub(super) struct Late {
 impl Late {
     const NOT: Late = Late { waited: Nanos::ZERO, grown: Nanos::ZERO };
 
-    /// It was woken at `woken` and waited for `processor` until `now`: how much of that was behind the target, which `lately` tells of. It may have waited behind others
-    /// too, as it does without an experiment.
+    /// It was woken at `woken` and waited for `processor` until `now`: how much of that was behind
+    /// the target, which `lately` tells of. It may have waited behind others too, as it does
+    /// without an experiment.
     fn behind(
         lately: &Lately,
         processor: Processor,
@@ -71,7 +77,8 @@ impl Queued {
 }
 
 impl Thread {
-    /// For how long the thread has waited for processors since this was last asked, where the kernel tells.
+    /// For how long the thread has waited for processors since this was last asked, where the
+    /// kernel tells.
     fn waited(&self) -> Option<Nanos> {
         let waited = self.schedstat.waited()?;
         Some(waited - self.queued.waited.replace(waited))
@@ -83,12 +90,15 @@ impl Thread {
         LATELY.add(processor, grown, now - LEDGER.slope().whole(grown), now);
     }
 
-    /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside has something for it.
+    /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside
+    /// has something for it.
     pub(super) fn goes_to_sleep(&self, watches: bool) {
         if LEDGER.is_held() {
-            // Of those too that seem not to: who parks just as the one goes that watched comes to the driver behind its back.
+            // Of those too that seem not to: who parks just as the one goes that watched comes to
+            // the driver behind its back.
             let switches = self.sleeps.ask();
-            // A worker that has much to do comes here often without having slept, and so has waited for nothing since.
+            // A worker that has much to do comes here often without having slept, and so has waited
+            // for nothing since.
             if watches && (switches.is_none() || switches != self.queued.switches.replace(switches))
             {
                 self.waited();
@@ -96,7 +106,8 @@ impl Thread {
         }
     }
 
-    /// It has slept since `since`, and was woken; it is `now`. How long it waited for its processor behind the target then.
+    /// It has slept since `since`, and was woken; it is `now`. How long it waited for its processor
+    /// behind the target then.
     pub(super) fn came_late(&self, since: Real, now: Real) -> Late {
         let (known, late) = self.queued.late.get();
         if known == since {
@@ -202,7 +213,8 @@ mod tests {
             let is_part = waited <= slept && grown == LEDGER.slope().of(waited);
             assert!(is_part && late == again, "{late:?}, {again:?} of {slept}");
         }
-        // If it is let in before the target is left, nothing is known yet: so it is now and then, and often where this program is not a nice one.
+        // If it is let in before the target is left, nothing is known yet: so it is now and then,
+        // and often where this program is not a nice one.
         assert!(late.iter().any(|it| it.1.grown > Nanos::ZERO), "never late");
     }
 

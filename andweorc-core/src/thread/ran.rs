@@ -1,15 +1,18 @@
 //! For how long a thread really ran, without asking the kernel each time.
 //!
-//! The CPU clock is a system call of more than a microsecond, and a target may be entered some hundred thousand times a second: in experiments
-//! alone, so that it would seem to be slower than it is. What is asked here is never what time it is, only how long the thread ran in one
-//! *stretch*, from one look to the next. A stretch that is shorter than a preemption is taken to have run throughout; the CPU clock is read after
-//! longer ones, and once in a while. What was said too much by then is taken off what is said next, so that in the long run the sum is the CPU time.
+//! The CPU clock is a system call of more than a microsecond, and a target may be entered some
+//! hundred thousand times a second: in experiments alone, so that it would seem to be slower than
+//! it is. What is asked here is never what time it is, only how long the thread ran in one
+//! *stretch*, from one look to the next. A stretch that is shorter than a preemption is taken to
+//! have run throughout; the CPU clock is read after longer ones, and once in a while. What was said
+//! too much by then is taken off what is said next, so that in the long run the sum is the CPU
+//! time.
 //!
-//! Between stretches, outside of what is timed, a thread may well sleep, and briefly: so the CPU clock is read at the end of a *gap* too, if that was
-//! long enough to sleep and to be woken.
+//! Between stretches, outside of what is timed, a thread may well sleep, and briefly: so the CPU
+//! clock is read at the end of a *gap* too, if that was long enough to sleep and to be woken.
 //!
-//! What andweorc's own threads took of the processor meanwhile counts as time in which the thread ran ([`own`](super::own)), and part of what others did
-//! ([`preempted`](super::preempted)).
+//! What andweorc's own threads took of the processor meanwhile counts as time in which the thread
+//! ran ([`own`](super::own)), and part of what others did ([`preempted`](super::preempted)).
 
 use super::own;
 use super::preempted::{Preempted, idle};
@@ -18,7 +21,8 @@ use crate::clock;
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
 
-/// A stretch that is no longer ran throughout. The scheduler's slices, and so preemptions, are of milliseconds.
+/// A stretch that is no longer ran throughout. The scheduler's slices, and so preemptions, are of
+/// milliseconds.
 const STRETCH: Nanos = Nanos::from_micros(50);
 
 /// And so did a gap: no thread falls asleep and is woken within this.
@@ -27,7 +31,8 @@ const GAP: Nanos = Nanos::from_micros(5);
 /// After this the CPU clock is read, however short stretches and gaps are.
 const SERVES: Nanos = Nanos::from_millis(1);
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
+/// them that interrupted nobody who does.
 pub(super) struct Ran {
     /// The end of the last stretch or gap.
     at: Cell<Real>,
@@ -55,7 +60,8 @@ impl Ran {
         }
     }
 
-    /// Both clocks: the real one after the other, whose system call is nobody's time. With its `schedstat`, of a thread that was inside.
+    /// Both clocks: the real one after the other, whose system call is nobody's time. With its
+    /// `schedstat`, of a thread that was inside.
     #[cold]
     fn clocks(&self, schedstat: Option<&Schedstat>) -> (Real, Nanos) {
         let cpu = clock::thread_cpu() + self.taken.in_all();
@@ -86,8 +92,9 @@ impl Ran {
         self.end_by(now, || self.clocks(Some(schedstat)))
     }
 
-    /// A stretch ends at `now` of which nobody asks how long the thread ran. False if that is not known without the CPU clock: then what follows is a
-    /// gap, up to the next [`begin`](Ran::begin).
+    /// A stretch ends at `now` of which nobody asks how long the thread ran. False if that is not
+    /// known without the CPU clock: then what follows is a gap, up to the next
+    /// [`begin`](Ran::begin).
     #[inline]
     pub(super) fn pass(&self, now: Real) -> bool {
         self.passed(now, STRETCH).is_some()
@@ -119,7 +126,8 @@ impl Ran {
         (ran - over).max(Nanos::ZERO)
     }
 
-    /// Goes on to `now`. Returns how long that took, unless the CPU clock has to be read for it: since it took longer than `most`.
+    /// Goes on to `now`. Returns how long that took, unless the CPU clock has to be read for it:
+    /// since it took longer than `most`.
     #[inline]
     fn passed(&self, now: Real, most: Nanos) -> Option<Nanos> {
         let passed = (now - self.at.get()).max(Nanos::ZERO);
@@ -131,7 +139,8 @@ impl Ran {
         Some(passed)
     }
 
-    /// Reads the CPU clock. Returns how long the thread ran, beyond what was said before: less than nothing if that was too much.
+    /// Reads the CPU clock. Returns how long the thread ran, beyond what was said before: less than
+    /// nothing if that was too much.
     #[cold]
     fn read(&self, clocks: impl FnOnce() -> (Real, Nanos)) -> Nanos {
         let (now, cpu) = clocks();

@@ -26,9 +26,9 @@
 //!
 //! # A target that has no processor
 //!
-//! A target without a processor does not go on, and nor does D. Who pays reads the CPU clock of the thread inside, to know
-//! for how long that one has run: else whoever preempts the target would pay for the time in which
-//! it does so.
+//! A target without a processor does not go on, and nor does D. Who pays reads the CPU clock of the
+//! thread inside, to know for how long that one has run: else whoever preempts the target would pay
+//! for the time in which it does so.
 
 use super::preempted::idle;
 use super::processor::{Occupants, Processor};
@@ -262,8 +262,8 @@ mod tests {
         target(TargetKind::Task, "queued", None, None)
     }
 
-    /// The debt that a thread still has after a poll on processor `mine`, as it is told then, of what D
-    /// grew by while another one was inside the target on `other`; both in ms.
+    /// The debt that a thread still has after a poll on processor `mine`, as it is told then, of
+    /// what D grew by while another one was inside the target on `other`; both in ms.
     fn owes(mine: usize, other: usize, told: Tells) -> (f64, f64) {
         let task = task();
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -351,7 +351,8 @@ mod tests {
         took
     }
 
-    /// By how much L of the thread grows when the kernel says that it has waited for so long, behind `other`.
+    /// By how much L of the thread grows when the kernel says that it has waited for so long,
+    /// behind `other`.
     fn takes(thread: &Thread, other: Occupant, waited: Option<Nanos>, comes: Comes) -> Nanos {
         let here = Processor::current().unwrap();
         match other.left {

@@ -8,15 +8,17 @@ use crate::sampler::share::{self, Credit};
 use crate::sampler::{FINE, late};
 use crate::time::{Nanos, Real, Speedup};
 
-/// How far ahead a thread is expected to go on in its context: it says so at its samples and whenever it acts, long before.
+/// How far ahead a thread is expected to go on in its context: it says so at its samples and
+/// whenever it acts, long before.
 const AHEAD: Nanos = Nanos::from_millis(2);
 
 /// What a thread is [clear](Thread::clear) of while it has a share: no experiment.
 const NONE: u32 = u32::MAX;
 
 impl Thread {
-    /// Credits the thread with the share that its context has of a sampled target, of its time since the last call. The share of what is to come is
-    /// told to who reads D meanwhile, as if the thread were so often in a target that is timed.
+    /// Credits the thread with the share that its context has of a sampled target, of its time
+    /// since the last call. The share of what is to come is told to who reads D meanwhile, as if
+    /// the thread were so often in a target that is timed.
     #[inline]
     pub(super) fn share(&self) {
         let aim = share::aim();
@@ -25,7 +27,8 @@ impl Thread {
         }
     }
 
-    /// Whether it is known that there is nothing to credit by shares in the experiment `aim`, or between experiments.
+    /// Whether it is known that there is nothing to credit by shares in the experiment `aim`, or
+    /// between experiments.
     #[inline]
     pub(super) fn is_clear_of(&self, aim: u32) -> bool {
         self.clear.get() == aim
@@ -52,7 +55,8 @@ impl Thread {
                     self.ran.begin(now);
                 }
                 self.spent_since(now, account);
-                // From when it is credited on: else it would seem to be inside for longer than it was there.
+                // From when it is credited on: else it would seem to be inside for longer than it
+                // was there.
                 let now = self.ran.at();
                 LEDGER.expect(account, share.of(AHEAD), now, now + AHEAD);
             }
@@ -87,7 +91,8 @@ impl Thread {
         self.clear.set(if aim == 0 { 0 } else { NONE });
     }
 
-    /// The thread is there on its course, and credited up to now: what is to come until the next sample is told to who reads D meanwhile.
+    /// The thread is there on its course, and credited up to now: what is to come until the next
+    /// sample is told to who reads D meanwhile.
     fn is_on(&self, stretch: Stretch, account: &Account, aim: u32, now: Real) {
         if aim != 0 {
             LEDGER.expect(account, stretch.expected(), now, now + FINE);
@@ -95,8 +100,9 @@ impl Thread {
         self.stretch.set(Some(stretch));
     }
 
-    /// A sample interrupted the thread on its course. Returns how it is credited there, and its context. What the interrupt took is time of
-    /// what it interrupted, and no way that the thread came.
+    /// A sample interrupted the thread on its course. Returns how it is credited there, and its
+    /// context. What the interrupt took is time of what it interrupted, and no way that the thread
+    /// came.
     fn sampled_on_course(
         &self,
         mut stretch: Stretch,
@@ -123,7 +129,8 @@ impl Thread {
         (credit, stretch.course.context(far))
     }
 
-    /// The thread is credited up to now. What follows is not of its context, until its share begins [anew](Thread::share_anew).
+    /// The thread is credited up to now. What follows is not of its context, until its share begins
+    /// [anew](Thread::share_anew).
     #[inline]
     pub(super) fn share_no_more(&self) {
         self.share();
@@ -195,8 +202,9 @@ impl Thread {
     }
 }
 
-/// A sample of the calling thread, from the signal handler that interrupted it anywhere: credits it, and returns its context, or `None` when it
-/// was interrupted in andweorc itself (a pause, say). `inside` says whether it was inside the target, where that is known, and `ran` what the
+/// A sample of the calling thread, from the signal handler that interrupted it anywhere: credits
+/// it, and returns its context, or `None` when it was interrupted in andweorc itself (a pause,
+/// say). `inside` says whether it was inside the target, where that is known, and `ran` what the
 /// sample stands for.
 ///
 /// Async-signal-safe: as [`pay_in_signal_handler`](super::pay_in_signal_handler).
@@ -236,8 +244,9 @@ mod tests {
     use crate::thread::{EXPERIMENTS, enable, enter, exit, register, with};
     use std::sync::PoisonError;
 
-    /// Works in a context and in one inside of it, for so long, in visits of a few microseconds. Returns the CPU time that it took, and what the
-    /// thread was credited with: what it takes to tell that is delay too, and left out.
+    /// Works in a context and in one inside of it, for so long, in visits of a few microseconds.
+    /// Returns the CPU time that it took, and what the thread was credited with: what it takes to
+    /// tell that is delay too, and left out.
     fn visits([outer, inner]: [&'static Target; 2], time: Nanos) -> (Nanos, Nanos) {
         let account = register().unwrap();
         let around = enter(outer, clock::now());

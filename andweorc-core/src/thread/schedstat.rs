@@ -9,7 +9,8 @@ use std::cell::Cell;
 use std::mem;
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-/// The /proc/thread-self/schedstat of one thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+/// The /proc/thread-self/schedstat of one thread. Plain cells without a destructor: a signal
+/// handler may use them that interrupted nobody who does.
 pub(crate) struct Schedstat {
     /// Once it was opened; the error if it can't be.
     file: Cell<Option<Result<RawFd, ()>>>,
@@ -27,9 +28,9 @@ impl Schedstat {
         }
     }
 
-    /// For how long the calling thread has waited for processors, in all; `None` where the kernel does not tell (it is built without
-    /// CONFIG_SCHED_INFO or told not to count, or no file can be opened, or there are [too
-    /// many](crate::descriptors)). Async-signal-safe.
+    /// For how long the calling thread has waited for processors, in all; `None` where the kernel
+    /// does not tell (it is built without CONFIG_SCHED_INFO or told not to count, or no file can be
+    /// opened, or there are [too many](crate::descriptors)). Async-signal-safe.
     pub(crate) fn waited(&self) -> Option<Nanos> {
         #[cfg(test)]
         if let Some(told) = self.told.get() {
@@ -50,7 +51,8 @@ impl Schedstat {
     /// The thread ends.
     pub(crate) fn close(&self) {
         if let Some(Ok(file)) = self.file.take() {
-            // SAFETY: it was taken out of the OwnedFd that opened it, and nobody else closes it: it has just been put out of the cell.
+            // SAFETY: it was taken out of the OwnedFd that opened it, and nobody else closes it: it
+            // has just been put out of the cell.
             drop(unsafe { OwnedFd::from_raw_fd(file) });
             drop(Permit::forgotten());
         }
@@ -66,8 +68,8 @@ fn open_file() -> Option<RawFd> {
     Some(file.into_raw_fd())
 }
 
-/// The second number: the time spent runnable and not running, ns. The third is how often the thread got a processor: none where the kernel does not
-/// count.
+/// The second number: the time spent runnable and not running, ns. The third is how often the
+/// thread got a processor: none where the kernel does not count.
 fn parse(schedstat: &[u8]) -> Option<Nanos> {
     let mut numbers = str::from_utf8(schedstat).ok()?.split_ascii_whitespace().skip(1);
     let waited = numbers.next()?.parse().ok()?;

@@ -12,7 +12,8 @@ pub(super) struct Switches {
     preempted: i64,
 }
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use them that interrupted nobody who does.
+/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
+/// them that interrupted nobody who does.
 pub(super) struct Sleeps {
     /// How often it had slept when that was last asked.
     count: Cell<i64>,
@@ -23,8 +24,8 @@ impl Sleeps {
         Sleeps { count: Cell::new(0) }
     }
 
-    /// Whether it has slept since this was last asked; `None` where the kernel does not tell (one in user space, say). To have waited for a processor only is no
-    /// sleep.
+    /// Whether it has slept since this was last asked; `None` where the kernel does not tell (one
+    /// in user space, say). To have waited for a processor only is no sleep.
     pub(super) fn has_slept(&self) -> Option<bool> {
         let before = self.count.get();
         self.ask().map(|switches| switches.slept != before)

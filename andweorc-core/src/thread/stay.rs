@@ -1,4 +1,5 @@
-//! Stays of the calling thread in targets: entered and left, timed, and credited if the target is that of the experiment.
+//! Stays of the calling thread in targets: entered and left, timed, and credited if the target is
+//! that of the experiment.
 
 use super::runqueue_wait::Comes;
 use super::{LEDGER, Thread, is_target, with};
@@ -11,8 +12,9 @@ use crate::time::{Nanos, Real};
 /// Who enters or leaves a target spends no more than this on it; what takes longer was preempted.
 const MOST_SPENT: Nanos = Nanos::from_micros(20);
 
-/// The calling thread enters `target`. The ledger is told only if `target` is that of the running experiment. Every call is
-/// followed by one of [`exit`] or [`leave`] with the answer, in reverse order, or else by one of [`exit_under`].
+/// The calling thread enters `target`. The ledger is told only if `target` is that of the running
+/// experiment. Every call is followed by one of [`exit`] or [`leave`] with the answer, in reverse
+/// order, or else by one of [`exit_under`].
 #[must_use = "hand the answer to `exit`"]
 #[inline]
 pub fn enter(target: &Target, now: Real) -> Entered {
@@ -32,7 +34,8 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
     })
 }
 
-/// As [`exit`] from `target`, and counts the visit; its busy time only if it is the `first`, not inside of another visit of the same target.
+/// As [`exit`] from `target`, and counts the visit; its busy time only if it is the `first`, not
+/// inside of another visit of the same target.
 #[inline]
 pub fn leave(target: &Target, entered: &Entered, first: bool, now: Real) {
     with(|thread| {
@@ -133,7 +136,8 @@ impl Thread {
         Stay { busy, own }
     }
 
-    /// Leaves `target`, and counts the visit. Not inlined: its code is there once for polls and spans.
+    /// Leaves `target`, and counts the visit. Not inlined: its code is there once for polls and
+    /// spans.
     #[inline(never)]
     pub(super) fn leave(&self, target: &Target, entered: &Entered, first: bool, now: Real) {
         let Stay { busy, own } = self.exit(*entered, now);
@@ -167,8 +171,8 @@ impl Thread {
         }
     }
 
-    /// What the thread did since `since`, outside the target, was only to tell how long it is inside: nobody's time, and it takes as much of what it owes.
-    /// Returns until when it did so.
+    /// What the thread did since `since`, outside the target, was only to tell how long it is
+    /// inside: nobody's time, and it takes as much of what it owes. Returns until when it did so.
     pub(super) fn spent_since(&self, since: Real, account: &Account) -> Real {
         let now = clock::now();
         let spent = (now - since).min(MOST_SPENT);

@@ -1,4 +1,5 @@
-//! Where the calling thread is on its [course](crate::sampler::course), if it is a plain one, outside of all spans, that is sampled.
+//! Where the calling thread is on its [course](crate::sampler::course), if it is a plain one,
+//! outside of all spans, that is sampled.
 
 use super::{Role, Thread};
 use crate::clock;
@@ -18,7 +19,8 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// What is inside the target of the time since the last call, of which the thread really ran for `ran`. It is `now`.
+    /// What is inside the target of the time since the last call, of which the thread really ran
+    /// for `ran`. It is `now`.
     pub(super) fn inside(&mut self, ran: Nanos, now: Real) -> Nanos {
         let (from, to) = (self.credited - self.at, now - self.at);
         self.credited = now;
@@ -30,7 +32,8 @@ impl Stretch {
         Nanos((i128::from(inside.0) * i128::from(ran.0) / i128::from((to - from).0)) as i64)
     }
 
-    /// The same as a sample is noticed, which interrupted the thread `at`. The interrupt is `inside` if the sample found it there.
+    /// The same as a sample is noticed, which interrupted the thread `at`. The interrupt is
+    /// `inside` if the sample found it there.
     pub(super) fn sampled(&mut self, ran: Nanos, at: Real, now: Real, inside: bool) -> Nanos {
         let interrupted = (now - at).min(ran);
         let came = self.inside(ran - interrupted, at);

@@ -40,15 +40,16 @@ pub fn enabled() -> bool {
     ASKED.enabled.load(Ordering::Relaxed)
 }
 
-/// Whether andweorc is on, or was: what it began to keep then is kept up, so that there is no gap in it when it is on again.
+/// Whether andweorc is on, or was: what it began to keep then is kept up, so that there is no gap
+/// in it when it is on again.
 #[inline]
 pub fn was_enabled() -> bool {
     // Relaxed, as above.
     ASKED.was_enabled.load(Ordering::Relaxed)
 }
 
-/// Switches andweorc on. Each call holds it, so that by this alone it stays on for the life of the process: experiments let go of it as they
-/// [end](crate::experiment::Experimenter).
+/// Switches andweorc on. Each call holds it, so that by this alone it stays on for the life of the
+/// process: experiments let go of it as they [end](crate::experiment::Experimenter).
 ///
 /// Does nothing in a child of [fork](mod@crate::fork).
 pub fn enable() {
@@ -118,7 +119,8 @@ pub(crate) fn set_target(target: Option<&Target>) {
 /// Whether this is the target of the running experiment.
 #[inline]
 pub fn is_target(target: &Target) -> bool {
-    // Relaxed: a thread that sees a new target later enters it later, and the ledger credits by its own experiment.
+    // Relaxed: a thread that sees a new target later enters it later, and the ledger credits by its
+    // own experiment.
     let asked = ASKED.target.load(Ordering::Relaxed);
     // Between experiments the target is not even looked at: it is a cache line of its own.
     asked != 0 && asked == target.id()

@@ -1,15 +1,18 @@
-//! Which of its polls a task is in, so that what it does in each is known apart while targets are sampled.
+//! Which of its polls a task is in, so that what it does in each is known apart while targets are
+//! sampled.
 //!
-//! A handler parses in one of its polls, works with a lock held in the next, and in a third only lets go of it. All of them are polls of one kind
-//! of task. Were they one context, a line of the first would have its share of all three, and be credited while the lock is held: the accuracy
-//! bench's `mutex_over_wait` was told that its `check`, of which nothing depends, would bring 31 % if it were 75 % faster, and `stock`, under the
-//! lock, about the same.
+//! A handler parses in one of its polls, works with a lock held in the next, and in a third only
+//! lets go of it. All of them are polls of one kind of task. Were they one context, a line of the
+//! first would have its share of all three, and be credited while the lock is held: the accuracy
+//! bench's `mutex_over_wait` was told that its `check`, of which nothing depends, would bring 31 %
+//! if it were 75 % faster, and `stock`, under the lock, about the same.
 //!
-//! What a task does in a poll most often follows from who ended its wait, and from how many polls it is since it last hit the point that it hit
-//! first: once in each round, in a service. A task that hits none counts from its first poll.
+//! What a task does in a poll most often follows from who ended its wait, and from how many polls
+//! it is since it last hit the point that it hit first: once in each round, in a service. A task
+//! that hits none counts from its first poll.
 //!
-//! And in a poll it does one thing until it *acts*, wakes another task or hits a point, and then another: it lets go of a lock, and begins the next
-//! round.
+//! And in a poll it does one thing until it *acts*, wakes another task or hits a point, and then
+//! another: it lets go of a lock, and begins the next round.
 
 use super::{Thread, with};
 use crate::sampler::share;
@@ -21,7 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Polls after which they are not told apart any more.
 const MOST: u32 = 15;
 
-/// The bits of a [`Turn`] that count polls, the one that says that this poll hit the point. Above them is the point's id.
+/// The bits of a [`Turn`] that count polls, the one that says that this poll hit the point. Above
+/// them is the point's id.
 const POLLS: u32 = 0b1111;
 const HIT: u32 = 0b1_0000;
 const POINT: u32 = !(POLLS | HIT);
@@ -36,11 +40,13 @@ const ACTED: u32 = 2 * (MOST + 1);
 
 const _: () = assert!(ACTED * (MOST_ACTS + 1) <= share::PHASES);
 
-/// Places for tasks. Those of two tasks that fall on one place are told apart no more, for as long as both live.
+/// Places for tasks. Those of two tasks that fall on one place are told apart no more, for as long
+/// as both live.
 const PLACES: usize = 1 << 16;
 
-/// By the address of a task, the [`Turn`] that is its next, below, and above it what else is known of the address. While nothing is sampled this is not
-/// touched, and so takes no memory; nor does a task, of which there may be a million.
+/// By the address of a task, the [`Turn`] that is its next, below, and above it what else is known
+/// of the address. While nothing is sampled this is not touched, and so takes no memory; nor does a
+/// task, of which there may be a million.
 static NEXT: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
 /// The task that is polled, as what its next poll is known by.
@@ -54,7 +60,8 @@ impl Polled {
     /// One whose polls are not told apart.
     pub const ANY: Polled = Polled { address: 0 };
 
-    /// That of which `own` is there for as long as it lives, and which is polled for the `first` time or again.
+    /// That of which `own` is there for as long as it lives, and which is polled for the `first`
+    /// time or again.
     #[inline]
     pub fn of<T>(own: &T, first: bool) -> Polled {
         const { assert!(align_of::<T>() > 1) };
@@ -72,7 +79,8 @@ impl Polled {
         (&NEXT[hash as usize >> 16 & (PLACES - 1)], hash >> 32 << 32)
     }
 
-    // Relaxed, both: one thread at a time polls a task, and what another one sees late is a poll that is taken for the one before.
+    // Relaxed, both: one thread at a time polls a task, and what another one sees late is a poll
+    // that is taken for the one before.
     fn turn(self) -> Turn {
         if self.address == 0 || self.is_first() {
             return Turn(0);
@@ -101,7 +109,8 @@ impl Turn {
     /// The acts of such a thread, which are not counted.
     pub(super) const NO_ACTS: u32 = MOST_ACTS;
 
-    /// The number of what the task does now that its wait has ended like this, below [`share::PHASES`].
+    /// The number of what the task does now that its wait has ended like this, below
+    /// [`share::PHASES`].
     fn phase(self, ended: Option<Ended>) -> u32 {
         let by_task = ended.is_some_and(|ended| ended.by() == Cause::Task);
         (self.0 & POLLS) << 1 | u32::from(by_task)
@@ -124,7 +133,8 @@ impl Turn {
     }
 }
 
-/// What the thread was in before a poll, and whose that is. An `Option` of it is two words, which each poll keeps in registers.
+/// What the thread was in before a poll, and whose that is. An `Option` of it is two words, which
+/// each poll keeps in registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     polled: Polled,

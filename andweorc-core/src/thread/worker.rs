@@ -10,7 +10,8 @@ use crate::time::{Nanos, Real};
 const SLEPT: Nanos = Nanos::from_micros(40);
 
 impl Thread {
-    /// Whether it has slept that waits in the driver since `since`, until `now`, or until it noticed something there before.
+    /// Whether it has slept that waits in the driver since `since`, until `now`, or until it
+    /// noticed something there before.
     fn has_slept(&self, since: Real, now: Real) -> bool {
         // Between experiments nothing is asked of it that would have to be known so well.
         let told = LEDGER.is_held().then(|| self.sleeps.has_slept()).flatten();
@@ -25,7 +26,8 @@ impl Thread {
     }
 }
 
-/// For the park hook of a worker: it is idle from now on. `watches` says whether it is the one that waits in the driver.
+/// For the park hook of a worker: it is idle from now on. `watches` says whether it is the one that
+/// waits in the driver.
 pub fn parked(watches: bool) {
     with(|thread| {
         let now = clock::now();
@@ -80,8 +82,9 @@ pub fn unparked() {
     });
 }
 
-/// When that came from the world outside which the calling thread noticed at `now`, and which woke a task that waits since `waits`, as far as
-/// that is known; `typical` are the waits of its kind: `now`, unless this is a worker that had not looked for a while. Between experiments it makes no
+/// When that came from the world outside which the calling thread noticed at `now`, and which woke
+/// a task that waits since `waits`, as far as that is known; `typical` are the waits of its kind:
+/// `now`, unless this is a worker that had not looked for a while. Between experiments it makes no
 /// difference, and is `now`.
 #[inline]
 pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
@@ -115,14 +118,16 @@ pub fn wakes_in(mean: Nanos) {
     LOOKS.wakes_in(mean);
 }
 
-/// The calling thread has found something in the driver that is no event of the world outside: what else it finds there now has come by now.
+/// The calling thread has found something in the driver that is no event of the world outside: what
+/// else it finds there now has come by now.
 pub fn noticed() {
     let now = clock::now();
     with(|thread| thread.notices(now));
 }
 
-/// For a thread of the blocking pool, which begins what somebody spawned whose L was `by`: it is no worker now. If it was one (until a task blocked it in place), no
-/// hook has told since when it was idle: it owes nothing.
+/// For a thread of the blocking pool, which begins what somebody spawned whose L was `by`: it is no
+/// worker now. If it was one (until a task blocked it in place), no hook has told since when it was
+/// idle: it owes nothing.
 pub fn in_pool(by: Nanos) {
     with(|thread| {
         let now = clock::now();
@@ -136,7 +141,8 @@ pub fn in_pool(by: Nanos) {
     });
 }
 
-/// A worker was handed a task that must not run yet, and has given it back: it is idle until it has something else to run.
+/// A worker was handed a task that must not run yet, and has given it back: it is idle until it has
+/// something else to run.
 pub fn handed_back() {
     with(|thread| {
         let now = clock::now();

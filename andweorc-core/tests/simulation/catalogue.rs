@@ -12,7 +12,8 @@ pub(crate) fn catalogue() -> Vec<Program> {
     all
 }
 
-/// A pipeline with a task a stage, and a bounded channel before each but the first. The first may wait for its input.
+/// A pipeline with a task a stage, and a bounded channel before each but the first. The first may
+/// wait for its input.
 fn pipeline(name: Tag, workers: usize, capacity: u32, stages: &[(Tag, f64)]) -> Program {
     let mut p = Program::new(name, workers).exact();
     let channels: Vec<usize> = stages.iter().skip(1).map(|_| p.channel(capacity)).collect();

@@ -20,7 +20,8 @@ fn errors(program: &Program, rules: Rules) -> Errors {
     Errors::of(all.iter().map(Comparison::error))
 }
 
-/// Right with a virtual clock, within so many points, and wrong with a real one by as many at least.
+/// Right with a virtual clock, within so many points, and wrong with a real one by as many at
+/// least.
 fn is_right(program: Program, within: f64, wrong_by: f64) {
     let program = program.targets(&[Target::Span("use"), Target::Span("other")]);
     let shipped = errors(&program, SHIPPED);

@@ -1,11 +1,14 @@
-//! Tokio's driver: who looks when at what came from the world outside, and how workers fall asleep and are woken.
+//! Tokio's driver: who looks when at what came from the world outside, and how workers fall asleep
+//! and are woken.
 //!
-//! One worker that has nothing to do sleeps in the driver, which wakes it when something comes; the others sleep until they are notified. While
-//! nobody sleeps in the driver, what comes lies there until a worker runs out of work, or until one has polled [`LOOK_INTERVAL`] times. When it
-//! came is what `andweorc_core::arrival` says, the code that ships.
+//! One worker that has nothing to do sleeps in the driver, which wakes it when something comes; the
+//! others sleep until they are notified. While nobody sleeps in the driver, what comes lies there
+//! until a worker runs out of work, or until one has polled [`LOOK_INTERVAL`] times. When it came
+//! is what `andweorc_core::arrival` says, the code that ships.
 //!
-//! Repeated from tokio's multi-threaded scheduler (1.54): who is notified (never while another worker searches; who fell asleep last), who may
-//! search, and that a worker takes what it finds in the driver itself.
+//! Repeated from tokio's multi-threaded scheduler (1.54): who is notified (never while another
+//! worker searches; who fell asleep last), who may search, and that a worker takes what it finds in
+//! the driver itself.
 
 use crate::engine::{Act, Engine};
 use crate::program::Cost;
@@ -95,7 +98,8 @@ impl Driver {
         }
     }
 
-    /// Whether the thread of the deferral queue passes on what is due. While all workers are busy they do that themselves.
+    /// Whether the thread of the deferral queue passes on what is due. While all workers are busy
+    /// they do that themselves.
     pub(crate) fn releases(&self) -> bool {
         !self.sleepers.is_empty()
     }
@@ -211,7 +215,8 @@ impl Engine<'_> {
         self.sets_going(Some(i));
     }
 
-    /// L of worker `i`, which was notified while it slept since `since`: what it had taken then. `None` where it takes all, until it runs.
+    /// L of worker `i`, which was notified while it slept since `since`: what it had taken then.
+    /// `None` where it takes all, until it runs.
     fn taken_when_notified(&self, i: usize, since: Real) -> Option<Nanos> {
         let notified = self.threads[i].worker_state.notified;
         match self.rules.notified {

@@ -1,7 +1,8 @@
 //! The event loop: real time, threads, who runs what, and the ledger that ships.
 //!
-//! Between two events every thread goes on as it is, and D is the greater of a constant and a line whose slope is the speedup. So the next event is
-//! known in closed form, and nothing is stepped through.
+//! Between two events every thread goes on as it is, and D is the greater of a constant and a line
+//! whose slope is the speedup. So the next event is known in closed form, and nothing is stepped
+//! through.
 
 use crate::driver::{self, Driver};
 use crate::program::{Program, Target};
@@ -242,7 +243,8 @@ impl<'a> Engine<'a> {
         self.at(when, Event::External { task, wait: SOURCE, part: None });
     }
 
-    /// Counts a unit of work: begins the experiment after some, and the measurement after as many again.
+    /// Counts a unit of work: begins the experiment after some, and the measurement after as many
+    /// again.
     pub(crate) fn progress(&mut self) {
         self.count += 1;
         if self.rules.after_another
@@ -274,8 +276,8 @@ impl<'a> Engine<'a> {
         self.hits.len() > self.program.units as usize
     }
 
-    /// Hits for each virtual second. Each window from a hit in the first quarter to the one so many later counts, so that it does not
-    /// matter where in a burst of them the measurement began.
+    /// Hits for each virtual second. Each window from a hit in the first quarter to the one so many
+    /// later counts, so that it does not matter where in a burst of them the measurement began.
     fn rate(&self) -> f64 {
         let quarter = self.hits.len() / 4;
         let between = self.hits.len() - quarter;
@@ -525,7 +527,8 @@ impl<'a> Engine<'a> {
 ///
 /// # Errors
 ///
-/// When the program, or the simulation of it, is wrong: a deadlock, an endless loop, a D that goes back.
+/// When the program, or the simulation of it, is wrong: a deadlock, an endless loop, a D that goes
+/// back.
 pub(crate) fn simulate(setup: &Setup) -> Result<Outcome, String> {
     let ledger = Box::new(Ledger::new());
     Engine::new(setup, &ledger).run()

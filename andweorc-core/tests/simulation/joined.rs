@@ -22,7 +22,8 @@ const RULES: [Rules; 7] = [
     joined("what comes in the queue does not raise it", Raise::WhileHeld, GoOn::NoneBegan),
 ];
 
-/// So many tasks that wait for these at once, and merge what came. Beside them is one that nobody waits for.
+/// So many tasks that wait for these at once, and merge what came. Beside them is one that nobody
+/// waits for.
 fn asking(name: Tag, tasks: usize, waits: &[(Tag, f64)]) -> Program {
     let mut p = Program::new(name, 2);
     let all = waits.iter().map(|&(tag, us)| external(tag, us)).collect();
@@ -80,18 +81,22 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
     RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
 }
 
-/// A task has one clock. What it waits for outside comes at real times that were fixed before, each due later by what D grew since it
-/// was asked for. Two rules keep that, and both are needed.
+/// A task has one clock. What it waits for outside comes at real times that were fixed before, each
+/// due later by what D grew since it was asked for. Two rules keep that, and both are needed.
 ///
-/// 1. What comes while the task is held for another answer, or is in the queue for it, raises the hold: otherwise all that came is found once the
-///    first is due. While it is held once: otherwise what comes again and again would hold it for ever.
-/// 2. A poll that began no wait leaves those that go on as they were: otherwise what D grew before it is lost to them.
+/// 1. What comes while the task is held for another answer, or is in the queue for it, raises the
+///    hold: otherwise all that came is found once the first is due. While it is held once:
+///    otherwise what comes again and again would hold it for ever.
+/// 2. A poll that began no wait leaves those that go on as they were: otherwise what D grew before
+///    it is lost to them.
 ///
-/// The first has a price: of an answer and a timeout the first counts, and the answer waits until the timeout is due that ran out while
-/// it was held. The second goes by the wakers that the poll cloned. How many there are does not tell: a timeout that ended makes place for
-/// another wait, which would be stretched by what D grew before it began.
+/// The first has a price: of an answer and a timeout the first counts, and the answer waits until
+/// the timeout is due that ran out while it was held. The second goes by the wakers that the poll
+/// cloned. How many there are does not tell: a timeout that ended makes place for another wait,
+/// which would be stretched by what D grew before it began.
 ///
-/// A loop over sources of its own (`select!`) is off by more, since it begins to listen anew in each poll that did something.
+/// A loop over sources of its own (`select!`) is off by more, since it begins to listen anew in
+/// each poll that did something.
 #[test]
 fn waits_at_once_are_predicted_once_each_is_held_and_goes_on() {
     let programs = all();

@@ -1,6 +1,8 @@
-//! Programs on tokio's driver, which notices late what comes from outside, and on a machine on which threads need time to wake up.
+//! Programs on tokio's driver, which notices late what comes from outside, and on a machine on
+//! which threads need time to wake up.
 //!
-//! Those that are predicted within the bounds of the catalogue are part of it; each of the others has its cause here.
+//! Those that are predicted within the bounds of the catalogue are part of it; each of the others
+//! has its cause here.
 
 use crate::catalogue::handlers_of;
 use crate::measure::{Comparison, Errors, Truth, in_parallel};
@@ -106,12 +108,15 @@ fn compare(programs: &[Program], rules: &[Rules]) -> Vec<Vec<Vec<Comparison>>> {
 
 /// What the rules that ship are worse at, and why.
 ///
-/// 1. A request to a connection that nobody profiles begins at V: the wait for it was not stretched. It should go on from the clock of the
-///    request before.
-/// 2. When that came which was noticed late is a guess, where waits are all alike or nobody has seen it come.
-/// 3. A wait that is the target grows D until its end is noticed. What it grew too much is taken back then, but who paid it meanwhile has lost
-///    the time. (Where it is known when all came, it ends then.)
-/// 4. The answer comes late by as much however fast it was, but what is measured is one wait: all of it is made faster.
+/// 1. A request to a connection that nobody profiles begins at V: the wait for it was not
+///    stretched. It should go on from the clock of the request before.
+/// 2. When that came which was noticed late is a guess, where waits are all alike or nobody has
+///    seen it come.
+/// 3. A wait that is the target grows D until its end is noticed. What it grew too much is taken
+///    back then, but who paid it meanwhile has lost the time. (Where it is known when all came, it
+///    ends then.)
+/// 4. The answer comes late by as much however fast it was, but what is measured is one wait: all
+///    of it is made faster.
 #[test]
 fn what_comes_late_is_predicted_once_it_is_known_when_it_came() {
     let (programs, rules) = (beyond(), [SHIPPED, BY_THREAD, FOLLOWING, KNOWN, GUESSED, NOTICED]);

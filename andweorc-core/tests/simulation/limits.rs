@@ -37,8 +37,9 @@ fn asking(name: Tag, ask: impl Fn(&mut Program, [External; 2]) -> Vec<Op>) -> Pr
     beside_another(p)
 }
 
-/// A task has one clock. When the first of two answers comes, it must be known that the second was asked for before (see `joined.rs`), or
-/// what D grew until then is lost to it. In tasks of their own each answer has its own clock.
+/// A task has one clock. When the first of two answers comes, it must be known that the second was
+/// asked for before (see `joined.rs`), or what D grew until then is lost to it. In tasks of their
+/// own each answer has its own clock.
 #[test]
 fn waits_at_once_in_one_task_share_a_clock() {
     let joined = asking("join! of two waits", |_, both| vec![Op::ExternalAll(both.to_vec())]);
@@ -53,9 +54,10 @@ fn waits_at_once_in_one_task_share_a_clock() {
     assert!(errors(&spawned, SHIPPED).worst < 0.5);
 }
 
-/// Futures that are profiled inside a profiled task have clocks of their own, and need two rules for that. What was deferred wakes the
-/// task around it at its own virtual time: as a wake from outside it would be deferred once more. And a poll that ends pending, without a wake
-/// of the future's own, leaves its clock alone: otherwise it parks anew when its neighbour's answer comes.
+/// Futures that are profiled inside a profiled task have clocks of their own, and need two rules
+/// for that. What was deferred wakes the task around it at its own virtual time: as a wake from
+/// outside it would be deferred once more. And a poll that ends pending, without a wake of the
+/// future's own, leaves its clock alone: otherwise it parks anew when its neighbour's answer comes.
 #[test]
 fn a_profiled_future_inside_a_profiled_task_keeps_its_own_clock() {
     let rules = |keep_clock, wake_as_entity| {
@@ -71,8 +73,9 @@ fn a_profiled_future_inside_a_profiled_task_keeps_its_own_clock() {
     assert!(errors(&both, SHIPPED).worst < 0.5);
 }
 
-/// A server outside that is at its limit works on while everybody here pauses: in virtual time it seems to do more than it can. Nobody
-/// can know from here that it has a limit. With room it is predicted exactly, and so is what making it faster would bring.
+/// A server outside that is at its limit works on while everybody here pauses: in virtual time it
+/// seems to do more than it can. Nobody can know from here that it has a limit. With room it is
+/// predicted exactly, and so is what making it faster would bring.
 #[test]
 fn a_server_outside_seems_to_have_no_limit() {
     let handlers = |name, at_once| {
@@ -92,9 +95,9 @@ fn a_server_outside_seems_to_have_no_limit() {
 
 /// Work that comes from outside at times fixed in advance, from clients that wait for nobody, comes
 /// faster in virtual time by what D grew. Each wait for it is stretched, but what came meanwhile is
-/// there at once. Under such a load throughput can't move, so that the effect on it means nothing. A
-/// source that sleeps between is stretched as it should be. (An interval of the program's own goes by
-/// its own clock: see `clocked.rs`.)
+/// there at once. Under such a load throughput can't move, so that the effect on it means nothing.
+/// A source that sleeps between is stretched as it should be. (An interval of the program's own
+/// goes by its own clock: see `clocked.rs`.)
 #[test]
 fn work_that_comes_at_fixed_times_seems_to_come_faster() {
     let served = |name, source| {
@@ -111,8 +114,8 @@ fn work_that_comes_at_fixed_times_seems_to_come_faster() {
 }
 
 /// A timer outside runs out in real time. Its wake is deferred, but if another wake has the task
-/// polled before V gets there, the poll finds the timer run out: a timeout that is hardly longer than
-/// what it guards strikes too often. One with room is predicted exactly.
+/// polled before V gets there, the poll finds the timer run out: a timeout that is hardly longer
+/// than what it guards strikes too often. One with room is predicted exactly.
 #[test]
 fn a_tight_timeout_strikes_too_often() {
     let guarded = |name, timeout| {
@@ -134,8 +137,9 @@ fn a_tight_timeout_strikes_too_often() {
     assert!(errors(&guarded("a timeout with room", 3000.0), SHIPPED).worst < 0.5);
 }
 
-/// Two tasks that start children on two workers run in step or in turns, and the least shift lets them change over. What is early by less than
-/// [`andweorc_core::defer::LEAST`] is paid by the worker, which is such a shift; with everything deferred the prediction is exact.
+/// Two tasks that start children on two workers run in step or in turns, and the least shift lets
+/// them change over. What is early by less than [`andweorc_core::defer::LEAST`] is paid by the
+/// worker, which is such a shift; with everything deferred the prediction is exact.
 #[test]
 fn a_program_with_two_ways_to_run_is_moved_by_the_least_pause() {
     let mut p = Program::new("two that spawn 3 and join", 2).seeds(16);

@@ -1,7 +1,8 @@
-//! The proof by simulation that the ledger predicts: a discrete-event simulator of an async runtime that drives the ledger that ships.
+//! The proof by simulation that the ledger predicts: a discrete-event simulator of an async runtime
+//! that drives the ledger that ships.
 //!
-//! A *prediction* is a simulated program with a target that the ledger makes faster virtually; the *truth* is the same program with that target's
-//! costs really smaller. See docs/simulation.md.
+//! A *prediction* is a simulated program with a target that the ledger makes faster virtually; the
+//! *truth* is the same program with that target's costs really smaller. See docs/simulation.md.
 
 mod catalogue;
 mod clock;

@@ -140,7 +140,8 @@ impl Errors {
     }
 }
 
-/// Does `f` for each of `items` on as many threads as there are cores; the answers are in the items' order.
+/// Does `f` for each of `items` on as many threads as there are cores; the answers are in the
+/// items' order.
 pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(HashMap::new());

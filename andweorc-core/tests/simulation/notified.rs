@@ -49,8 +49,8 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
     RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
 }
 
-/// From when a worker is notified until it runs 30 to 60 us pass, however fast the target is. If it took what D grew by meanwhile it would, in virtual time,
-/// have come earlier by that.
+/// From when a worker is notified until it runs 30 to 60 us pass, however fast the target is. If it
+/// took what D grew by meanwhile it would, in virtual time, have come earlier by that.
 #[test]
 fn who_is_notified_takes_its_delay_until_then() {
     let programs = [

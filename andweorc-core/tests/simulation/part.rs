@@ -1,4 +1,5 @@
-//! Futures that are profiled inside a profiled task: each waits for the world outside by itself, and has its own clock.
+//! Futures that are profiled inside a profiled task: each waits for the world outside by itself,
+//! and has its own clock.
 
 use crate::engine::{Engine, Held};
 use crate::program::External;

@@ -1,4 +1,5 @@
-//! Threads that come back late from their pauses: what they are late by is credit, and who has waited for them has it too.
+//! Threads that come back late from their pauses: what they are late by is credit, and who has
+//! waited for them has it too.
 
 use crate::measure::{Comparison, Truth, in_parallel};
 use crate::program::*;
@@ -29,7 +30,8 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
     RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
 }
 
-/// Who comes back late from a pause has credit. If who waited for it goes on without, it pays once more for what it came late by.
+/// Who comes back late from a pause has credit. If who waited for it goes on without, it pays once
+/// more for what it came late by.
 #[test]
 fn who_waits_for_a_thread_that_pauses_for_too_long_has_its_credit() {
     let programs =

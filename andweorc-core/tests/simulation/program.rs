@@ -1,4 +1,5 @@
-//! What a simulated program is: tasks as sequences of operations, what they share, and what is made faster.
+//! What a simulated program is: tasks as sequences of operations, what they share, and what is made
+//! faster.
 
 use crate::driver::Latencies;
 use andweorc_core::time::{Nanos, Speedup};
@@ -63,7 +64,8 @@ pub(crate) struct External {
     pub(crate) tag: Tag,
     /// Served one after the other by this server, instead of all at once.
     pub(crate) server: Option<usize>,
-    /// Awaited by a task around the profiled one, which nobody profiles: a connection that waits for its next request.
+    /// Awaited by a task around the profiled one, which nobody profiles: a connection that waits
+    /// for its next request.
     pub(crate) unseen: bool,
 }
 
@@ -131,7 +133,8 @@ pub(crate) enum Branch {
     External(External),
     /// A timer of the program's own.
     Timer(i64),
-    /// A peer outside, which goes on while other branches run, and answers anew this long after it was listened to again.
+    /// A peer outside, which goes on while other branches run, and answers anew this long after it
+    /// was listened to again.
     Source(External),
 }
 
@@ -230,7 +233,8 @@ pub(crate) enum Target {
     /// Every poll of a kind of task.
     Task(Tag),
     Span(Tag),
-    /// A function that takes this share of a span: predicted by crediting the span its share, as a smoothed sample would.
+    /// A function that takes this share of a span: predicted by crediting the span its share, as a
+    /// smoothed sample would.
     Share {
         span: Tag,
         function: Tag,
@@ -294,8 +298,9 @@ pub(crate) struct Program {
     pub(crate) queues: Queues,
     /// If there are any, workers sleep, and notice late what comes from outside.
     pub(crate) latencies: Option<Latencies>,
-    /// By how much each cost varies either way: nothing in the world takes exactly as long as something else, and which of
-    /// two things that happen at the same instant comes first is decided by rounding.
+    /// By how much each cost varies either way: nothing in the world takes exactly as long as
+    /// something else, and which of two things that happen at the same instant comes first is
+    /// decided by rounding.
     pub(crate) varies: f64,
     /// tokio's budget of 128 operations a poll.
     pub(crate) coop: bool,
@@ -383,7 +388,8 @@ impl Program {
         self
     }
 
-    /// Tokio's queues and its driver, on a machine on which a thread needs 30 to 60 us to wake up, and the world outside is late by 50 to 80.
+    /// Tokio's queues and its driver, on a machine on which a thread needs 30 to 60 us to wake up,
+    /// and the world outside is late by 50 to 80.
     pub(crate) fn late_looks(mut self) -> Program {
         let between = |from: i64, to: i64| Cost::Spread(from * 1000, to * 1000);
         self.latencies = Some(Latencies {

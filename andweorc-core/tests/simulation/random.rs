@@ -167,7 +167,8 @@ impl Service {
     }
 }
 
-/// Each is predicted within 3 points. None gets stuck and D never goes back, which the simulation sees to.
+/// Each is predicted within 3 points. None gets stuck and D never goes back, which the simulation
+/// sees to.
 #[test]
 fn random_programs_are_predicted_too() {
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };

@@ -8,7 +8,8 @@ use andweorc_core::time::Nanos;
 pub(crate) enum Pay {
     /// At once, whatever it does: the ideal that a nudge comes near.
     Continuously,
-    /// Before and after a poll, and when the nudge finds that it lags: every 500 us, from 100 us on.
+    /// Before and after a poll, and when the nudge finds that it lags: every 500 us, from 100 us
+    /// on.
     Nudged,
     /// Before and after a poll only.
     AtPolls,
@@ -48,10 +49,12 @@ pub(crate) enum Arrivals {
     Known,
 }
 
-/// How a wake is passed on that the world outside caused and that was held. (A poll that comes too early is always held by the thread.)
+/// How a wake is passed on that the world outside caused and that was held. (A poll that comes too
+/// early is always held by the thread.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Releases {
-    /// As it came, by a timer in the driver: whoever sleeps there is woken, and if nobody does, it lies there until somebody looks.
+    /// As it came, by a timer in the driver: whoever sleeps there is woken, and if nobody does, it
+    /// lies there until somebody looks.
     ThroughDriver,
     /// By a thread that is no worker, if a worker sleeps; else by a worker between two polls.
     ByThread,
@@ -69,7 +72,8 @@ pub(crate) enum Clock {
 /// Until when a worker that sleeps takes its delay, if another one gets it going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notified {
-    /// Until it was notified, as far as that is known: by the last time that a task was woken or spawned, unless that is too long ago.
+    /// Until it was notified, as far as that is known: by the last time that a task was woken or
+    /// spawned, unless that is too long ago.
     Guessed,
     /// Until it was, which nobody knows.
     Known,
@@ -84,19 +88,23 @@ pub(crate) struct Rules {
     pub(crate) pay: Pay,
     pub(crate) wakes: Wakes,
     pub(crate) credit: Credit,
-    /// What is less than this ahead of V is paid by the worker rather than deferred. `None`: everything is.
+    /// What is less than this ahead of V is paid by the worker rather than deferred. `None`:
+    /// everything is.
     pub(crate) defer_from: Option<Nanos>,
     pub(crate) arrivals: Arrivals,
     pub(crate) clock: Clock,
     pub(crate) releases: Releases,
-    /// A request that comes to a connection which nobody profiles begins when it came, by the clock of the request before. Otherwise at V.
+    /// A request that comes to a connection which nobody profiles begins when it came, by the clock
+    /// of the request before. Otherwise at V.
     pub(crate) requests_follow: bool,
     pub(crate) parts: Parts,
     pub(crate) joined: Joined,
     pub(crate) notified: Notified,
-    /// It pays the rest before it looks for work, and tells others of it. Otherwise before its first poll.
+    /// It pays the rest before it looks for work, and tells others of it. Otherwise before its
+    /// first poll.
     pub(crate) notified_pays: bool,
-    /// Who is notified by a thread with credit has it too. Otherwise no thread has credit but by its own pauses.
+    /// Who is notified by a thread with credit has it too. Otherwise no thread has credit but by
+    /// its own pauses.
     pub(crate) credit_passes: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
@@ -105,9 +113,11 @@ pub(crate) struct Rules {
 /// How futures that are profiled inside a profiled task keep their clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// A poll that no wake of its own caused, and that ends pending, leaves the clock as it was. Otherwise it parks anew.
+    /// A poll that no wake of its own caused, and that ends pending, leaves the clock as it was.
+    /// Otherwise it parks anew.
     pub(crate) keep_clock: bool,
-    /// What was deferred wakes the task around it at its own virtual time. Otherwise as the world outside.
+    /// What was deferred wakes the task around it at its own virtual time. Otherwise as the world
+    /// outside.
     pub(crate) wake_as_entity: bool,
 }
 
@@ -118,7 +128,8 @@ pub(crate) struct Joined {
     pub(crate) go_on: GoOn,
 }
 
-/// What comes until a task is polled raises the hold: when the first is due, it is held until the last of the others is.
+/// What comes until a task is polled raises the hold: when the first is due, it is held until the
+/// last of the others is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Raise {
     /// It finds all that came when the first is due.
@@ -130,7 +141,8 @@ pub(crate) enum Raise {
     Again,
 }
 
-/// After which polls that end pending the waits outside go on as they were. After the others they count as begun by it.
+/// After which polls that end pending the waits outside go on as they were. After the others they
+/// count as begun by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GoOn {
     Never,

@@ -183,7 +183,8 @@ impl Engine<'_> {
         Some(Virtual(due.0 - driver.handoff_in_driver().0))
     }
 
-    /// Passes on what is first in the queue. `by` is the worker that does, if it is not the queue's own thread.
+    /// Passes on what is first in the queue. `by` is the worker that does, if it is not the queue's
+    /// own thread.
     pub(crate) fn pass_on(&mut self, by: Option<usize>) {
         let Some(Reverse((due, _, held))) = self.deferred.pop() else { return };
         match held {

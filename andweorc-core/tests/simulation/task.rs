@@ -1,4 +1,5 @@
-//! A task and its clock: the protocol of a profiled future and its waker, as `andweorc-tokio` and `andweorc_core::thread` have it.
+//! A task and its clock: the protocol of a profiled future and its waker, as `andweorc-tokio` and
+//! `andweorc_core::thread` have it.
 
 use crate::engine::{Act, Engine};
 use crate::part::Part;
@@ -266,7 +267,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether the task is to be held from now on, until `due`; if it is held already, that is raised.
+    /// Whether the task is to be held from now on, until `due`; if it is held already, that is
+    /// raised.
     pub(crate) fn first_to_hold(&mut self, task: usize, due: Virtual) -> bool {
         let task = &mut self.tasks[task];
         let first = !std::mem::replace(&mut task.held, true);
@@ -276,7 +278,8 @@ impl Engine<'_> {
         first
     }
 
-    /// The task was held until now: passes its wake on, or holds it once more. `by` as in [`Engine::push`].
+    /// The task was held until now: passes its wake on, or holds it once more. `by` as in
+    /// [`Engine::push`].
     pub(crate) fn is_due(&mut self, task: usize, by: Option<usize>) {
         let held = &mut self.tasks[task];
         held.held = false;

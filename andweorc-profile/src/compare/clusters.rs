@@ -1,14 +1,17 @@
 //! The statistics of a comparison: runs are clusters.
 //!
-//! Two runs of one build differ by more than their experiments' noise shows (other addresses, another mode of the scheduler, a
-//! warmer machine), so a run counts as *one* value with a variance of its own, however many experiments it holds.
+//! Two runs of one build differ by more than their experiments' noise shows (other addresses,
+//! another mode of the scheduler, a warmer machine), so a run counts as *one* value with a variance
+//! of its own, however many experiments it holds.
 //!
-//! - The value of a run is the 20 % trimmed mean of its observations, which a few outliers don't move; its variance inside the run
-//!   is Yuen's (1974).
-//! - With few runs the drift between them can't be measured. Therefore the variance of a run's value is *moderated* (Smyth 2004): an
-//!   assumed drift weighs as much as [`PRIOR_RUNS`] runs would, and every run that is added takes weight from it. With one run a side the
-//!   assumption is all there is; with five it hardly counts.
-//! - The interval of the difference is Student's with the sum of both degrees of freedom. Both sides share one variance.
+//! - The value of a run is the 20 % trimmed mean of its observations, which a few outliers don't
+//!   move; its variance inside the run is Yuen's (1974).
+//! - With few runs the drift between them can't be measured. Therefore the variance of a run's
+//!   value is *moderated* (Smyth 2004): an assumed drift weighs as much as [`PRIOR_RUNS`] runs
+//!   would, and every run that is added takes weight from it. With one run a side the assumption is
+//!   all there is; with five it hardly counts.
+//! - The interval of the difference is Student's with the sum of both degrees of freedom. Both
+//!   sides share one variance.
 
 use crate::stats;
 
@@ -23,7 +26,8 @@ const TRIM: f64 = 0.2;
 pub(crate) struct Cluster {
     /// Its value.
     pub(crate) value: f64,
-    /// Variance of that value as far as the observations inside the run tell; `None` with a single one.
+    /// Variance of that value as far as the observations inside the run tell; `None` with a single
+    /// one.
     pub(crate) variance: Option<f64>,
 }
 
@@ -65,7 +69,8 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of the runs of both sides. `None` when not one of them has observations enough for a variance.
+    /// Of the runs of both sides. `None` when not one of them has observations enough for a
+    /// variance.
     ///
     /// `drift` is the assumed standard deviation between runs, in the unit of the values.
     pub(crate) fn of(a: &[Cluster], b: &[Cluster], drift: f64) -> Option<Spread> {
@@ -111,7 +116,8 @@ pub(crate) fn mean(runs: &[Cluster]) -> f64 {
     runs.iter().map(|run| run.value).sum::<f64>() / runs.len() as f64
 }
 
-/// Standard deviation of the middle 90 % of the values. Single outliers don't count, a second mode does. Zero below two data.
+/// Standard deviation of the middle 90 % of the values. Single outliers don't count, a second mode
+/// does. Zero below two data.
 pub(crate) fn scatter(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -141,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_trimmed_mean_and_its_variance_are_those_worked_out_by_hand() {
-        // n = 10, two cut at each end: 3..=8 is kept; winsorized to 3 3 3 4 5 6 7 8 8 8, whose squares about 5.5 sum to 42.5.
+        // n = 10, two cut at each end: 3..=8 is kept; winsorized to 3 3 3 4 5 6 7 8 8 8, whose
+        // squares about 5.5 sum to 42.5.
         let mut data: Vec<f64> = (1..=10).map(f64::from).collect();
         data[9] = 1e6;
         let run = Cluster::of(&data).unwrap();

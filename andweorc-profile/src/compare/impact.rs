@@ -13,7 +13,8 @@ use serde::Serialize;
 /// Assumed standard deviation between the slopes of two runs of one build, points.
 const DRIFT: f64 = 5.0;
 
-/// From this standard deviation of a slope between runs on, or of an effect inside them, a target is erratic, points.
+/// From this standard deviation of a slope between runs on, or of an effect inside them, a target
+/// is erratic, points.
 const ERRATIC: f64 = 20.0;
 
 /// False discovery rate of the states.
@@ -36,7 +37,8 @@ pub struct TargetChange {
     pub share_a: Option<f64>,
     /// Its share in B.
     pub share_b: Option<f64>,
-    /// Its impact in A, on what targets are [ranked by](super::RankedBy); `None` when it was not tested there.
+    /// Its impact in A, on what targets are [ranked by](super::RankedBy); `None` when it was not
+    /// tested there.
     pub impact_a: Option<Impact>,
     /// Its impact in B.
     pub impact_b: Option<Impact>,
@@ -46,8 +48,9 @@ pub struct TargetChange {
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, points.
     pub ci_high: Option<f64>,
-    /// What it comes to: regressed when faster it would bring more than before (a higher throughput, or a lower latency), since it then holds the
-    /// service back more. `None` for a target that is new or gone.
+    /// What it comes to: regressed when faster it would bring more than before (a higher
+    /// throughput, or a lower latency), since it then holds the service back more. `None` for a
+    /// target that is new or gone.
     pub state: Option<State>,
 }
 

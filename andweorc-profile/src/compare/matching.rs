@@ -1,13 +1,16 @@
 //! Which target of one version is which target of the other.
 //!
-//! Matched by kind, name and normalized path; never by address, never by the line alone. In this order, each step on what is left:
+//! Matched by kind, name and normalized path; never by address, never by the line alone. In this
+//! order, each step on what is left:
 //!
 //! 1. same kind, name and path;
-//! 2. same kind and name, and one path is the tail of the other (a folder was built in another place);
+//! 2. same kind and name, and one path is the tail of the other (a folder was built in another
+//!    place);
 //! 3. same kind and name, and only one of them is left on each side: it *moved*.
 //!
-//! Several of the same kind, name and path are told apart by the order of their lines, when there are as many on either side. What
-//! has no name but its place is matched by steps 1 and 2 only: a spawn site by its path, a line target by path and line.
+//! Several of the same kind, name and path are told apart by the order of their lines, when there
+//! are as many on either side. What has no name but its place is matched by steps 1 and 2 only: a
+//! spawn site by its path, a line target by path and line.
 
 use crate::estimate::TargetSummary;
 use crate::TargetKind;
@@ -65,8 +68,8 @@ fn named_alike(a: &TargetSummary, b: &TargetSummary) -> bool {
     a.kind == b.kind && own_name(a) == own_name(b)
 }
 
-/// Its name; empty for a spawn site without a name, which is called by its place (`src/shop.rs:12`): the line moves with every edit
-/// above it. A line target is its line.
+/// Its name; empty for a spawn site without a name, which is called by its place
+/// (`src/shop.rs:12`): the line moves with every edit above it. A line target is its line.
 fn own_name(target: &TargetSummary) -> String {
     match (target.kind, &target.file, target.line) {
         (TargetKind::Line, _, line) => line.unwrap_or(0).to_string(),
@@ -86,8 +89,9 @@ fn tail_of_the_other(a: &Option<String>, b: &Option<String>) -> bool {
     matches!((a, b), (Some(a), Some(b)) if tail(a, b) || tail(b, a))
 }
 
-/// A source path as far as it says which file it is: `/` between folders, no `.` and `..`, and without what differs from build to build:
-/// the hash of a registry and a crate's version, the hash of rustc, and the folder that cargo-andweorc checks a revision out to.
+/// A source path as far as it says which file it is: `/` between folders, no `.` and `..`, and
+/// without what differs from build to build: the hash of a registry and a crate's version, the hash
+/// of rustc, and the folder that cargo-andweorc checks a revision out to.
 pub(crate) fn normalized(path: &str) -> String {
     let path = path.replace('\\', "/");
     let mut parts: Vec<&str> = Vec::new();

@@ -1,14 +1,18 @@
 //! What changed between two versions, A and B, each known from the runs of one or more profiles.
 //!
-//! - The **outcome** is what the service does when nothing is sped up: the metric of a point in the baselines. Each unspoiled baseline is an
-//!   observation, each run a cluster of them (see `clusters`); the change is the mean of B's runs over that of A's, in logarithms.
-//! - The **impact** of a target is the slope of its effect over the speedup (see [`crate::estimate`]), one slope a run; its change
-//!   is B's less A's, in points. Its effect on what targets are ranked by: the throughput, or under an open load the mean latency ([`RankedBy`]).
-//! - Every change has a 95 % interval and a [`State`]. Of the targets only discoveries at a false discovery rate of 5 % (Benjamini
-//!   & Hochberg 1995) are called regressed or improved.
+//! - The **outcome** is what the service does when nothing is sped up: the metric of a point in the
+//!   baselines. Each unspoiled baseline is an observation, each run a cluster of them (see
+//!   `clusters`); the change is the mean of B's runs over that of A's, in logarithms.
+//! - The **impact** of a target is the slope of its effect over the speedup (see
+//!   [`crate::estimate`]), one slope a run; its change is B's less A's, in points. Its effect on
+//!   what targets are ranked by: the throughput, or under an open load the mean latency
+//!   ([`RankedBy`]).
+//! - Every change has a 95 % interval and a [`State`]. Of the targets only discoveries at a false
+//!   discovery rate of 5 % (Benjamini & Hochberg 1995) are called regressed or improved.
 //!
-//! Rates of different machines, loads or settings are not comparable, and no statistic can tell: what the headers say about it is in
-//! [`Comparison::notes`]. Where the load does not wait for the program, the throughput is the load's: that is said beside it ([`OutcomeChange::note`]).
+//! Rates of different machines, loads or settings are not comparable, and no statistic can tell:
+//! what the headers say about it is in [`Comparison::notes`]. Where the load does not wait for the
+//! program, the throughput is the load's: that is said beside it ([`OutcomeChange::note`]).
 
 mod clusters;
 mod impact;
@@ -52,8 +56,8 @@ impl Default for Limits {
 pub struct Comparison {
     /// The throughput of the most important point, and the p99 of the most important latency point.
     pub outcomes: Vec<OutcomeChange>,
-    /// Each target of A or B that was tested in one of them: those that regressed first, then improved, then the rest, larger changes before
-    /// smaller ones.
+    /// Each target of A or B that was tested in one of them: those that regressed first, then
+    /// improved, then the rest, larger changes before smaller ones.
     pub targets: Vec<TargetChange>,
     /// How A and B were loaded, where it was probed.
     pub load: [Option<Load>; 2],
@@ -63,7 +67,8 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// Compares B with A. `None` when they have no point in common, so that there is nothing to compare.
+/// Compares B with A. `None` when they have no point in common, so that there is nothing to
+/// compare.
 pub fn compare(a: &[Run], b: &[Run], limits: &Limits) -> Option<Comparison> {
     let point = common_point(a, b, |_| true)?;
     let latency = common_point(a, b, |point| point.kind == crate::PointKind::Latency);

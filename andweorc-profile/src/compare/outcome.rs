@@ -7,8 +7,9 @@ use crate::estimate::{Load, Metric, percent};
 use crate::{ExperimentRecord, PointRecord, Run};
 use serde::Serialize;
 
-/// Assumed standard deviation between runs of one build, in logarithms (0.02 is about 2 %), and the standard deviation from which on a side is
-/// erratic. The tail of a latency drifts more than a rate.
+/// Assumed standard deviation between runs of one build, in logarithms (0.02 is about 2 %), and the
+/// standard deviation from which on a side is erratic. The tail of a latency drifts more than a
+/// rate.
 const THROUGHPUT: (f64, f64) = (0.02, 0.15);
 const P99: (f64, f64) = (0.05, 0.50);
 
@@ -61,7 +62,8 @@ pub fn narrowest(metric: Metric, runs: [usize; 2]) -> f64 {
     difference.map_or(f64::INFINITY, |difference| percent(difference.half))
 }
 
-/// What to say of the throughput of sides that did all that was asked of them. `ranked_by` is what the impacts are on.
+/// What to say of the throughput of sides that did all that was asked of them. `ranked_by` is what
+/// the impacts are on.
 pub(crate) fn kept_up(load: [Option<Load>; 2], ranked_by: Metric) -> Option<String> {
     let sides = match load.map(|load| load == Some(Load::Open)) {
         [true, true] => "A and B",
@@ -123,8 +125,8 @@ fn change(
     })
 }
 
-/// The logarithm of a metric in a baseline. Where nothing was done at all the throughput counts as that of half a hit: a service that stalls now
-/// and then must not look like one that doesn't.
+/// The logarithm of a metric in a baseline. Where nothing was done at all the throughput counts as
+/// that of half a hit: a service that stalls now and then must not look like one that doesn't.
 fn log_value(baseline: &ExperimentRecord, point: u32, metric: Metric) -> Option<f64> {
     let value = metric.of(baseline, point).filter(|value| *value > 0.0);
     let stalled = || (metric == Metric::Throughput).then(|| 0.5e9 / baseline.real_ns as f64);

@@ -13,12 +13,14 @@ pub enum State {
     Improved,
     /// The whole interval lies within the limit.
     Unchanged {
-        /// The change is no larger than this, either way: the end of the interval that is farther from zero, % or points.
+        /// The change is no larger than this, either way: the end of the interval that is farther
+        /// from zero, % or points.
         bound: f64,
     },
     /// Neither is shown: more runs, or longer ones, would tell.
     Inconclusive,
-    /// Neither is shown, and one side varies so much that the reason has to be found first: several modes, most often.
+    /// Neither is shown, and one side varies so much that the reason has to be found first: several
+    /// modes, most often.
     Erratic {
         /// Standard deviation of the side that varies more, % or points.
         scatter: f64,

@@ -26,7 +26,8 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
     (0..12).map(|_| random.f64()).sum::<f64>() - 6.0
 }
 
-/// A side of so many runs, each of 15 baselines (a run of about 15 s), with a service this much slower (0.1: throughput 10 % lower, latency 1/0.9 of what it was).
+/// A side of so many runs, each of 15 baselines (a run of about 15 s), with a service this much
+/// slower (0.1: throughput 10 % lower, latency 1/0.9 of what it was).
 fn side(random: &mut fastrand::Rng, runs: usize, slower: f64, noise: Noise) -> Vec<Run> {
     let one = |random: &mut fastrand::Rng| {
         let mut run = run();
@@ -296,7 +297,8 @@ fn a_throughput_that_is_the_loads_has_a_note() {
     assert_eq!(of_two(&unprobed(), &unprobed()).unwrap().load, [None; 2]);
 }
 
-/// Runs of a load that comes at its own pace: `hot` takes `of_hot` % off the mean latency at a speedup of a half, and nothing moves the throughput.
+/// Runs of a load that comes at its own pace: `hot` takes `of_hot` % off the mean latency at a
+/// speedup of a half, and nothing moves the throughput.
 fn kept_up(times: f64, of_hot: f64) -> Vec<Run> {
     let of = |seed: u64| {
         let mut run = probed(times);

@@ -42,9 +42,9 @@ pub(crate) struct On<'a> {
 ///
 /// Experiments cost the program CPU time of its own: threads sleep and wake more often. The faster
 /// program would not have that cost, so where processors are what it lacks the effect is better
-/// than the experiments show, by up to this cost. Whether it lacks them the experiments do not tell.
-/// So the interval reaches as far on that side (a systematic uncertainty, added in quadrature as by
-/// the GUM, JCGM 100:2008, 5.1.2), and the estimate stays as it is.
+/// than the experiments show, by up to this cost. Whether it lacks them the experiments do not
+/// tell. So the interval reaches as far on that side (a systematic uncertainty, added in quadrature
+/// as by the GUM, JCGM 100:2008, 5.1.2), and the estimate stays as it is.
 pub(crate) fn effects(
     data: &[Observation],
     scatter: &Scatter,
@@ -221,8 +221,8 @@ mod tests {
         assert_eq!(within_reach(0.1, None, 0.01), (0.1, None));
     }
 
-    /// A run in which a target changes the throughput by `change` %, and each hit takes `more` % more
-    /// CPU time in its experiments.
+    /// A run in which a target changes the throughput by `change` %, and each hit takes `more` %
+    /// more CPU time in its experiments.
     fn costly(change: u64, more: u64) -> Run {
         let mut run = closed();
         push(&mut run, None, 0.0, 10_000, 1_000);

@@ -30,8 +30,8 @@ const BELIEFS: [(f64, f64); 2] = [(7.0, 0.3), (3.0, 8.0)];
 /// Truths that are looked at of each belief.
 const TRUTHS: usize = 20;
 
-/// By how many standard deviations the scatter of experiments, which is an estimate too, may be off:
-/// the middle of three equal parts.
+/// By how many standard deviations the scatter of experiments, which is an estimate too, may be
+/// off: the middle of three equal parts.
 const SCATTERS: [f64; 3] = [-0.967, 0.0, 0.967];
 
 /// By how many standard errors further experiments may be off. It is less than the middle of five

@@ -27,7 +27,8 @@ use serde::Serialize;
 pub enum Load {
     /// It waits for the program, or the program has more to do than it can.
     Closed,
-    /// It comes at its own pace, and the program keeps up with it: throughput can't move, latency can.
+    /// It comes at its own pace, and the program keeps up with it: throughput can't move, latency
+    /// can.
     Open,
     /// Some of it waits for the program and some does not, or the program keeps up with a load at
     /// its own pace only just.

@@ -1,14 +1,17 @@
 //! Estimates: from raw rows to effects, impacts, verdicts and a ranking.
 //!
-//! Everything is computed from the rows of a profile, so that an estimate can be repeated and checked. The running program does the same as
-//! the rows come, and keeps none (`ongoing`).
+//! Everything is computed from the rows of a profile, so that an estimate can be repeated and
+//! checked. The running program does the same as the rows come, and keeps none (`ongoing`).
 //!
-//! - An **effect** compares an experiment with the mean of its neighbouring baselines, the nearest unspoiled ones before and
-//!   after it, so that drift cancels; it is the mean over the experiments of one (target, speedup) of the logarithm of that ratio, in %. The
-//!   logarithm makes +x and -x symmetric. Every metric is taken an experiment at a time, latencies from its histogram in virtual
-//!   time, so that both sides of a comparison come from samples of one size and share the bias of a small one.
-//! - An **impact** is the slope of the effect over the speedup: the regression through the origin of all experiments on a
-//!   target, which weights each speedup by its experiments. In % for a speedup of 1: a slope of 40 means +10 % at 25 %.
+//! - An **effect** compares an experiment with the mean of its neighbouring baselines, the nearest
+//!   unspoiled ones before and after it, so that drift cancels; it is the mean over the experiments
+//!   of one (target, speedup) of the logarithm of that ratio, in %. The logarithm makes +x and -x
+//!   symmetric. Every metric is taken an experiment at a time, latencies from its histogram in
+//!   virtual time, so that both sides of a comparison come from samples of one size and share the
+//!   bias of a small one.
+//! - An **impact** is the slope of the effect over the speedup: the regression through the origin
+//!   of all experiments on a target, which weights each speedup by its experiments. In % for a
+//!   speedup of 1: a slope of 40 means +10 % at 25 %.
 //! - **Intervals** are 95 %, and Student's, with the variance of one experiment that all targets
 //!   and the baselines tell together (`scatter`), so that two experiments are enough for one. Of
 //!   very many experiments some are taken together first (`tally`), so that a run may go on for
@@ -22,8 +25,8 @@
 //!   load is known to be closed; under any other load throughput does not tell, and the mean
 //!   latency is ranked by where there is one (`rank`).
 //!
-//! All of it takes time in proportion to the rows, not to targets times rows, and that of a running program no more after days than after an hour:
-//! it is done anew after each experiment.
+//! All of it takes time in proportion to the rows, not to targets times rows, and that of a running
+//! program no more after days than after an hour: it is done anew after each experiment.
 
 mod effects;
 mod forecast;
@@ -140,7 +143,8 @@ pub fn analyse_ranking(runs: &[Run]) -> Analysis {
     analyse_metrics(runs, points, &rows, false, |by| vec![(by.point_index, by.metric)])
 }
 
-/// The points up to those that targets may be ranked by: the first of all, and the first with latencies.
+/// The points up to those that targets may be ranked by: the first of all, and the first with
+/// latencies.
 fn ranking_points(runs: &[Run]) -> Vec<PointSummary> {
     let mut points = seen::points(runs);
     points.truncate(1 + rank::latency_point(&points).unwrap_or(0));

@@ -62,7 +62,8 @@ fn trials(run: &Run) -> Vec<Trial> {
 /// What makes a target or a point of kind `K` the same in two runs: kind, name, file, line.
 pub(crate) type Identity<'a, K> = (K, &'a str, Option<&'a str>, Option<u32>);
 
-/// A run's experiments by what they are about, so that a program of ten thousand call sites is read once and not once for each of them.
+/// A run's experiments by what they are about, so that a program of ten thousand call sites is read
+/// once and not once for each of them.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
     tally: Cow<'a, Tally>,
@@ -72,7 +73,8 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Those of `run`, of these points only, with up to `most` observations of a target at one speedup.
+    /// Those of `run`, of these points only, with up to `most` observations of a target at one
+    /// speedup.
     pub(crate) fn of(run: &'a Run, points: &[PointSummary], most: usize) -> Rows<'a> {
         let ids = point_ids(run, points);
         let tally = Tally::of(run, ids.iter().flatten().copied(), most);
@@ -90,7 +92,8 @@ impl<'a> Rows<'a> {
         &self.tally
     }
 
-    /// A metric of the point with this index among those asked for, if the run has the point and it did anything.
+    /// A metric of the point with this index among those asked for, if the run has the point and it
+    /// did anything.
     fn series(&self, point: usize, metric: Metric) -> Option<&Series> {
         self.points.get(point).copied().flatten().and_then(|id| self.tally.series(id, metric))
     }

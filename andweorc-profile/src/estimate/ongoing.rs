@@ -1,7 +1,9 @@
-//! A run that goes on, in memory that does not grow with its length: it may be a service's for days.
+//! A run that goes on, in memory that does not grow with its length: it may be a service's for
+//! days.
 //!
-//! The profile has all rows. Here an experiment is [tallied](crate::estimate::tally) and forgotten when the next one comes, and of very many notes the first
-//! and the last are kept. What is left grows with what the program has: targets, points, and names.
+//! The profile has all rows. Here an experiment is [tallied](crate::estimate::tally) and forgotten
+//! when the next one comes, and of very many notes the first and the last are kept. What is left
+//! grows with what the program has: targets, points, and names.
 
 use crate::estimate::observe::Rows;
 use crate::estimate::tally::{MOST, Tally};
@@ -11,7 +13,8 @@ use crate::{
 };
 use std::slice;
 
-/// The most important points, whose effects are estimated. The first one with latencies is always among them.
+/// The most important points, whose effects are estimated. The first one with latencies is always
+/// among them.
 const POINTS: usize = 8;
 
 /// So many notes are kept from the beginning of the run, and as many of its end.
@@ -63,7 +66,8 @@ impl Ongoing {
         }
     }
 
-    /// Estimates the effects on a point, if it is one of the first. Points come in the order of their importance.
+    /// Estimates the effects on a point, if it is one of the first. Points come in the order of
+    /// their importance.
     fn ask_for(&mut self, point: &PointRecord) {
         let first_latency = point.kind == PointKind::Latency && !self.has_latencies;
         if self.tally.asked_for() < POINTS || first_latency {
@@ -108,7 +112,8 @@ impl Ongoing {
         analyse_metrics(runs, points, &rows, false, |by| vec![(by.point_index, by.metric)])
     }
 
-    /// What is known of all targets, as [`analyse`](crate::estimate::analyse), by the most important points.
+    /// What is known of all targets, as [`analyse`](crate::estimate::analyse), by the most
+    /// important points.
     pub(crate) fn analysis(&self) -> Analysis {
         let points = seen::points(slice::from_ref(&self.run));
         let rows = [Rows::tallied(&self.run, &self.tally, &points)];
@@ -208,7 +213,8 @@ mod tests {
         assert_eq!(told[NOTES], "900 more notes are in the profile");
     }
 
-    /// Bytes that are held after each tenth of so many rounds of a session, which writes its profile, and estimates anew all the time.
+    /// Bytes that are held after each tenth of so many rounds of a session, which writes its
+    /// profile, and estimates anew all the time.
     fn held(rounds: u64, path: &Path) -> Vec<isize> {
         let mut random = fastrand::Rng::with_seed(1);
         let template = measured(1);

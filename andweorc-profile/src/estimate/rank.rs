@@ -6,10 +6,11 @@
 //! throughput of an experiment means. The latency means the same under any load, and is ranked by
 //! where a latency point is.
 //!
-//! It is the **mean** latency. Of all latency metrics its interval is the narrowest, so that a run of the same length settles more targets: every
-//! unit of work counts in it, in the p99 of an experiment a hundredth of them. It adds up (what a target takes off each unit is taken off
-//! the mean, while a quantile may be another unit's afterwards), and it does not step from value to value of a histogram. What p50 and p99
-//! would do is told beside it.
+//! It is the **mean** latency. Of all latency metrics its interval is the narrowest, so that a run
+//! of the same length settles more targets: every unit of work counts in it, in the p99 of an
+//! experiment a hundredth of them. It adds up (what a target takes off each unit is taken off the
+//! mean, while a quantile may be another unit's afterwards), and it does not step from value to
+//! value of a histogram. What p50 and p99 would do is told beside it.
 
 use crate::estimate::load::Load;
 use crate::estimate::observe::Rows;

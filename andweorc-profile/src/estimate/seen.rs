@@ -92,7 +92,8 @@ fn share(
     }
     let of = |busy: u64, whole: u64| (whole > 0).then(|| busy as f64 / whole as f64);
     for (target, busy) in all.iter_mut().zip(busy) {
-        // Who waits uses no CPU. And who is preempted inside a target is inside it for longer than it runs.
+        // Who waits uses no CPU. And who is preempted inside a target is inside it for longer than
+        // it runs.
         let share = of(busy, cpu).filter(|_| target.kind != TargetKind::Wait);
         target.share = share.map(|share| share.min(1.0));
         target.wall_share = of(busy, real);

@@ -4,7 +4,8 @@ use crate::estimate::percent;
 use crate::estimate::scatter::Variance;
 use std::collections::HashMap;
 
-/// An experiment that waits for the next baseline is compared with the one before it alone once so many wait after it.
+/// An experiment that waits for the next baseline is compared with the one before it alone once so
+/// many wait after it.
 const WAITING: usize = 1_000;
 
 /// Experiments on a target at one speedup: one, or several that are taken together.
@@ -201,8 +202,8 @@ impl Series {
     }
 }
 
-/// Adds an observation. Where there are `most` of its speedup, each two neighbours become one first; later ones are taken together
-/// until they are as many.
+/// Adds an observation. Where there are `most` of its speedup, each two neighbours become one
+/// first; later ones are taken together until they are as many.
 fn add(all: &mut Vec<Observation>, one: Observation, most: usize) {
     let same = |it: &&mut Observation| it.speedup == one.speedup;
     if all.iter_mut().filter(same).count() >= most {
@@ -241,7 +242,8 @@ fn halve(all: &mut Vec<Observation>, speedup: f64) {
 mod tests {
     use super::*;
 
-    /// A series of so many trials at two speedups, between baselines of 100; the values of the trials are `value(i)`.
+    /// A series of so many trials at two speedups, between baselines of 100; the values of the
+    /// trials are `value(i)`.
     fn series(n: usize, most: usize, value: impl Fn(usize) -> f64) -> Series {
         let mut series = Series::default();
         series.baseline(Some(100.0), most);

@@ -31,7 +31,8 @@ impl Metric {
     pub const ALL: [Metric; 5] =
         [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P90, Metric::P99];
 
-    /// The metric of a point, by its id in the run, in an experiment: per second or in ns. `None` when the point did nothing, or has no latencies.
+    /// The metric of a point, by its id in the run, in an experiment: per second or in ns. `None`
+    /// when the point did nothing, or has no latencies.
     pub fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
         let count = experiment.points.iter().find(|count| count.point == point)?;
         self.of_count(experiment, count)
@@ -145,8 +146,8 @@ pub struct TargetSummary {
     pub line: Option<u32>,
     /// Its share of the program's CPU time, 0 to 1, where it was measured.
     pub share: Option<f64>,
-    /// Time inside it per time that passed, summed over threads, where it was measured: 0.5 is half of the wall time on one
-    /// thread, and two threads that are inside it all the time make 2.
+    /// Time inside it per time that passed, summed over threads, where it was measured: 0.5 is half
+    /// of the wall time on one thread, and two threads that are inside it all the time make 2.
     pub wall_share: Option<f64>,
     /// By point, metric and speedup.
     pub effects: Vec<Effect>,
@@ -171,7 +172,8 @@ pub struct TargetSummary {
 pub struct Effect {
     /// Name of the point.
     pub point: String,
-    /// Its index among the points of the analysis: another point may have the same name, at another place or of another kind.
+    /// Its index among the points of the analysis: another point may have the same name, at another
+    /// place or of another kind.
     pub point_index: usize,
     /// The metric.
     pub metric: Metric,
@@ -239,7 +241,8 @@ const VAGUE: f64 = 50.0;
 pub struct Impact {
     /// Name of the point.
     pub point: String,
-    /// Its index among the points of the analysis: another point may have the same name, at another place or of another kind.
+    /// Its index among the points of the analysis: another point may have the same name, at another
+    /// place or of another kind.
     pub point_index: usize,
     /// The metric.
     pub metric: Metric,
@@ -250,7 +253,8 @@ pub struct Impact {
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub ci_high: Option<f64>,
-    /// Share of the sum of squares about zero that the line explains; where there are many experiments, of the means of some of them each.
+    /// Share of the sum of squares about zero that the line explains; where there are many
+    /// experiments, of the means of some of them each.
     pub r2: f64,
     /// Two-sided p-value of no impact.
     pub p_value: f64,

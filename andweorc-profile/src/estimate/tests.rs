@@ -117,7 +117,8 @@ pub(crate) fn closed() -> Run {
     run
 }
 
-/// A run in which a probe did so many times what the baselines did in virtual time; 1.25 is all that came.
+/// A run in which a probe did so many times what the baselines did in virtual time; 1.25 is all
+/// that came.
 pub(crate) fn probed(times: f64) -> Run {
     let mut run = run_with_probe();
     for _ in 0..2 {
@@ -279,8 +280,9 @@ fn quantiles_are_those_of_the_histogram() {
     assert_eq!(Metric::P50.of(&experiment, 2), None);
 }
 
-/// Rounds of both targets under a load that comes at its own pace: the probes find it all done, and so is it in every experiment, with
-/// a little noise. A faster `cold` takes a tenth off the latency, `hot` adds one.
+/// Rounds of both targets under a load that comes at its own pace: the probes find it all done, and
+/// so is it in every experiment, with a little noise. A faster `cold` takes a tenth off the
+/// latency, `hot` adds one.
 fn open_load(probed: u64) -> Run {
     let mut run = run_with_probe();
     let mut random = fastrand::Rng::with_seed(5);

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 /// The version of the JSON report.
 ///
-/// **Bump it whenever a key goes, or changes its meaning, unit or type**; a new key needs no bump. `docs/report-json.md` says
-/// what each key means.
+/// **Bump it whenever a key goes, or changes its meaning, unit or type**; a new key needs no bump.
+/// `docs/report-json.md` says what each key means.
 pub const REPORT_VERSION: u32 = 4;
 
 /// The report as JSON: `{"schema", "program", .., "points": [..], "targets": [{.., "effects": [..],

@@ -86,8 +86,8 @@ pub fn next(runs: &[Run], analysis: &Analysis) -> Next {
     }
 }
 
-/// The targets that are undecided, in the order of the ranking, and the waits that nobody tested, as
-/// `--targets` takes them; as many as fit a line and a run. Second, how long that takes, s.
+/// The targets that are undecided, in the order of the ranking, and the waits that nobody tested,
+/// as `--targets` takes them; as many as fit a line and a run. Second, how long that takes, s.
 fn open_questions(runs: &[Run], analysis: &Analysis) -> Option<(String, f64)> {
     let targets = &analysis.targets;
     let typical = match targets.len() {

@@ -51,8 +51,8 @@ pub fn needs(analysis: &Analysis, target: &TargetSummary) -> String {
     }
 }
 
-/// The name of a target in reports. One that has another kind than span says so, as `ANDWEORC_TARGETS` takes
-/// it; a wait is no part of the program's work, and is described.
+/// The name of a target in reports. One that has another kind than span says so, as
+/// `ANDWEORC_TARGETS` takes it; a wait is no part of the program's work, and is described.
 pub fn label(target: &TargetSummary) -> String {
     let name = plain::name(&target.name);
     match target.kind {

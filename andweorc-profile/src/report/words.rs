@@ -47,8 +47,8 @@ fn digits(value: f64) -> String {
 /// The metrics that a point's first line has.
 pub const MAIN_METRICS: [Metric; 4] = [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P99];
 
-/// The figures of a point, or as they would be, by these metrics: `654/s, p50 12.1 ms, p99 14.8 ms`. Those that
-/// are not known are left out.
+/// The figures of a point, or as they would be, by these metrics: `654/s, p50 12.1 ms, p99 14.8
+/// ms`. Those that are not known are left out.
 pub fn values(metrics: &[Metric], of: impl Fn(Metric) -> Option<f64>) -> String {
     let shown = metrics.iter().filter_map(|&metric| {
         let value = value(metric, of(metric)?);

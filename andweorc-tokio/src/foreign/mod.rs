@@ -2,11 +2,13 @@
 //!
 //! # How they are seen
 //!
-//! With that cfg and its feature `tracing` (which this crate then switches on), tokio gives each task a span, which it enters to poll the
-//! task and to drop its future, and an event for each wake. The layer of `andweorc-tracing` hands both on to here. That is all that a
-//! wrapper has: the scope of a poll, ended before the task is given back to the runtime, and who wakes. So polls and wakes are treated as those of
-//! [`Profiled`](crate::Profiled). tokio's own poll hooks tell less (no `LocalSet`, no wakes, no drops), and the hook after a poll comes too late:
-//! another worker may have the task by then.
+//! With that cfg and its feature `tracing` (which this crate then switches on), tokio gives each
+//! task a span, which it enters to poll the task and to drop its future, and an event for each
+//! wake. The layer of `andweorc-tracing` hands both on to here. That is all that a wrapper has: the
+//! scope of a poll, ended before the task is given back to the runtime, and who wakes. So polls and
+//! wakes are treated as those of [`Profiled`](crate::Profiled). tokio's own poll hooks tell less
+//! (no `LocalSet`, no wakes, no drops), and the hook after a poll comes too late: another worker
+//! may have the task by then.
 //!
 //! # How they are held
 //!
@@ -35,7 +37,8 @@
 //!
 //! # What is not seen
 //!
-//! - A task that was spawned before there was a subscriber with the layer, or before andweorc was on.
+//! - A task that was spawned before there was a subscriber with the layer, or before andweorc was
+//!   on.
 //! - Who wakes a future in `block_on`: it goes on in the time of the program.
 //! - A wait that does not ask for budget, of a kind of which all polls did that are looked at: the
 //!   first ones, and one of 17 after that.
@@ -58,7 +61,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
-/// Takes part in the polls of tasks that nobody wrapped, from now on, as far as a layer reports them.
+/// Takes part in the polls of tasks that nobody wrapped, from now on, as far as a layer reports
+/// them.
 pub fn install() {
     andweorc_core::foreign::install(&Foreign);
 }
@@ -194,8 +198,9 @@ impl ForeignTask {
         watch::busy(state.found);
     }
 
-    /// Whether the runtime has the calling thread look again at what it gave back, so that this wake is nobody's. What the driver wakes in the
-    /// same round comes before that, and in a moment counts as it.
+    /// Whether the runtime has the calling thread look again at what it gave back, so that this
+    /// wake is nobody's. What the driver wakes in the same round comes before that, and in a moment
+    /// counts as it.
     fn looks_again(&self) -> bool {
         let here = Some(me());
         let again = self.state().handed_back == here
@@ -207,8 +212,8 @@ impl ForeignTask {
         again
     }
 
-    /// Whether it is this task that the calling thread polls, or drops: its span may be entered by others too, who took it for one of the user's
-    /// (`Span::current()`).
+    /// Whether it is this task that the calling thread polls, or drops: its span may be entered by
+    /// others too, who took it for one of the user's (`Span::current()`).
     fn is_here(&self) -> bool {
         match self.how {
             How::Root => me() == self.by,

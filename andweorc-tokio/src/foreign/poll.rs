@@ -144,7 +144,8 @@ fn end(task: &ForeignTask, begun: Begun) {
     let unnamed = listen.end();
     let waits = scope.waits(task.cell.targets().wait);
     let now = clock::now();
-    // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken next, in its name.
+    // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken
+    // next, in its name.
     let at = scope.end(!woken && task.how != How::Root, now).at;
     if woken {
         let parked = before.waits_since(&scope, at, now);

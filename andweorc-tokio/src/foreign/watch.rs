@@ -1,11 +1,13 @@
 //! Who would look into the driver, were nothing held.
 //!
-//! A worker that has a task in its hands which must not run yet looks into the driver again and again, and so does one that was got going only to take such a task
-//! over. Were nothing held, both would be idle: one waits in the driver, the others sleep, and while that one runs what it has found, nobody
-//! looks, until it or another one has nothing else to do. What comes meanwhile lies there.
+//! A worker that has a task in its hands which must not run yet looks into the driver again and
+//! again, and so does one that was got going only to take such a task over. Were nothing held, both
+//! would be idle: one waits in the driver, the others sleep, and while that one runs what it has
+//! found, nobody looks, until it or another one has nothing else to do. What comes meanwhile lies
+//! there.
 //!
-//! So workers are counted as idle here that only have tasks which are held, and what was found in the driver is held for as long as nobody would have
-//! looked.
+//! So workers are counted as idle here that only have tasks which are held, and what was found in
+//! the driver is held for as long as nobody would have looked.
 
 use crate::alarm::{NOBODY, me, with_ours};
 use andweorc_core::clock;
@@ -15,7 +17,8 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
 /// Who that is, of a runtime.
 ///
-/// Whoever leaves the driver has something to run, and is [idle](Watch::idle) again after it: so somebody always comes to look.
+/// Whoever leaves the driver has something to run, and is [idle](Watch::idle) again after it: so
+/// somebody always comes to look.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// The worker that would wait there, or [`NOBODY`].
@@ -42,8 +45,8 @@ pub(super) fn busy(found: bool) {
     });
 }
 
-/// It was got going; `watched` says whether it did wait in the driver. As long as nothing is held, and it would have waited where it did, it would have been got
-/// going too.
+/// It was got going; `watched` says whether it did wait in the driver. As long as nothing is held,
+/// and it would have waited where it did, it would have been got going too.
 pub(crate) fn unparks(watched: bool) {
     with_ours(|watch, idle| {
         if HELD.load(Relaxed) == 0 && (!watched || watch.is_mine()) && idle.replace(false) {
@@ -77,7 +80,8 @@ pub(super) fn let_go() {
     HELD.fetch_sub(1, Relaxed);
 }
 
-// All accesses are Relaxed: they publish nothing else, and two workers that come to the driver at the same moment come there in either order.
+// All accesses are Relaxed: they publish nothing else, and two workers that come to the driver at
+// the same moment come there in either order.
 
 impl Watch {
     pub(crate) const fn new() -> Watch {

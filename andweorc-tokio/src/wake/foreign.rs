@@ -1,5 +1,6 @@
-//! Of tasks that nobody wrapped (`foreign` module): nothing stands between their wakes and the runtime, so that no wake is held here. What a wake makes
-//! of the task is noted, and its next poll asks whether it came too early.
+//! Of tasks that nobody wrapped (`foreign` module): nothing stands between their wakes and the
+//! runtime, so that no wake is held here. What a wake makes of the task is noted, and its next poll
+//! asks whether it came too early.
 
 use super::{NOTHING, Ordering, PASSING, WakeCell, is_early, is_last, lower};
 use crate::parks::Unnamed;
@@ -11,14 +12,16 @@ use andweorc_core::wait::Cause;
 use std::cell::Cell;
 
 impl WakeCell {
-    /// Whether a task must be held that is polled at `now` and parked at `at`, where its wake can't be held: it comes again by itself, and
-    /// what comes until then it waits for as one that is held. `finds` says whether what came from outside, and was due then, would be found by now.
+    /// Whether a task must be held that is polled at `now` and parked at `at`, where its wake can't
+    /// be held: it comes again by itself, and what comes until then it waits for as one that is
+    /// held. `finds` says whether what came from outside, and was due then, would be found by now.
     pub(crate) fn holds(&self, at: Virtual, now: Real, finds: impl Fn(Virtual) -> bool) -> bool {
         let waits = |ready| is_early(ready, now) || !finds(ready);
         let parked = Parked { at, taken: self.taken() };
         let by_entity = Virtual(self.by_entity.load(Ordering::Relaxed));
         let by_entity = (by_entity != Virtual::NEVER).then(|| parked.woken_by(by_entity));
-        // Only polls write it, and there is one at a time. A wake that comes at this moment takes it as it was or as it will be.
+        // Only polls write it, and there is one at a time. A wake that comes at this moment takes
+        // it as it was or as it will be.
         let due = self.due.load(Ordering::Relaxed);
         let until = if due != NOTHING {
             let awaited = Virtual(due >> 1);
@@ -41,7 +44,8 @@ impl WakeCell {
         until.is_some()
     }
 
-    /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be held here.
+    /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be
+    /// held here.
     pub(crate) fn note(&self) {
         let Acts { at: now, entity, last } = thread::act();
         let (ready, by) = if let Some(passing) = PASSING.with(Cell::get) {

@@ -21,7 +21,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `f` comes to on a thread of its own: a worker by its hooks, which has just been idle and is busy now.
+/// What `f` comes to on a thread of its own: a worker by its hooks, which has just been idle and is
+/// busy now.
 fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let _alone = alone();
     let worker = std::thread::spawn(|| {
@@ -62,7 +63,8 @@ fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
     as_busy_worker(|| {
         let half = Speedup::from_ppm(500_000);
         LEDGER.begin(half, clock::now());
-        // Of a test beside this one a worker may look at this very moment: then nothing came before.
+        // Of a test beside this one a worker may look at this very moment: then nothing came
+        // before.
         let ends = (0..20).map(|_| {
             let (cell, _) = cell("wake: a target noticed late");
             let taken = cell.taken();

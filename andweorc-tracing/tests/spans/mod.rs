@@ -1,4 +1,5 @@
-//! What becomes of spans and events in a process with andweorc on, whoever hands them over: tests of the [layer](Tested), or of the subscriber.
+//! What becomes of spans and events in a process with andweorc on, whoever hands them over: tests
+//! of the [layer](Tested), or of the subscriber.
 
 use crate::{Tested, dispatch, library, tested};
 use andweorc_core::clock;
@@ -355,7 +356,8 @@ fn an_instrumented_future_is_timed_by_its_polls() {
     let took = ns(began.elapsed());
     drop(runtime);
     let (target, point) = (the_target("query"), the_point("query"));
-    // Three polls each: until the sleep, until the yield, to the end; and tracing enters once more to drop the future.
+    // Three polls each: until the sleep, until the yield, to the end; and tracing enters once more
+    // to drop the future.
     assert_eq!(target.count(), 4 * 4);
     assert!(target.busy_ns() >= 4 * ns(WORK), "{target:?}");
     assert!(target.busy_ns() <= 2 * took, "two workers, and no time between polls: {target:?}");
@@ -380,7 +382,8 @@ fn a_thread_that_ends_may_still_enter_spans() {
     }
     let dispatch = subscriber(tested());
     thread::spawn(move || {
-        // The registry's own state of the thread is made first and dropped last: without it no span is entered.
+        // The registry's own state of the thread is made first and dropped last: without it no span
+        // is entered.
         with_default(tracing_subscriber::registry(), || drop(info_span!("unseen").entered()));
         tracing::dispatcher::with_default(&dispatch, || {
             let at_exit = info_span!("at_thread_exit");

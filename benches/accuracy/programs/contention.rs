@@ -32,7 +32,8 @@ fn contention(stage: &Stage) -> io::Result<()> {
     let mut disk = stage.line()?;
     spawn("compactor", async move {
         loop {
-            // Not least, it leaves the worker: tokio keeps the server, which the end of the merge has woken, for this one.
+            // Not least, it leaves the worker: tokio keeps the server, which the end of the merge
+            // has woken, for this one.
             disk.ask(200).await;
             prepare.run();
             let guard = lock.lock().await;

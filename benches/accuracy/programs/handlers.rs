@@ -1,4 +1,5 @@
-//! Request handlers that wait for the world outside. Each handles one request after the other; how many there are is the load.
+//! Request handlers that wait for the world outside. Each handles one request after the other; how
+//! many there are is the load.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
 use andweorc_profile::PointKind::Latency;

@@ -1,4 +1,5 @@
-//! Real HTTP services (axum) under load from another process. Their parts are `tracing` spans, as in a service of a user.
+//! Real HTTP services (axum) under load from another process. Their parts are `tracing` spans, as
+//! in a service of a user.
 
 use crate::line::Line;
 use crate::load::Load;
@@ -56,8 +57,8 @@ struct Service {
     done: Done,
 }
 
-/// Few enough that they, the query and the service have room on two cores: clients that must wait for a core are part of the truth, and no
-/// profiler of the service can know it.
+/// Few enough that they, the query and the service have room on two cores: clients that must wait
+/// for a core are part of the truth, and no profiler of the service can know it.
 const CLIENTS: usize = 4;
 
 fn router(stage: &Stage) -> io::Result<Router> {

@@ -112,7 +112,8 @@ fn broadcasting(stage: &Stage) -> io::Result<()> {
     let done = stage.done();
     let (sender, mut to_index) = broadcast::channel(2 * ROOM);
     let mut to_log = sender.subscribe();
-    // A broadcast channel drops what a subscriber is too slow for; credits keep the producer from running ahead of the indexer.
+    // A broadcast channel drops what a subscriber is too slow for; credits keep the producer from
+    // running ahead of the indexer.
     let credits = Arc::new(Semaphore::new(ROOM));
     let (produce, spent) = (stage.part("produce"), credits.clone());
     spawn("producer", async move {

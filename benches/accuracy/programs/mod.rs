@@ -1,4 +1,5 @@
-//! The programs. Costs are in microseconds; what makes a program's truth is said where it is defined.
+//! The programs. Costs are in microseconds; what makes a program's truth is said where it is
+//! defined.
 
 mod batches;
 mod clocked;

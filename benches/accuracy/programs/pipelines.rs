@@ -1,4 +1,5 @@
-//! Stages that hand items on over bounded channels. The slowest stage sets the pace, as long as there are cores enough for all.
+//! Stages that hand items on over bounded channels. The slowest stage sets the pace, as long as
+//! there are cores enough for all.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
 use andweorc_profile::PointKind::Progress;

@@ -1,5 +1,5 @@
-//! Plain threads and the locks of the standard library, by the calls for threads: a thread registers, says when it was blocked by another,
-//! and pays before it acts on others.
+//! Plain threads and the locks of the standard library, by the calls for threads: a thread
+//! registers, says when it was blocked by another, and pays before it acts on others.
 
 use crate::program::{Aim, Program, Runtime, Stage};
 use andweorc_profile::PointKind::Progress;

@@ -1,5 +1,6 @@
-//! Programs for lines and functions as targets alone: their threads register, and pay as they hit the point. That they are blocked by each
-//! other, nothing in them says; `andweorc-threads` sees it.
+//! Programs for lines and functions as targets alone: their threads register, and pay as they hit
+//! the point. That they are blocked by each other, nothing in them says; `andweorc-threads` sees
+//! it.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
 use andweorc_profile::PointKind::Progress;

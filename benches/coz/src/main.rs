@@ -36,8 +36,9 @@ const PROGRAMS: [(&str, fn(), [u64; 2]); 4] = [
     ("pipeline2", pipeline, [600, 400]),
 ];
 
-// Each loop is one line, for coz to speed up: that of the part, and nothing else. It calls nothing, for what is inlined from elsewhere has
-// lines of its own; without overflow checks (release) the arithmetic wraps.
+// Each loop is one line, for coz to speed up: that of the part, and nothing else. It calls nothing,
+// for what is inlined from elsewhere has lines of its own; without overflow checks (release) the
+// arithmetic wraps.
 const FIRST_LINE: u32 = line!() + 5;
 #[rustfmt::skip]
 #[inline(never)]

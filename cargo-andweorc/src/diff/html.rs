@@ -23,7 +23,8 @@ const STATES: [(&str, &str); 7] = [
     ("gone", "Only A has this target."),
 ];
 
-/// A page of the outcome and the targets, and the notes. `verdict` is the sentence that `ci` ends with.
+/// A page of the outcome and the targets, and the notes. `verdict` is the sentence that `ci` ends
+/// with.
 pub(crate) fn html(
     sides: &[Side; 2],
     comparison: &Comparison,

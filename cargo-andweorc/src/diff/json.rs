@@ -17,7 +17,8 @@ pub(crate) struct Verdict<'a> {
     pub(crate) exit_code: u8,
 }
 
-/// `{"schema", "a", "b", "outcomes", "targets", "load", "ranked_by", "notes"}`, and with a verdict `"result", "exit_code"`. See `docs/diff.md`.
+/// `{"schema", "a", "b", "outcomes", "targets", "load", "ranked_by", "notes"}`, and with a verdict
+/// `"result", "exit_code"`. See `docs/diff.md`.
 pub(crate) fn json(
     sides: &[Side; 2],
     comparison: &Comparison,

@@ -49,7 +49,8 @@ pub(super) fn limits(outcomes: &[OutcomeChange]) -> String {
     format!("A change counts from {} on.", limits.join(", "))
 }
 
-/// `throughput`, or `mean latency of checkout`; and what an impact on it does when the target regresses.
+/// `throughput`, or `mean latency of checkout`; and what an impact on it does when the target
+/// regresses.
 pub(super) fn ranked_by(by: &RankedBy) -> (String, &'static str) {
     match by.metric {
         Metric::Throughput => ("throughput".to_owned(), "rose"),

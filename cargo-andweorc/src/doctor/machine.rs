@@ -136,7 +136,8 @@ fn noise(noise: &Noise) -> Check {
     }
 }
 
-/// How long a thread that slept mostly takes to go on after one on another processor woke it; `None` where there is no other one.
+/// How long a thread that slept mostly takes to go on after one on another processor woke it;
+/// `None` where there is no other one.
 fn wakes_up_after() -> Option<Duration> {
     let allowed = sched_getaffinity(Pid::this()).ok()?;
     let mut processors = (0..CpuSet::count()).filter(|&one| allowed.is_set(one) == Ok(true));
@@ -193,7 +194,8 @@ impl Ticks {
         Ticks::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// `cpu user nice system idle iowait irq softirq steal ..`; what follows is contained in user and nice.
+    /// `cpu user nice system idle iowait irq softirq steal ..`; what follows is contained in user
+    /// and nice.
     fn parse(text: &str) -> Option<Ticks> {
         let line = text.lines().next()?.strip_prefix("cpu ")?;
         let fields = line.split_ascii_whitespace().take(8);

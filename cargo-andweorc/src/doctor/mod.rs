@@ -1,4 +1,5 @@
-//! `cargo andweorc doctor`: is this machine fit to measure on, and this project to be measured, and what to do where it isn't.
+//! `cargo andweorc doctor`: is this machine fit to measure on, and this project to be measured, and
+//! what to do where it isn't.
 
 mod machine;
 mod project;

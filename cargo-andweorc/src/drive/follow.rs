@@ -10,7 +10,8 @@ use std::time::SystemTime;
 /// So much is read at once, bytes: the longest line that the reader of profiles takes.
 const AT_ONCE: usize = 64 << 20;
 
-/// Follows the profile of one run, record by record. What can't be read is passed over: the report, made from the whole file, says what is wrong with it.
+/// Follows the profile of one run, record by record. What can't be read is passed over: the report,
+/// made from the whole file, says what is wrong with it.
 #[derive(Debug)]
 pub(crate) struct Follower {
     path: PathBuf,

@@ -1,8 +1,9 @@
 //! One run of the program: started, waited for, put under load, watched, and stopped.
 //!
-//! The order is always the same: the program is started; when it is ready, the load is; when the profile has its end, the load is stopped first
-//! and the program after it. Each gets SIGTERM, and SIGKILL when a grace time has passed. Signals go to processes that were started here
-//! and to nobody else.
+//! The order is always the same: the program is started; when it is ready, the load is; when the
+//! profile has its end, the load is stopped first and the program after it. Each gets SIGTERM, and
+//! SIGKILL when a grace time has passed. Signals go to processes that were started here and to
+//! nobody else.
 
 mod error;
 mod follow;
@@ -28,14 +29,16 @@ pub(crate) use error::{DriveError, Instead};
 pub(crate) use options::DriveOptions;
 pub(crate) use output::Stream;
 
-/// How long a program may go on by itself when its profile has its end: it prints something, most often.
+/// How long a program may go on by itself when its profile has its end: it prints something, most
+/// often.
 const OWN_END: Duration = Duration::from_secs(2);
 /// How long after the end of a session the program's own one begins, at most.
 const NEXT_SESSION: Duration = Duration::from_millis(500);
 /// How long a program may take to end after Ctrl-C, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Names the file to which the program writes what it does at the moment; it does not print its report then.
+/// Names the file to which the program writes what it does at the moment; it does not print its
+/// report then.
 const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 
 /// The longest status that is read, bytes.
@@ -78,7 +81,8 @@ impl Ended {
 ///
 /// # Errors
 ///
-/// When it can't be started, is never ready, begins no profile, or the load fails. Nothing is left running.
+/// When it can't be started, is never ready, begins no profile, or the load fails. Nothing is left
+/// running.
 pub(crate) fn drive(
     command: &mut Command,
     launch: &Launch<'_>,
@@ -289,7 +293,8 @@ impl Drive<'_> {
         Ok(Ended { status, stopped: stopped && watched == Why::Profiled, lasted })
     }
 
-    /// Waits for the end of the program, until the time has passed or `enough` says so; true when it has ended.
+    /// Waits for the end of the program, until the time has passed or `enough` says so; true when
+    /// it has ended.
     fn ends_within(&self, time: Duration, enough: impl Fn() -> bool) -> bool {
         let until = Instant::now() + time;
         while !self.program.has_ended() {

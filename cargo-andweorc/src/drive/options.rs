@@ -9,11 +9,12 @@ const HEADING: &str = "Load";
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct DriveOptions {
-    /// A shell command that puts load on the program: it is started when the program is ready, again whenever it ends, and stopped
-    /// with the profile
+    /// A shell command that puts load on the program: it is started when the program is ready,
+    /// again whenever it ends, and stopped with the profile
     #[arg(long, value_name = "CMD")]
     pub(crate) load: Option<String>,
-    /// The program is ready when this TCP port of this machine accepts [default with --load: when the program listens on any]
+    /// The program is ready when this TCP port of this machine accepts [default with --load: when
+    /// the program listens on any]
     #[arg(long, value_name = "PORT", conflicts_with = "ready_line", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) ready_port: Option<u16>,
     /// The program is ready when a line of its output has this text

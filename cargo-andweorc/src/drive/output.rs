@@ -1,6 +1,8 @@
-//! What the program and the load print: handed through, and looked into for the line that shows that the program is ready.
+//! What the program and the load print: handed through, and looked into for the line that shows
+//! that the program is ready.
 //!
-//! A stream is piped only where that is needed: when lines are looked for, or when it would run into the live view on the terminal.
+//! A stream is piped only where that is needed: when lines are looked for, or when it would run
+//! into the live view on the terminal.
 
 use crate::live::Printer;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
@@ -10,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long to wait for the rest of the output of a process that has ended; a process of its own may hold the pipe open.
+/// How long to wait for the rest of the output of a process that has ended; a process of its own
+/// may hold the pipe open.
 const REST: Duration = Duration::from_millis(500);
 
 /// Where output goes.

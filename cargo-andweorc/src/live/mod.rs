@@ -1,8 +1,10 @@
-//! The live view: how far the run is, what it does at the moment, and what is known of the targets so far.
+//! The live view: how far the run is, what it does at the moment, and what is known of the targets
+//! so far.
 //!
-//! On a terminal it is a bar and a table that are drawn anew in their place; elsewhere it is plain lines, one now and then. All goes to stderr. The
-//! estimates are those of the report, made from the profile as far as it is written; they are made seldom, since the machine has a
-//! service to run.
+//! On a terminal it is a bar and a table that are drawn anew in their place; elsewhere it is plain
+//! lines, one now and then. All goes to stderr. The estimates are those of the report, made from
+//! the profile as far as it is written; they are made seldom, since the machine has a service to
+//! run.
 
 mod table;
 mod terminal;
@@ -102,8 +104,8 @@ impl View {
         }
     }
 
-    /// Says what the program notes before the first experiment: that is why there is none, if nothing is done about it. Later notes, and
-    /// those that a run ends with, are in the report.
+    /// Says what the program notes before the first experiment: that is why there is none, if
+    /// nothing is done about it. Later notes, and those that a run ends with, are in the report.
     fn say_notes(&mut self, moment: &Moment<'_>) {
         let notes = &moment.run.notes;
         self.noted = self.noted.min(notes.len());
@@ -167,7 +169,8 @@ impl Drop for View {
     }
 }
 
-/// A line: `12 s of 30 s, 18 s left, 14 experiments, now: stock 25 % faster; checkout throughput, if stock were 50 % faster +25.1 % [20.0, 30.2]`.
+/// A line: `12 s of 30 s, 18 s left, 14 experiments, now: stock 25 % faster; checkout throughput,
+/// if stock were 50 % faster +25.1 % [20.0, 30.2]`.
 fn plain(moment: &Moment<'_>, analysis: &Analysis) -> String {
     let mut line = format!("{}, {}", moment.time(), moment.now());
     let rows = table::rows(analysis);

@@ -73,8 +73,8 @@ impl Terminal {
         self.bar.finish_and_clear();
     }
 
-    /// Wipes what is drawn when the terminal has another width than it was drawn for: it has wrapped the lines anew, and the bar would
-    /// clear as many rows as there were before.
+    /// Wipes what is drawn when the terminal has another width than it was drawn for: it has
+    /// wrapped the lines anew, and the bar would clear as many rows as there were before.
     fn wiped_if_resized(&self) -> MutexGuard<'_, Drawn> {
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         let columns = usize::from(Term::stderr().size().1);

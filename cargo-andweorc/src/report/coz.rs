@@ -1,19 +1,25 @@
 //! The experiments in the format of coz, for coz's own viewer (<https://plasma-umass.org/coz/>).
 //!
-//! One line a record, cells separated by tabs, `key=value` after the first. What the viewer wants of it:
+//! One line a record, cells separated by tabs, `key=value` after the first. What the viewer wants
+//! of it:
 //!
-//! - It compares what has the same `selected`, and takes the experiments with `speedup=0` among them for the baseline. Each of our
-//!   experiments is therefore preceded by the baselines that it is compared to, written as if they were its target's. A
-//!   baseline between two experiments on one target is written twice, and counts twice, as in our own estimates.
-//! - It adds up `delta` and `duration` and divides, so a point that did nothing in an experiment is written with `delta=0`.
+//! - It compares what has the same `selected`, and takes the experiments with `speedup=0` among
+//!   them for the baseline. Each of our experiments is therefore preceded by the baselines that it
+//!   is compared to, written as if they were its target's. A baseline between two experiments on
+//!   one target is written twice, and counts twice, as in our own estimates.
+//! - It adds up `delta` and `duration` and divides, so a point that did nothing in an experiment is
+//!   written with `delta=0`.
 //! - Durations are virtual: coz takes the delays out before it writes.
-//! - A latency is computed by Little's law from `difference`, the mean number of units in flight, and the rate of arrivals. The viewer
-//!   reads whole numbers and shows relative changes, so `difference` is in **millionths** of a unit: 1.5 in flight would be 1. It
-//!   draws a fall in latency as a negative change.
+//! - A latency is computed by Little's law from `difference`, the mean number of units in flight,
+//!   and the rate of arrivals. The viewer reads whole numbers and shows relative changes, so
+//!   `difference` is in **millionths** of a unit: 1.5 in flight would be 1. It draws a fall in
+//!   latency as a negative change.
 //! - `selected-samples` is always 0, since targets are timed; the viewer does not read it.
-//! - It shows names from their last `/` on that tells them apart, so that places come first: `src/shop.rs:12 span stock`.
+//! - It shows names from their last `/` on that tells them apart, so that places come first:
+//!   `src/shop.rs:12 span stock`.
 //! - Names are escaped and cut as in any other report, so that none has a tab or a line's end.
-//! - A point's name stands for one kind of measurement; the latencies of `checkout` are those of `checkout (latency)`.
+//! - A point's name stands for one kind of measurement; the latencies of `checkout` are those of
+//!   `checkout (latency)`.
 
 use crate::report::place;
 use andweorc_profile::estimate::{self, Comparison, Metric};

@@ -1,7 +1,8 @@
-//! As much of HTTP/1.1 as it takes to serve one page: one request a connection, GET and HEAD of `/`.
+//! As much of HTTP/1.1 as it takes to serve one page: one request a connection, GET and HEAD of
+//! `/`.
 //!
-//! Not for the open network: no TLS, no limit on connections. A request must name this host, so that a page from elsewhere whose
-//! name was made to point here (DNS rebinding) gets nothing.
+//! Not for the open network: no TLS, no limit on connections. A request must name this host, so
+//! that a page from elsewhere whose name was made to point here (DNS rebinding) gets nothing.
 
 use httparse::{EMPTY_HEADER, Request, Status};
 use std::io::{self, Read, Write};
@@ -99,7 +100,8 @@ fn answer(mut stream: &TcpStream, served: &Served<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The answer to a request, and whether it is sent with its body; `None` while the request is not whole.
+/// The answer to a request, and whether it is sent with its body; `None` while the request is not
+/// whole.
 fn respond(head: &[u8], served: &Served<'_>) -> Option<(Response, bool)> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = Request::new(&mut headers);

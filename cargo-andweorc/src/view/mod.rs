@@ -1,7 +1,7 @@
 //! The page of a profile, served to a browser on this machine.
 //!
-//! For those who have no file manager at hand (a container, a forwarded port), and for a run that still goes on: the page is
-//! made anew each time it is loaded.
+//! For those who have no file manager at hand (a container, a forwarded port), and for a run that
+//! still goes on: the page is made anew each time it is loaded.
 
 mod http;
 

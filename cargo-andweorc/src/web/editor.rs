@@ -7,8 +7,8 @@ use std::str::FromStr;
 /// The options of every command that writes a page.
 #[derive(Debug, Args)]
 pub(crate) struct PageOptions {
-    /// In a page: the editor that places in the source are links to: vscode, vscodium, cursor, zed, idea, none, or the template of an
-    /// address with `{file}` and `{line}`
+    /// In a page: the editor that places in the source are links to: vscode, vscodium, cursor, zed,
+    /// idea, none, or the template of an address with `{file}` and `{line}`
     #[arg(long, value_name = "EDITOR", default_value = "vscode")]
     pub(crate) editor: Editor,
 }

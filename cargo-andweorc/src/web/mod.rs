@@ -16,7 +16,8 @@ use sha2::{Digest, Sha256};
 const SHELL: &str = include_str!("shell.html");
 const STYLE: &str = include_str!("style.css");
 
-/// A page with this title and this body, which is HTML. `script` is the one script in it that may run.
+/// A page with this title and this body, which is HTML. `script` is the one script in it that may
+/// run.
 pub(crate) fn page(title: &str, body: &str, script: Option<&str>) -> String {
     let script = script.map_or("'none'".to_owned(), |script| format!("'{}'", hash(script)));
     let policy = format!(

@@ -1,7 +1,8 @@
 //! Source lines, and links to them, where the files are at hand.
 //!
-//! A profile may come from elsewhere and name any file, and a page may be handed on. Therefore only Rust files inside a cargo project
-//! are read: the one of the current folder, and those that the profiles lie in.
+//! A profile may come from elsewhere and name any file, and a page may be handed on. Therefore only
+//! Rust files inside a cargo project are read: the one of the current folder, and those that the
+//! profiles lie in.
 
 use crate::web::Editor;
 use andweorc_profile::plain;
@@ -59,7 +60,8 @@ impl Sources {
         let mut roots = Vec::new();
         for folder in folders {
             let Ok(folder) = fs::canonicalize(folder) else { continue };
-            // Paths in a profile are relative to the workspace, which is the outermost; a member is tried first.
+            // Paths in a profile are relative to the workspace, which is the outermost; a member is
+            // tried first.
             for root in folder.ancestors().filter(|at| at.join("Cargo.toml").is_file()) {
                 if !roots.iter().any(|known| known == root) {
                     roots.push(root.to_owned());

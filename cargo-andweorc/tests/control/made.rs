@@ -33,7 +33,8 @@ pub(crate) const BEFORE: Service = Service {
     open: None,
 };
 
-/// As it became: audit holds it back, stock was mended, legacy is gone, receipt is new, and parse went to another file.
+/// As it became: audit holds it back, stock was mended, legacy is gone, receipt is new, and parse
+/// went to another file.
 pub(crate) const AFTER: Service = Service {
     rate: 1_150.0,
     p99: 14.5,
@@ -127,7 +128,8 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
     };
     hold(None, 0.0);
     if let Some(open) = service.open {
-        // Of a program delayed by a half: all that came, which is twice as much in its virtual time, or as much as ever in it.
+        // Of a program delayed by a half: all that came, which is twice as much in its virtual
+        // time, or as much as ever in it.
         hold(Some(probe), if open { 100.0 } else { 0.0 });
         hold(None, 0.0);
     }

@@ -1,4 +1,5 @@
-//! The commands around profiles: `diff`, `ci`, `merge`, `list`, `doctor`, `completions`, `man`, and `run --compare`.
+//! The commands around profiles: `diff`, `ci`, `merge`, `list`, `doctor`, `completions`, `man`, and
+//! `run --compare`.
 
 #[path = "../common/mod.rs"]
 mod common;

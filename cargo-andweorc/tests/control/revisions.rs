@@ -1,4 +1,5 @@
-//! `run --save-baseline` and `run --compare`, on a small git project whose program writes a ready-made profile.
+//! `run --save-baseline` and `run --compare`, on a small git project whose program writes a
+//! ready-made profile.
 
 use crate::common::{command, stderr, stdout};
 use crate::made::{AFTER, BEFORE, Service, profile};
@@ -10,7 +11,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Writes the profile of its version, another seed a run; `fail` makes it fail, `wait` wait, and `serve` listen and wait.
+/// Writes the profile of its version, another seed a run; `fail` makes it fail, `wait` wait, and
+/// `serve` listen and wait.
 const PROGRAM: &str = r#"
 fn main() {
     let out = std::env::var("ANDWEORC_OUT").unwrap();

@@ -110,7 +110,8 @@ fn a_program_that_fails_in_the_middle_is_reported_as_far_as_it_came() {
 #[test]
 fn signals_end_load_and_program_and_what_was_measured_is_reported() {
     take_interrupts();
-    // SIGTERM reaches the command alone, Ctrl-C all that the terminal knows of: not the load, which has a group of its own.
+    // SIGTERM reaches the command alone, Ctrl-C all that the terminal knows of: not the load, which
+    // has a group of its own.
     for (signal, to_all) in [(Signal::SIGTERM, false), (Signal::SIGINT, true)] {
         let project = Project::new();
         let child = project

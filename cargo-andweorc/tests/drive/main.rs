@@ -1,4 +1,5 @@
-//! `cargo andweorc run` around the program: readiness, load, the live view, repeated runs, and the end.
+//! `cargo andweorc run` around the program: readiness, load, the live view, repeated runs, and the
+//! end.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,5 @@
-//! A program that does what its arguments say, and writes a ready-made profile where one with andweorc would write its own.
+//! A program that does what its arguments say, and writes a ready-made profile where one with
+//! andweorc would write its own.
 
 use std::io::Write;
 use std::net::TcpListener;

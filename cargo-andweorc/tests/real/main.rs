@@ -1,4 +1,5 @@
-//! The command from one end to the other: every sub-command on a real program, with profiles that it makes here.
+//! The command from one end to the other: every sub-command on a real program, with profiles that
+//! it makes here.
 //!
 //! What is asserted is what comes out, not how large an effect is: the machine may be busy.
 
@@ -76,7 +77,8 @@ impl Shop {
         output
     }
 
-    /// The same, again while the machine was so busy that `profiles`, below the folder of profiles, tell nothing.
+    /// The same, again while the machine was so busy that `profiles`, below the folder of profiles,
+    /// tell nothing.
     fn run_usable(&self, profiles: &[&str], run: impl Fn() -> Output) -> Output {
         let tells = |file: &&str| {
             let profile = Profile::read(&self.profiles().join(file)).unwrap();

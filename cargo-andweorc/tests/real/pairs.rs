@@ -1,4 +1,5 @@
-//! How often `ci` raises a false alarm, and how often it catches what is 10 % slower, on real profiles. It takes minutes, and the machine for itself:
+//! How often `ci` raises a false alarm, and how often it catches what is 10 % slower, on real
+//! profiles. It takes minutes, and the machine for itself:
 //!
 //! ```sh
 //! PAIRS=8 cargo test -p cargo-andweorc --test real -- --ignored --nocapture pairs
@@ -11,7 +12,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long each run lasts in seconds, and how often each version of a pair is run, in turns, unless `SECONDS` and `RUNS` say.
+/// How long each run lasts in seconds, and how often each version of a pair is run, in turns,
+/// unless `SECONDS` and `RUNS` say.
 const SECONDS: usize = 10;
 const RUNS: usize = 3;
 /// Pairs of each kind, unless `PAIRS` says.

@@ -1,10 +1,12 @@
 //! A small shop on a TCP port, a byte in for an order, a byte out; and its load.
 //!
-//! `serve PORT [slower]`, where the slower one works 9/8 as long on its stock; `load PORT [SECONDS]`: clients that wait for their answers, and with
-//! SECONDS say at the end how many came per second.
+//! `serve PORT [slower]`, where the slower one works 9/8 as long on its stock; `load PORT
+//! [SECONDS]`: clients that wait for their answers, and with SECONDS say at the end how many came
+//! per second.
 //!
-//! An order's work is nearly all done with the stock locked, and more clients wait for the lock than it takes to keep it held. So the lock bounds the
-//! throughput; and as handing it over takes its time too, the slower shop sells a tenth less.
+//! An order's work is nearly all done with the stock locked, and more clients wait for the lock
+//! than it takes to keep it held. So the lock bounds the throughput; and as handing it over takes
+//! its time too, the slower shop sells a tenth less.
 
 use std::hint::black_box;
 use std::io::{Read, Write};

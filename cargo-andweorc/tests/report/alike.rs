@@ -1,5 +1,5 @@
-//! What is easily taken for something else: probes for experiments on a target, points of one name for each other, and what a program does
-//! under an open load for what it can.
+//! What is easily taken for something else: probes for experiments on a target, points of one name
+//! for each other, and what a program does under an open load for what it can.
 
 use crate::browser::{Browser, Look};
 use crate::common::{command, profile, stderr, stdout};
@@ -7,13 +7,14 @@ use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A profile with two probes under an open load, and a second point `checkout`, a latency, that targets are then ranked by: `stock` brings
-/// it -10 % and -20 %.
+/// A profile with two probes under an open load, and a second point `checkout`, a latency, that
+/// targets are then ranked by: `stock` brings it -10 % and -20 %.
 fn open_load() -> (TempDir, PathBuf) {
     written(11_765)
 }
 
-/// The same under a load that waits for answers: targets are ranked by the throughput of the first point.
+/// The same under a load that waits for answers: targets are ranked by the throughput of the first
+/// point.
 fn closed_load() -> (TempDir, PathBuf) {
     written(10_000)
 }
@@ -28,7 +29,8 @@ fn written(probed: u32) -> (TempDir, PathBuf) {
             r#""targets":[{"target":1,"busy_ns":200"#,
             r#""targets":[{"target":8,"busy_ns":100000000,"count":50,"waits":{"outside_ns":90000000,"task_ns":0,"queue_ns":10000000}},{"target":1,"busy_ns":200"#,
         );
-        // The second point: a tenth of the first one's units, each as long but with a faster `stock`.
+        // The second point: a tenth of the first one's units, each as long but with a faster
+        // `stock`.
         let Some((before, after)) = line.split_once(r#""points":[{"point":1,"count":"#) else {
             continue;
         };

@@ -1,6 +1,7 @@
 //! A real browser, without a window: Chromium, driven by its DevTools protocol.
 //!
-//! Messages are JSON, each ended by a NUL byte, on the file descriptors 3 and 4 of the browser. A shell opens these from named pipes.
+//! Messages are JSON, each ended by a NUL byte, on the file descriptors 3 and 4 of the browser. A
+//! shell opens these from named pipes.
 
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};

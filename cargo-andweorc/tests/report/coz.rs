@@ -34,7 +34,8 @@ struct Viewer {
 }
 
 impl Viewer {
-    /// Reads a profile as the viewer does, but panics where the viewer would warn, or compute with what it can't read.
+    /// Reads a profile as the viewer does, but panics where the viewer would warn, or compute with
+    /// what it can't read.
     fn load(text: &str) -> Viewer {
         let mut viewer = Viewer::default();
         let mut experiment: Option<(String, f64, i64)> = None;
@@ -96,8 +97,8 @@ impl Viewer {
         curve.entry(speedup.to_string()).or_insert(none)
     }
 
-    /// What the viewer draws, by speedup: the change in % against the experiments with speedup 0, a fall in time per unit being a
-    /// rise, and a fall in latency a fall.
+    /// What the viewer draws, by speedup: the change in % against the experiments with speedup 0, a
+    /// fall in time per unit being a rise, and a fall in latency a fall.
     fn curve(&self, selected: &str, point: &str) -> Vec<(f64, f64)> {
         let data = &self.data[&(selected.to_owned(), point.to_owned())];
         let baseline = data["0"].value();
@@ -122,7 +123,8 @@ fn the_viewer_sees_the_same_curves() {
     // Time per unit: 1 - 1 / (1 + 0.4 s).
     let faster = [(0.0, 0.0), (0.25, 9.1), (0.5, 16.7), (0.75, 23.1)];
     near(&viewer.curve("src/shop.rs:12 span stock", "checkout"), &faster);
-    // By Little's law latencies fall as much; there is about one unit in flight, so that whole numbers would not do.
+    // By Little's law latencies fall as much; there is about one unit in flight, so that whole
+    // numbers would not do.
     let lower = faster.map(|(speedup, change)| (speedup, -change));
     near(&viewer.curve("src/shop.rs:12 span stock", "checkout (latency)"), &lower);
     let flat = [(0.0, 0.0), (0.25, 0.0), (0.5, 0.0), (0.75, 0.0)];

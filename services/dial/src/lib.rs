@@ -1,7 +1,8 @@
-//! Work of a known cost, which can be dialed from outside: what the services under `services/` are slow by.
+//! Work of a known cost, which can be dialed from outside: what the services under `services/` are
+//! slow by.
 //!
-//! Work is a number of hash rounds, counted out beforehand. Work that watched a clock instead would take as long on a busy machine as on
-//! an idle one, and a profiler has nothing to find in it.
+//! Work is a number of hash rounds, counted out beforehand. Work that watched a clock instead would
+//! take as long on a busy machine as on an idle one, and a profiler has nothing to find in it.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -39,7 +40,8 @@ impl Work {
     }
 }
 
-/// How many hash rounds one core does in a millisecond: the best of many short tries, so that what else the machine does is left out.
+/// How many hash rounds one core does in a millisecond: the best of many short tries, so that what
+/// else the machine does is left out.
 pub fn pace() -> u32 {
     const ROUNDS: u32 = 100_000;
     let best = (0..400)

@@ -1,10 +1,12 @@
-//! A gRPC echo on tonic, which numbers what was said in a log: one at a time, in order. Marked (1) to (3): what andweorc asks for.
+//! A gRPC echo on tonic, which numbers what was said in a log: one at a time, in order. Marked (1)
+//! to (3): what andweorc asks for.
 //!
 //! ```sh
 //! echo PORT
 //! ```
 //!
-//! The log is the bottleneck. `check`, outside of its lock, is work too, but no request waits for that of another.
+//! The log is the bottleneck. `check`, outside of its lock, is work too, but no request waits for
+//! that of another.
 
 use dial::Work;
 use pb::Message;

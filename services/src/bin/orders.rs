@@ -1,12 +1,13 @@
-//! A JSON API on axum over sqlx and SQLite: `POST /orders` takes an order, `GET /orders/{id}` shows it. Marked (1) to (3): what andweorc
-//! asks for.
+//! A JSON API on axum over sqlx and SQLite: `POST /orders` takes an order, `GET /orders/{id}` shows
+//! it. Marked (1) to (3): what andweorc asks for.
 //!
 //! ```sh
 //! orders PORT DATABASE
 //! ```
 //!
-//! SQLite has one writer at a time, so there is one connection to write with, behind an async mutex. An order is priced **with it held**:
-//! that is the bottleneck. `receipt` is work too, but no request waits for that of another.
+//! SQLite has one writer at a time, so there is one connection to write with, behind an async
+//! mutex. An order is priced **with it held**: that is the bottleneck. `receipt` is work too, but
+//! no request waits for that of another.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;

@@ -169,7 +169,8 @@ pub fn yielding<S: Tasks, F: Future<Output = ()> + Send + 'static>(
     });
 }
 
-/// Yields with tokio's own function, which are told from the world outside once the first ones of a kind have shown that it may.
+/// Yields with tokio's own function, which are told from the world outside once the first ones of a
+/// kind have shown that it may.
 pub fn yielding_as_tokio_does<S: Tasks>() {
     async fn yields() {
         for _ in 0..100 {

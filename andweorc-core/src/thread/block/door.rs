@@ -1,17 +1,22 @@
 //! Who let a blocked thread in.
 //!
-//! `v = max(v at the block, v of who woke it)`: a blocked thread absorbs what it owes only as far as the one that let it in had paid. A task's
-//! waker says who wakes it; a lock of std does not. What is known is who goes into [`blocked`](super::blocked) and who comes out:
+//! `v = max(v at the block, v of who woke it)`: a blocked thread absorbs what it owes only as far
+//! as the one that let it in had paid. A task's waker says who wakes it; a lock of std does not.
+//! What is known is who goes into [`blocked`](super::blocked) and who comes out:
 //!
-//! - Who holds a lock has come out and has not gone in again. Where one lock is fought for, it is the **last** that came out. Its L is read as the
-//!   next one comes out, which is as it unlocked, since it pays at the end of its poll or span. If it has entered the target since, only just, it unlocked before
-//!   that: while the next one [woke up](super::super::notified) it has saved, which is not taken.
-//! - If it has gone in again since, but only just, the next one was on its way: its L as it went in counts. If it went in before, it can have let
-//!   nobody in.
-//! - A thread that owes more than one that runs can owe (it is [told to pay](crate::nudge)) sleeps, or has ended: it is not the one.
+//! - Who holds a lock has come out and has not gone in again. Where one lock is fought for, it is
+//!   the **last** that came out. Its L is read as the next one comes out, which is as it unlocked,
+//!   since it pays at the end of its poll or span. If it has entered the target since, only just,
+//!   it unlocked before that: while the next one [woke up](super::super::notified) it has saved,
+//!   which is not taken.
+//! - If it has gone in again since, but only just, the next one was on its way: its L as it went in
+//!   counts. If it went in before, it can have let nobody in.
+//! - A thread that owes more than one that runs can owe (it is [told to pay](crate::nudge)) sleeps,
+//!   or has ended: it is not the one.
 //!
-//! Where it is not known all is forgiven, as if who let the thread in had paid, which who sends a message or ends does. With several locks
-//! it may be the wrong thread; what is forgiven is then wrong by what that one owes, less than [`MOST`].
+//! Where it is not known all is forgiven, as if who let the thread in had paid, which who sends a
+//! message or ends does. With several locks it may be the wrong thread; what is forgiven is then
+//! wrong by what that one owes, less than [`MOST`].
 
 use crate::ledger::{Account, Ledger};
 use crate::time::{Nanos, Real};
@@ -24,8 +29,8 @@ pub(super) static DOOR: Mutex<Door> = Mutex::new(Door { last: None });
 /// How long after its wake a thread comes out.
 const WAKE: Nanos = Nanos::from_micros(100);
 
-/// What a thread that runs owes at most: a plain thread is told to pay every 2 ms. A task is told more rarely: one that runs on for longer with the lock held
-/// is taken for one that sleeps.
+/// What a thread that runs owes at most: a plain thread is told to pay every 2 ms. A task is told
+/// more rarely: one that runs on for longer with the lock held is taken for one that sleeps.
 const MOST: Nanos = Nanos::from_millis(4);
 
 pub(super) fn lock(door: &Mutex<Door>) -> MutexGuard<'_, Door> {
@@ -55,7 +60,8 @@ impl Door {
         }
     }
 
-    /// The thread, outside the target, was blocked since `since`. Returns how much of its debt that has taken at most.
+    /// The thread, outside the target, was blocked since `since`. Returns how much of its debt that
+    /// has taken at most.
     pub(super) fn comes_out(
         &mut self,
         ledger: &Ledger,

@@ -115,7 +115,8 @@ struct Experiment<'a> {
     seq: u32,
     /// What it is held on.
     what: What,
-    /// Index of the target; none in a baseline, in a probe, and for a target that nothing is known of.
+    /// Index of the target; none in a baseline, in a probe, and for a target that nothing is known
+    /// of.
     target: Option<usize>,
     speedup: f64,
     start_ms: u64,

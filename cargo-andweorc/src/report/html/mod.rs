@@ -31,7 +31,8 @@ const SCRIPT: &str = concat!(
     include_str!("page/app.js"),
 );
 
-/// The page of these runs. Source lines are looked for in the project here, and in those that the profiles lie in.
+/// The page of these runs. Source lines are looked for in the project here, and in those that the
+/// profiles lie in.
 pub(crate) fn html(runs: &[Run], profiles: &[PathBuf], editor: &Editor) -> String {
     let analysis = estimate::analyse(runs);
     let data = data::page(runs, &analysis, &mut Sources::near(profiles, editor));

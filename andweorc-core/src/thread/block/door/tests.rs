@@ -1,4 +1,5 @@
-//! Threads that fight for one lock, while something else delays all of them: simulated, on a ledger of their own.
+//! Threads that fight for one lock, while something else delays all of them: simulated, on a ledger
+//! of their own.
 
 use super::*;
 use crate::time::Speedup;
@@ -217,7 +218,8 @@ fn all_is_taken_as_paid_where_nobody_is_known_to_have_let_it_in() {
     assert_eq!(door.comes_out(ledger, b, NOW, later), later - NOW, "the last sleeps");
 }
 
-/// By how much a thread came out absorbs that waited for one which unlocked, and has entered the target so long ago, in which half is saved.
+/// By how much a thread came out absorbs that waited for one which unlocked, and has entered the
+/// target so long ago, in which half is saved.
 fn absorbed(entered: Nanos) -> Nanos {
     let (ledger, mut door) = (kept(Ledger::new()), Door { last: None });
     ledger.begin(Speedup::from_ppm(500_000), Real(0));
