@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo bench --bench soak -- --minutes 60
-//! SOAK_REQUESTS=10000000 cargo bench --bench soak   # until so many were answered, however long that takes
+//! SOAK_REQUESTS=10000000 cargo bench --bench soak  # until so many were answered, however long
 //! ```
 //!
 //! The service has its clients in the same process: a fixed number of them, each of which sends the
@@ -96,7 +96,7 @@ fn work(rounds: u64) {
     black_box((0..rounds).fold(1_u64, |x, i| black_box(x.wrapping_mul(31).wrapping_add(i))));
 }
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Default)]
 struct Service {
     stock: Mutex<u64>,

@@ -52,7 +52,7 @@ async fn quote(
     Json(Quote { article, cents, terms: terms(article) })
 }
 
-/// As from a database.
+/// Returns a price, as if from a database.
 #[tracing::instrument(skip_all)]
 async fn price(article: u32) -> u32 {
     tokio::time::sleep(Duration::from_millis(2)).await;

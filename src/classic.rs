@@ -1,11 +1,11 @@
 //! The classic API: programs of plain threads, whose lines are sampled.
 
 use crate::stderr::say;
-use andweorc_profile::plain;
 use andweorc_core::runner::{ProfilingResults, RunError, Runner};
 use andweorc_core::sampler::{self, PerfError};
 use andweorc_core::settings::{SettingError, Settings};
 use andweorc_core::unstarted;
+use andweorc_profile::plain;
 
 /// Reads the settings and says whether profiling is on: whether `ANDWEORC_ENABLED` is set. Call it
 /// first in `main`, and begin to profile only if it says so.

@@ -70,7 +70,6 @@ mod stderr;
 
 #[cfg(feature = "clock")]
 use andweorc_clock as _;
-pub use andweorc_profile::estimate::{Analysis, Metric, Verdict};
 pub use andweorc_core::experiment::Status;
 pub use andweorc_core::runner;
 pub use andweorc_core::sampler::PerfError;
@@ -80,6 +79,7 @@ pub use andweorc_core::symbols::{Scope, ScopeError};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
+pub use andweorc_profile::estimate::{Analysis, Metric, Verdict};
 #[cfg(feature = "threads")]
 use andweorc_threads as _;
 #[cfg(feature = "hyper")]
@@ -96,7 +96,7 @@ pub mod __private {
     pub use crate::start::rt;
     pub use andweorc_core::enabled;
     pub use andweorc_core::point::{Point, point};
-    pub use andweorc_profile::PointKind;
     pub use andweorc_core::thread::{pay, was_enabled};
+    pub use andweorc_profile::PointKind;
     pub use tokio;
 }

@@ -136,7 +136,7 @@ fn short_stops_all_the_time_are_nobodys_debt() {
     assert_limited(&program.profile(), share);
 }
 
-/// What stops a virtual machine stops the process, and so it looks to that.
+/// Stops the process by a signal: to the process, a stop of its virtual machine looks just so.
 #[test]
 fn a_stop_of_some_ms_spoils_the_experiment_that_it_hits() {
     // The last number is how often this thread got a processor: none where the kernel does not

@@ -3,9 +3,9 @@
 use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points, unmatched};
-use andweorc_profile::PointKind;
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Speedup;
+use andweorc_profile::PointKind;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;

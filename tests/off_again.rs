@@ -4,9 +4,9 @@
 use andweorc::io::Outside;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{points, unmatched};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::parked_since;
+use andweorc_profile::TargetKind;
 use std::thread::sleep;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};

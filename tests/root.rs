@@ -2,9 +2,9 @@
 //! own name.
 
 use andweorc::__private::rt::runtime::{Builder, LocalOptions};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread;
+use andweorc_profile::TargetKind;
 use tests_support::wakes::{WHILE, Waits};
 use tokio::sync::oneshot;
 use tokio::time::sleep;

@@ -2,7 +2,7 @@
 //! memory. Alone in its process: it counts all allocations.
 //!
 //! ```sh
-//! cargo test --release --test scale -- --ignored --nocapture     # a million tasks, 10,000 call sites
+//! cargo test --release --test scale -- --ignored --nocapture  # a million tasks, 10,000 call sites
 //! ```
 
 use andweorc_core::clock;

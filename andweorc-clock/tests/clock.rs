@@ -3,10 +3,10 @@
 
 use andweorc_clock as _;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::{ExperimentRecord, TargetKind};
 use andweorc_core::target::target;
 use andweorc_core::time::{Real, Speedup};
 use andweorc_core::{clock, own_thread, program_clock};
+use andweorc_profile::{ExperimentRecord, TargetKind};
 use andweorc_tokio::runtime::BuilderExt;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -40,7 +40,7 @@ use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// What a worker notices in one look follows each other within this.
+/// Gap below which two things that a worker notices belong to one look.
 const AT_ONCE: Nanos = Nanos::from_micros(40);
 
 /// The looks of the workers of a program.
@@ -61,7 +61,7 @@ const MOST_LAG: Nanos = Nanos::from_micros(200);
 /// The thread that watches may hear of an input so much later than the worker that slept for it.
 const LATE_WATCH: Nanos = Nanos::from_micros(60);
 
-/// Those of this process.
+/// Looks of this process.
 pub(crate) static LOOKS: Looks = Looks::new();
 
 /// The look that a worker takes at the moment, or took last. While it is idle it may take several,
@@ -93,7 +93,7 @@ pub struct Look {
 pub struct Came {
     /// When, as far as it is known.
     pub at: Real,
-    /// It was noticed at once: its time is known, and no guess.
+    /// True if it was noticed at once: its time is known, and no guess.
     pub at_once: bool,
 }
 
@@ -266,7 +266,8 @@ mod tests {
             came
         }
 
-        /// The same of what lay there when it became idle, or it is busy.
+        /// Returns when that came which the worker finds at `now`, idle since `idle` or busy: it
+        /// lay there already, as the worker has not slept.
         fn finds(&self, now: i64, idle: Option<i64>) -> Came {
             self.came(now, idle, false, None)
         }

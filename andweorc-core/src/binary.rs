@@ -9,7 +9,7 @@ use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use std::fs::File;
 use std::path::Path;
 
-/// What the profile's header says of the program.
+/// Facts about the program that the profile's header tells.
 #[derive(Debug, Default)]
 pub(crate) struct Binary {
     /// The build id in hex. Rust binaries have one where the linker was told so (`-Wl,--build-id`).

@@ -169,8 +169,9 @@ impl<const N: usize> Counters<N> {
         }
     }
 
-    /// The same for threads that share a line, for what a thread has not met, and where there are
-    /// no pages left. Not inlined, as it would be in the way of the others.
+    /// Adds as [`add`](Counters::add) does, for threads that share a line, for what a thread has
+    /// not met, and where there are no pages left. Not inlined, as it would be in the way of the
+    /// others.
     #[cold]
     #[inline(never)]
     fn add_anywhere<const FIRST: usize>(&self, by: [u64; FIRST]) {

@@ -52,8 +52,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError};
 
-/// What is less than this ahead of V is not deferred: the thread that polls it pauses for the rest,
-/// which is shorter than it would be late after another wake.
+/// Shortest time ahead of V for which a wake is deferred: for less, the thread that polls the task
+/// pauses for the rest, which is shorter than it would be late after another wake.
 pub const LEAST: Nanos = Nanos::from_micros(20);
 
 /// Something that waits to be passed on.
@@ -172,7 +172,7 @@ loom::lazy_static! {
     static ref QUEUE: Queue = Queue::new(true);
 }
 
-/// What the thread of the queue does, once: for models, which have a thread of their own.
+/// Does once what the thread of the queue does: for models, which have a thread of their own.
 #[cfg(loom)]
 pub fn release_one() {
     QUEUE.release_one(&mut Lead::default());
@@ -303,8 +303,8 @@ impl Lead {
         self.0 += Nanos((late - self.0).0 / 16);
     }
 
-    /// What is due within this is released rather than slept for: half as early as another sleep
-    /// would be late.
+    /// Time within which what is due is released rather than slept for: half as long as another
+    /// sleep would be late.
     fn nearest(&self) -> Nanos {
         Nanos(self.0.0 / 2)
     }

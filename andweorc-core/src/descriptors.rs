@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Which part of the limit.
 const PART: u64 = 4;
 
-/// Those that are held. Relaxed: a count that publishes nothing.
+/// Number of descriptors that are held. Relaxed: a count that publishes nothing.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
 /// Leave to hold one, until dropped.
@@ -39,7 +39,7 @@ impl Drop for Permit {
     }
 }
 
-/// As many as may be held, by the limit of this moment.
+/// Number of descriptors that may be held, by the limit of this moment.
 pub(crate) fn most() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft / PART)
 }

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
-/// What runs a task.
+/// The part of a runtime that runs a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// A worker, or a `LocalSet`.
@@ -23,7 +23,7 @@ pub enum How {
 pub struct Spawned<'a> {
     /// The runtime's own number for it.
     pub id: u64,
-    /// What runs it.
+    /// Part of the runtime that runs the task.
     pub how: How,
     /// Its name; empty if it has none.
     pub name: &'a str,
@@ -66,7 +66,7 @@ pub fn install(tasks: &'static dyn Tasks) {
     TASKS.get_or_init(|| tasks);
 }
 
-/// Who takes part.
+/// Returns the [`Tasks`] that take part, once some are [installed](install).
 pub fn installed() -> Option<&'static dyn Tasks> {
     TASKS.get().copied()
 }

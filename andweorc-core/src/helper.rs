@@ -13,7 +13,7 @@ pub(crate) struct Helper {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread is to do.
+/// Order to the helper's thread: to work, to rest or to stop.
 #[derive(Debug, Default)]
 struct Order {
     says: Mutex<Say>,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// As good as for ever.
+    /// A pause that is as good as for ever.
     const PAUSE: Duration = Duration::from_secs(3600);
 
     #[test]

@@ -78,7 +78,7 @@ pub struct Ledger {
     accounts: Accounts,
 }
 
-/// What every poll reads, on one cache line: nobody reads one of them alone.
+/// Fields that every poll reads, on one cache line: nobody reads one of them alone.
 #[derive(Debug)]
 struct Read {
     /// D as of the last exit from the target.
@@ -471,7 +471,8 @@ impl Ledger {
         if since == OUTSIDE { None } else { self.taken_since(account, since, now) }
     }
 
-    /// The same of one that entered at `since`.
+    /// L(now) of a thread that entered the target at `since`, from any thread. `None` when it is
+    /// outside by now, or on its way.
     #[cold]
     #[inline(never)]
     fn taken_since(&self, account: &Account, since: i64, now: Real) -> Option<Nanos> {
@@ -496,20 +497,20 @@ impl Ledger {
         now.less(self.taken(account, now))
     }
 
-    /// What the thread owes, `D - L`: it pauses for as long before it acts on others. Negative:
-    /// credit.
+    /// Delay that the thread owes, `D - L`: it pauses for as long before it acts on others.
+    /// Negative: credit.
     pub fn debt(&self, account: &Account, now: Real) -> Nanos {
         self.owed(now) - self.taken(account, now)
     }
 
-    /// What the thread owes, if that does not change with time: nothing grows, and the thread is
-    /// outside the target. As [`debt`](Ledger::debt), without a clock.
+    /// Delay that the thread owes, if that does not change with time: nothing grows, and the thread
+    /// is outside the target. As [`debt`](Ledger::debt), without a clock.
     #[inline]
     pub fn debt_at_rest(&self, account: &Account) -> Option<Nanos> {
         self.at_rest(account).map(|(debt, _)| debt)
     }
 
-    /// What the thread owes and what it has taken, if neither changes with time.
+    /// Delay that the thread owes and delay that it has taken, if neither changes with time.
     #[inline]
     pub(crate) fn at_rest(&self, account: &Account) -> Option<(Nanos, Nanos)> {
         // D last: what left the target before it was seen to be empty has raised D.

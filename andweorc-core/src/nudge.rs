@@ -55,7 +55,7 @@ pub(crate) fn often() {
     LOOKS_OFTEN.store(true, SeqCst);
 }
 
-/// What a thread may owe without being told.
+/// Delay that a thread may owe without being told.
 const LEAST: Nanos = Nanos::from_micros(100);
 
 /// A thread that looks for those that lag while it is told to, and calls `also` at each look; it

@@ -3,11 +3,11 @@
 
 use crate::counter::Counters;
 use crate::latency::Latencies;
-use andweorc_profile::plain;
-use andweorc_profile::{PointKind, PointRecord};
 use crate::symbols::is_own_file;
 use crate::thread::{self, LEDGER, Within};
 use crate::time::Virtual;
+use andweorc_profile::plain;
+use andweorc_profile::{PointKind, PointRecord};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem;
@@ -33,7 +33,7 @@ pub struct Point {
     id: u32,
     kind: PointKind,
     explicit: bool,
-    /// It is in the workspace's own code.
+    /// The point is in the workspace's own code.
     own: bool,
     /// How far out the outermost of its spans was: see [`Point::nesting`].
     nesting: AtomicU32,
@@ -158,7 +158,7 @@ impl Point {
         self.latencies.take()
     }
 
-    /// As the profile names it, `rank`-th in importance.
+    /// Record of the point as the profile names it, `rank`-th in importance.
     pub fn to_record(&self, rank: u32) -> PointRecord {
         PointRecord {
             id: self.id,

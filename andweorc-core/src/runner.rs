@@ -10,15 +10,15 @@
 //! would pay it again: wrap such calls in [`thread::blocked`](crate::thread::blocked).
 
 use crate::experiment::{Experimenter, Lengths};
-use andweorc_profile::plain;
 use crate::point::points;
-use andweorc_profile::ExperimentRecord;
 use crate::sampler::{Event, PerfError, Sampling, line_target};
 use crate::session::provisional;
-use andweorc_profile::stats::{Regression, mean};
 use crate::symbols::{Place, Scope, SymbolError, Symbols};
 use crate::target::Target;
 use crate::time::Speedup;
+use andweorc_profile::ExperimentRecord;
+use andweorc_profile::plain;
+use andweorc_profile::stats::{Regression, mean};
 use std::fmt;
 use std::time::Duration;
 
@@ -221,7 +221,7 @@ impl Line {
     }
 }
 
-/// What a [`Runner`] found.
+/// Findings of a [`Runner`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProfilingResults {
     lines: Vec<Line>,

@@ -3,16 +3,16 @@
 pub(crate) mod provisional;
 
 use crate::binary::Binary;
-use andweorc_profile::estimate::ongoing::Ongoing;
-use andweorc_profile::estimate::{Analysis, analyse};
 use crate::experiment::{Experimenter, Runner, Status, Stop};
 use crate::fork::{Unshared, forked};
 use crate::own_thread;
-use andweorc_profile::plain;
-use andweorc_profile::{Header, VERSION, WriteError, Writer};
 use crate::program_clock;
-use andweorc_profile::report::{self, Looks};
 use crate::settings::{ProgramClock, SettingError, Settings};
+use andweorc_profile::estimate::Ongoing;
+use andweorc_profile::estimate::{Analysis, analyse};
+use andweorc_profile::plain;
+use andweorc_profile::report::{self, Looks};
+use andweorc_profile::{Header, VERSION, WriteError, Writer};
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,7 +100,7 @@ impl Session {
         Stopper { stop: Arc::clone(&self.stop), reason: Arc::clone(&self.reason) }
     }
 
-    /// What it is doing.
+    /// Returns what the session is doing.
     pub fn status(&self) -> Status {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -168,7 +168,7 @@ impl Drop for Session {
     }
 }
 
-/// What a session found.
+/// Findings of a session.
 #[derive(Debug)]
 pub struct Outcome {
     path: PathBuf,

@@ -1,17 +1,17 @@
 //! The settings of a run: from the environment, or set in code.
 
 use crate::experiment::MAX_SLOWDOWN;
-use andweorc_profile::plain;
 use crate::sampler::Event;
 use crate::symbols::{Scope, ScopeError};
 use crate::time::Speedup;
 use crate::unstarted;
+use andweorc_profile::plain;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, error, fmt};
 
-/// What a run may take, and what it looks at.
+/// Settings of a run: what it may take, and what it looks at.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -30,7 +30,7 @@ pub struct Settings {
     pub max_slowdown: f64,
     /// Whether the program's own clock is delayed with it.
     pub clock: ProgramClock,
-    /// What lines and functions are sampled by.
+    /// Event by which lines and functions are sampled.
     pub event: Event,
     /// Which order of experiments: any number. Runs of a short program that are joined need
     /// different ones, or each begins with the same few.
@@ -154,7 +154,7 @@ pub enum SettingError {
         name: &'static str,
         /// Its value.
         value: String,
-        /// What it should be.
+        /// Form that the value should have.
         expected: &'static str,
     },
 }

@@ -10,7 +10,7 @@ use crate::thread::Schedstat;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// What is shorter is how threads wake up.
+/// Shortest stall that counts: anything shorter is how threads wake up.
 const LEAST: Nanos = Nanos::from_millis(2);
 
 /// Length of all stalls that were seen, ns.
@@ -22,7 +22,7 @@ pub(crate) fn stalled() -> Nanos {
     Nanos(STALLED.load(Relaxed))
 }
 
-/// What a thread that sleeps again and again sees of them. To be used by one thread only.
+/// Stalls as seen by a thread that sleeps again and again. To be used by one thread only.
 pub(crate) struct Stalls {
     schedstat: Schedstat,
     /// How long it had waited for processors when that was last asked.
@@ -55,7 +55,7 @@ impl Drop for Stalls {
     }
 }
 
-/// What of being `late` was a stall, if the thread `waited` so long for a processor.
+/// Part of being `late` that was a stall, if the thread `waited` so long for a processor.
 fn stall(late: Nanos, waited: Nanos) -> Option<Nanos> {
     Some(late - waited).filter(|&stall| stall >= LEAST)
 }

@@ -65,7 +65,7 @@ mod modelled {
         }
     }
 
-    /// As `std::sync::WaitTimeoutResult`, which can't be made.
+    /// Stand-in for `std::sync::WaitTimeoutResult`, which can't be made.
     #[derive(Debug)]
     pub(crate) struct TimedOut;
 

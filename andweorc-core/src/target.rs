@@ -3,11 +3,11 @@
 use crate::arrival::Typical;
 use crate::budget::Asks;
 use crate::counter::Counters;
-use andweorc_profile::plain;
-use andweorc_profile::{TargetKind, TargetRecord};
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Waits};
 use crate::yields::Yields;
+use andweorc_profile::plain;
+use andweorc_profile::{TargetKind, TargetRecord};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -148,7 +148,7 @@ impl Target {
         }
     }
 
-    /// As the profile names it.
+    /// Record of the target as the profile names it.
     pub fn to_record(&self) -> TargetRecord {
         TargetRecord {
             id: self.id,
@@ -160,7 +160,7 @@ impl Target {
     }
 }
 
-/// What a kind of task can be sped up in.
+/// Targets in which a kind of task can be sped up.
 #[derive(Debug)]
 pub struct TaskTargets {
     /// Its polls.
@@ -177,7 +177,7 @@ pub struct TaskTargets {
 }
 
 impl TaskTargets {
-    /// Those of a kind of which nothing else is known yet.
+    /// Targets of a kind of task of which nothing else is known yet.
     pub fn new(task: &'static Target, wait: &'static Target) -> TaskTargets {
         TaskTargets {
             task,

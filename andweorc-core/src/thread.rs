@@ -90,8 +90,8 @@ static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
 const _: () = assert!(LEAST_PAUSE.0 < defer::LEAST.0, "a level thread would poll tasks too early");
 
-/// What a pause may overshoot and have counted. What is later was a stop, or a machine too busy to
-/// be measured on, and would be credit for whole experiments.
+/// Overshoot of a pause that is still counted, at most. What is later was a stop, or a machine too
+/// busy to be measured on, and would be credit for whole experiments.
 const MOST_OVERSHOOT: Nanos = Nanos::from_millis(20);
 
 /// How often D may have grown again during a pause before the rest is left for later. Bounded,
@@ -104,7 +104,7 @@ pub(crate) fn without_account() -> u64 {
     WITHOUT_ACCOUNT.load(Ordering::SeqCst)
 }
 
-/// What the calling thread is at the moment.
+/// Role of the calling thread at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// No entity: a worker between polls, or a thread that never registered. Wakes come from
@@ -131,7 +131,7 @@ struct Thread {
     depth: Cell<u32>,
     /// The innermost target that was entered and not left, as a [context](share); 0 for none.
     context: Cell<u32>,
-    /// What of a [context](share) is that of the poll.
+    /// The part of a [context](share) that is that of the poll.
     phase: Cell<u32>,
     /// The experiment on a sampled target in which the context is credited with its share; 0 where
     /// it is not.
@@ -141,7 +141,7 @@ struct Thread {
     clear: Cell<u32>,
     /// Its name for who tells it to pay; 0 where it blocks the signal for that.
     tid: Cell<i32>,
-    /// It asked for an account, whether or not it got one.
+    /// True once the thread has asked for an account, whether or not it got one.
     asked: Cell<bool>,
     role: Cell<Role>,
     /// Whether park hooks tell when this thread is idle.
@@ -150,8 +150,8 @@ struct Thread {
     writing: Cell<bool>,
     /// The wait that is the target began in this poll: if the task parks now, it is in it.
     waits: Cell<bool>,
-    /// It is blocked by another thread, as it has said itself or as a hook of the system call has
-    /// seen.
+    /// True while the thread is blocked by another thread, as it has said itself or as a hook of
+    /// the system call has seen.
     blocked: Cell<bool>,
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
@@ -160,7 +160,7 @@ struct Thread {
     plain: Cell<Plain>,
     /// When it parked, between the park hooks.
     parked: Cell<Option<Real>>,
-    /// It waits in the driver, between those hooks.
+    /// True while the thread waits in the driver, between the park hooks.
     watches: Cell<bool>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
@@ -310,7 +310,7 @@ impl Thread {
         self.level().is_some() || self.owes_nothing_yet()
     }
 
-    /// The same where it may change.
+    /// Whether the thread owes nothing to speak of, where that may change.
     #[cold]
     #[inline(never)]
     fn owes_nothing_yet(&self) -> bool {
@@ -446,7 +446,8 @@ pub fn virtual_at(now: Real) -> Virtual {
     entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
 }
 
-/// The same of this moment. Not inlined, so that its code is there once for all intervals.
+/// The virtual time, at this moment, of whoever runs on the calling thread; V when nobody does. Not
+/// inlined, so that its code is there once for all intervals.
 #[inline(never)]
 pub fn virtual_now() -> Virtual {
     virtual_at(clock::now())

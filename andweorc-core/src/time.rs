@@ -36,12 +36,12 @@ impl Nanos {
         Nanos(ms * 1_000_000)
     }
 
-    /// The same length as a [`Duration`]; a negative one becomes zero.
+    /// Converts to a [`Duration`] of the same length; a negative length becomes zero.
     pub fn to_duration(self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))
     }
 
-    /// As seconds, for rates and for people.
+    /// Length in seconds, for rates and for people.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -173,7 +173,7 @@ impl Speedup {
             .then(|| Speedup((fraction * f64::from(Self::ONE)).round() as u32))
     }
 
-    /// As a fraction, 0 to 1.
+    /// Speedup as a fraction, 0 to 1.
     pub fn fraction(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ONE)
     }

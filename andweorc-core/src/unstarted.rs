@@ -19,7 +19,7 @@ pub(crate) fn asked() {
     ANSWERED.store(true, Ordering::Relaxed);
 }
 
-/// Says so, once, if profiling is off although the environment switches it on.
+/// Prints a notice, once, if profiling is off although the environment switches it on.
 ///
 /// Call it where something would be profiled. All calls but the first cost a load and a branch.
 #[inline]

@@ -5,7 +5,7 @@ use crate::time::{Nanos, Real};
 use std::fmt;
 use std::num::NonZeroI64;
 
-/// What ended a wait.
+/// Cause that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The world outside: a socket; or a timer, where the two can't be told apart.

@@ -17,7 +17,7 @@ const AGAIN: u32 = 256;
 /// A kind of which none had is marked once more after so many wakes that may have been a yield's.
 const EVERY: u32 = 64;
 
-/// What is known of the polls of one kind of task.
+/// Record of one kind of task: how many of its polls are still to be marked.
 #[derive(Debug, Default)]
 pub struct Yields {
     /// So many polls are still to be marked.
@@ -55,7 +55,7 @@ impl Yields {
         self.left.load(Relaxed) > 0
     }
 
-    /// It was.
+    /// Records that a poll was marked.
     pub fn marked(&self) {
         self.left.store(self.left.load(Relaxed).saturating_sub(1), Relaxed);
     }

@@ -2,10 +2,10 @@
 
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread::{self, LEDGER, blocked};
 use andweorc_core::time::{Nanos, Speedup};
+use andweorc_profile::TargetKind;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -3,7 +3,6 @@
 
 use andweorc_core::clock;
 use andweorc_core::point::point;
-use andweorc_profile::{PointKind, Profile, TargetKind};
 use andweorc_core::sampler::{Event, Found, Sampling};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
@@ -11,6 +10,7 @@ use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread;
 use andweorc_core::time::Nanos;
+use andweorc_profile::{PointKind, Profile, TargetKind};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

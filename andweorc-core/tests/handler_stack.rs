@@ -5,12 +5,12 @@
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::point;
-use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::sampler::{Event, Sampling};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, target, targets};
 use andweorc_core::thread::{enter, exit, pay, register};
 use andweorc_core::time::{Nanos, Speedup};
+use andweorc_profile::{PointKind, TargetKind};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::ptr;

@@ -5,7 +5,7 @@
 //! tokio, and tokio does not build with `--cfg loom`.
 #![cfg(loom)]
 
-/// As in `andweorc-tokio`, without tokio.
+/// Stand-in for `parks` of `andweorc-tokio`, without tokio.
 mod parks {
     #[derive(Clone, Copy, PartialEq, Eq)]
     #[allow(dead_code, reason = "these wakes are all from outside, or in a name")]
@@ -26,14 +26,14 @@ mod parks {
     }
 }
 
-/// As in `andweorc-tokio`: there is no runtime that puts off.
+/// Stand-in for `put_off` of `andweorc-tokio`: there is no runtime that puts off.
 mod put_off {
     pub(crate) fn is_woken() -> bool {
         false
     }
 }
 
-/// As in `andweorc-tokio`: the runtime of a model is like tokio's.
+/// Stand-in for `wakers` of `andweorc-tokio`: the runtime of a model is like tokio's.
 mod wakers {
     pub(crate) fn is_tokios(_: &std::task::Waker) -> bool {
         true
@@ -44,11 +44,11 @@ mod wakers {
 #[allow(dead_code, reason = "a part of it needs tasks that are polled")]
 mod wake;
 
-use andweorc_profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use andweorc_core::{clock, defer};
+use andweorc_profile::TargetKind;
 use loom::model::Builder;
 use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use loom::thread;
@@ -110,7 +110,7 @@ fn targets() -> &'static TaskTargets {
 struct Shared {
     task: Arc<Task>,
     cell: Arc<WakeCell>,
-    /// What wakers do before they wake; without any ordering of its own, as the content of a
+    /// Actions of wakers before they wake; without any ordering of their own, as the content of a
     /// channel.
     done: [AtomicBool; 2],
 }

@@ -1,10 +1,10 @@
 //! A run on a program of plain threads in which nothing is timed.
 
 use andweorc_core::point::point;
-use andweorc_profile::{PointKind, Profile, TargetKind, TargetRecord};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
 use andweorc_core::thread;
+use andweorc_profile::{PointKind, Profile, TargetKind, TargetRecord};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

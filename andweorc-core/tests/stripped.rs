@@ -5,10 +5,10 @@
 #![cfg(not(loom))]
 
 use andweorc_core::point::point;
-use andweorc_profile::{PointKind, Profile, Run};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
 use andweorc_core::thread;
+use andweorc_profile::{PointKind, Profile, Run};
 use std::hint::black_box;
 use std::path::Path;
 use std::process::{Child, Command};

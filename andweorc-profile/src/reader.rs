@@ -36,7 +36,7 @@ pub struct Run {
     pub experiments: Vec<ExperimentRecord>,
     /// How busy targets were.
     pub samples: Vec<SamplesRecord>,
-    /// What the user should know.
+    /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
     pub end: Option<EndRecord>,
@@ -198,7 +198,7 @@ impl Profile {
 }
 
 fn parse_line(line: &[u8]) -> Result<Record, ReadErrorKind> {
-    /// What every version's header has.
+    /// The part of a header that every version has.
     #[derive(Deserialize)]
     struct AnyHeader {
         record: String,
@@ -249,11 +249,11 @@ pub enum ReadErrorKind {
     Io(io::Error),
     /// A device, a pipe, or a socket, which may never end.
     NoFile,
-    /// It is empty.
+    /// The file is empty.
     Empty,
-    /// It ends inside its first line, a header.
+    /// The file ends inside its first line, a header.
     TornHeader,
-    /// It does not begin with a header.
+    /// The file does not begin with a header.
     NotAProfile,
     /// A run has another schema version.
     Schema {
@@ -271,7 +271,7 @@ pub enum ReadErrorKind {
     Damaged {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Fault of the line, in words.
         what: String,
     },
 }

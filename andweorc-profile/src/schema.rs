@@ -34,7 +34,7 @@ pub enum Record {
     End(EndRecord),
 }
 
-/// What ran, where, and with which settings.
+/// Header of a run: what ran, where, and with which settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`VERSION`] of the writer.
@@ -75,7 +75,7 @@ impl Header {
     }
 }
 
-/// What kind of thing is virtually sped up.
+/// Kind of a thing that is virtually sped up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -126,7 +126,7 @@ pub struct TargetRecord {
     pub line: Option<u32>,
 }
 
-/// What kind of thing is measured.
+/// Kind of a thing that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PointKind {
@@ -175,14 +175,14 @@ pub struct ExperimentRecord {
     /// where it was not measured: by versions before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// What each point did. Points that did nothing are left out.
+    /// Counts of each point. Points that did nothing are left out.
     pub points: Vec<PointCount>,
     /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and
     /// counted.
     pub spoiled: Option<String>,
 }
 
-/// What one point did in one experiment.
+/// Counts of one point in one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointCount {
     /// Id of the point.

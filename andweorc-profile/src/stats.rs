@@ -37,7 +37,7 @@ fn student(df: f64) -> Option<StudentsT> {
 }
 
 /// Arithmetic mean; NaN of nothing.
-pub(crate) fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

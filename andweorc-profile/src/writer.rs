@@ -1,7 +1,7 @@
 //! Writing a profile as the run goes.
 
-use crate::plain;
 use crate::file::{self, Links};
+use crate::plain;
 use crate::{LONGEST_LINE, Record};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -48,8 +48,9 @@ impl Writer {
         Writer::create_at(path, Links::Followed)
     }
 
-    /// The same at a path that anybody can guess: a symbolic link in the place of the file is
-    /// refused, whatever it leads to. Those of its folders are followed.
+    /// Creates the file as [`create`](Writer::create) does, at a path that anybody can guess: a
+    /// symbolic link in the place of the file is refused, whatever it leads to. Those of its
+    /// folders are followed.
     ///
     /// # Errors
     ///

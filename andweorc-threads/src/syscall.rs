@@ -7,7 +7,7 @@ use libc::{c_int, c_long, timespec};
 
 andweorc_core::weak_symbol!("syscall", in_place_of_syscall);
 
-/// What is called in the place of the C library's function, which takes the number of the system
+/// Function that is called in the place of the C library's, which takes the number of the system
 /// call and up to six arguments.
 ///
 /// That one is variadic; on x86-64 and aarch64 its caller passes whole numbers and pointers as for

@@ -3,11 +3,11 @@
 //! them; who slept, or waited until a time, must.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_core::{clock, thread::blocked};
+use andweorc_profile::TargetKind;
 use andweorc_threads as _;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};

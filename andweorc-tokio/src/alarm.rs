@@ -75,7 +75,7 @@ pub(crate) struct Alarm {
     holds: Mutex<Holds>,
     /// The worker that waits in the driver, as [`me`] has it, or [`NOBODY`].
     watcher: AtomicUsize,
-    /// Who would be, were no task held that nobody wrapped.
+    /// Watch of the worker that would wait in the driver, were no task held that nobody wrapped.
     #[cfg(tokio_unstable)]
     watch: Watch,
 }
@@ -85,7 +85,7 @@ struct Holds {
     waiting: Waiting,
     /// When the timer goes off next.
     set: Option<Real>,
-    /// Who has set it.
+    /// Number of the thread that has set the timer, as [`me`] has it.
     set_by: usize,
     /// How late a sleeping worker gets going after that: it is set as much earlier.
     lead: Lead,
@@ -93,7 +93,7 @@ struct Holds {
     ended: bool,
 }
 
-/// What the calling thread knows of the runtime that it works for, or worked for last.
+/// Runtime that the calling thread works for, or worked for last, as far as the thread knows it.
 struct Ours {
     builder: Shared,
     runtime: RuntimeId,
@@ -101,7 +101,7 @@ struct Ours {
     /// The task that a worker of a multi-thread runtime is itself, in which it looks into the
     /// driver.
     worker: Option<task::Id>,
-    /// It has nothing to do that is not held.
+    /// Whether the thread has nothing to do that is not held.
     #[cfg(tokio_unstable)]
     idle: Cell<bool>,
 }
@@ -184,7 +184,7 @@ pub(crate) fn with_ours<R>(f: impl FnOnce(&Watch, &Cell<bool>) -> R) -> Option<R
     with.ok().flatten()
 }
 
-/// It goes on.
+/// Records that the calling thread is no longer parked, and goes on.
 pub(crate) fn unparks() {
     let watched = change_ours(|ours| {
         let alarm = ours.as_ref().and_then(|ours| ours.alarm.as_ref());

@@ -60,8 +60,8 @@ struct Other {
     cell: Arc<WakeCell>,
     /// The virtual time since when it may take its time.
     at: Virtual,
-    /// What comes next is its answer to what was written last. What comes after that, the rest of a
-    /// request, ends a wait of whoever handles it, who is profiled: it is held there.
+    /// Whether what comes next is the answer to what was written last. What comes after that, the
+    /// rest of a request, ends a wait of whoever handles it, who is profiled: it is held there.
     answers: bool,
 }
 
@@ -89,7 +89,7 @@ impl Other {
         ready != Virtual::NEVER && defers(&self.cell, ready, now)
     }
 
-    /// It was written to, and takes its time from now on.
+    /// Records that the other end was written to, and takes its time from now on.
     fn was_asked(&mut self) {
         let now = clock::now();
         self.at = LEDGER.virtual_now(now);
@@ -116,7 +116,7 @@ impl Other {
 }
 
 impl<S> Outside<S> {
-    /// What comes from `stream` comes from outside of this process.
+    /// Wraps `stream`: what comes from it comes from outside of this process.
     pub fn new(stream: S) -> Outside<S> {
         Outside { stream, other: None }
     }

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Who wakes, when no task runs where the wake comes from. What a poll says last is not what
+/// Source of a wake, when no task runs where it comes from. What a poll says last is not what
 /// counts, but the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -68,7 +68,7 @@ impl Listen {
         Listen { before: SAID.replace(Unnamed::Outside) }
     }
 
-    /// It ends, and said this.
+    /// Ends the poll. Returns what it said.
     #[inline]
     pub(crate) fn end(&self) -> Unnamed {
         let said = SAID.with(|said| said.replace(self.before));

@@ -3,13 +3,13 @@
 use crate::parks::{InProcess, Listen, Unnamed};
 use crate::put_off;
 use crate::wake::{WakeCell, clones, is_early, keep};
-use andweorc_profile::TargetKind;
+use andweorc_core::symbols;
 use andweorc_core::target::{Target, TaskTargets, target};
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, defer, enabled, unstarted};
-use andweorc_core::symbols;
+use andweorc_profile::TargetKind;
 use andweorc_profile::plain;
 use pin_project_lite::pin_project;
 use std::any;
@@ -67,7 +67,7 @@ pin_project! {
     }
 }
 
-/// What a task is counted as.
+/// Kind that a task is counted as.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// Its spawn site.
@@ -153,7 +153,7 @@ impl Kind {
         })
     }
 
-    /// The same, as all threads know it.
+    /// The targets of this kind, as all threads know them.
     #[cold]
     fn known(&self) -> &'static TaskTargets {
         static KNOWN: LazyLock<RwLock<HashMap<Kind, &'static TaskTargets>>> =
@@ -182,19 +182,20 @@ impl Kind {
     }
 }
 
-/// What a profiled future keeps. One of these: each task has it for as long as it lives.
+/// Stage of a profiled future, with what it keeps. Each task has one for as long as it lives.
 enum Stage {
-    /// It was not polled, or not while andweorc was on. `born` is [`Virtual::NEVER`] if it was not
-    /// on then either.
+    /// Not polled yet, or not while andweorc was on. `born` is [`Virtual::NEVER`] if andweorc was
+    /// off at the birth too.
     New { kind: Kind, born: Virtual },
-    /// It was.
+    /// Polled while andweorc was on.
     Polled(State),
-    /// It was, and since then while andweorc was off: what was known of it is out of date.
+    /// Polled while andweorc was on, and since then while it was off: what was known of the future
+    /// is out of date.
     Rested(&'static TaskTargets),
 }
 
 impl Stage {
-    /// What is kept between polls, the next of which wakes `outer`.
+    /// Returns what is kept between polls, the next of which wakes `outer`.
     #[inline]
     fn polled(&mut self, outer: &Waker) -> &mut State {
         if !matches!(self, Stage::Polled(_)) {
@@ -206,7 +207,7 @@ impl Stage {
         }
     }
 
-    /// It is polled for the first time since andweorc is on.
+    /// Enters [`Stage::Polled`]: the future is polled for the first time since andweorc is on.
     #[cold]
     #[inline(never)]
     fn begins(&mut self, outer: &Waker) {
@@ -218,8 +219,8 @@ impl Stage {
         *self = Stage::Polled(State::new(targets, born, outer));
     }
 
-    /// It was polled, and is so now while andweorc is off: from here on nobody knows when it is
-    /// woken.
+    /// Enters [`Stage::Rested`] from [`Stage::Polled`]: the future is polled now while andweorc is
+    /// off, and from here on nobody knows when it is woken.
     #[cold]
     #[inline(never)]
     fn rests(&mut self) {
@@ -229,8 +230,8 @@ impl Stage {
     }
 }
 
-/// What a profiled future keeps between polls. Its clock as it parked is `at`, and the delay that
-/// it had taken by then the rest to `parked`.
+/// State of a profiled future between polls. Its clock as it parked is `at`, and the delay that it
+/// had taken by then the rest to `parked`.
 struct State {
     /// Its virtual time as it parked, or was born.
     at: Virtual,
@@ -343,7 +344,7 @@ pub(crate) struct Begun {
     pub(crate) before: Before,
 }
 
-/// What was when a poll began.
+/// State of a task and of its thread when a poll began.
 #[derive(Clone, Copy)]
 pub(crate) struct Before {
     /// The delay that the task had taken when its wait began.

@@ -57,7 +57,7 @@ pub(crate) fn is_woken() -> bool {
     WOKEN.get()
 }
 
-/// It polls, or sleeps.
+/// Records that the calling worker polls, or sleeps: it no longer wakes those that it had put off.
 #[inline]
 pub(crate) fn ends() {
     WOKEN.set(false);

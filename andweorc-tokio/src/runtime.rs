@@ -22,7 +22,7 @@ pub trait BuilderExt {
     /// have both, hand yours to [`andweorc_with`](BuilderExt::andweorc_with).
     fn andweorc(&mut self) -> &mut Self;
 
-    /// As [`andweorc`](BuilderExt::andweorc), and calls `hooks` too.
+    /// Installs hooks as [`andweorc`](BuilderExt::andweorc) does, and calls `hooks` too.
     fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self;
 }
 

@@ -87,8 +87,8 @@ pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
     LEDGER.early(ready, now) > defer::LEAST && !clock_is_paused()
 }
 
-/// What a waker of a [`WakeCell`] does, whose data is the pointer of an `Arc` that it owns: as
-/// `Waker::from(Arc<impl Wake>)`, and it counts its clones.
+/// Functions of a waker of a [`WakeCell`], whose data is the pointer of an `Arc` that it owns: as
+/// of `Waker::from(Arc<impl Wake>)`, and it counts its clones.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, release);
 
 andweorc_core::plain_thread_local! {
@@ -187,11 +187,11 @@ fn seldom(is: bool) -> bool {
     is
 }
 
-/// What wakes write and polls take. One for each live task: every byte counts.
+/// Record of a task that wakes write and polls take. One for each live task: every byte counts.
 #[derive(Debug)]
 pub(crate) struct WakeCell {
     outer: Waker,
-    /// What its task can be sped up in.
+    /// Targets in which the task can be sped up.
     targets: &'static TaskTargets,
     /// The earliest virtual time of an entity that woke the task since its last poll.
     by_entity: AtomicI64,
@@ -232,7 +232,7 @@ impl WakeCell {
         })
     }
 
-    /// What its task can be sped up in.
+    /// Returns the targets in which the task can be sped up.
     #[inline]
     pub(crate) fn targets(&self) -> &'static TaskTargets {
         self.targets
@@ -440,7 +440,7 @@ impl WakeCell {
         self.outer.wake_by_ref();
     }
 
-    /// Who wakes it now, with no entity on the waking thread.
+    /// Returns who wakes the task now, with no entity on the waking thread.
     fn unnamed(&self) -> Unnamed {
         let unnamed = Unnamed::from_number((self.parked.load(Ordering::Relaxed) & 3) as u8);
         if seldom(put_off::is_woken()) {
@@ -513,7 +513,7 @@ impl Drop for WakeCell {
     }
 }
 
-/// As [`WakeCell::parked`] has it.
+/// Packs a delay taken and who wakes into a number, as [`WakeCell::parked`] has it.
 #[inline]
 fn parked(taken: Nanos, unnamed: Unnamed) -> i64 {
     (taken.0 << 2) | unnamed as i64
@@ -524,7 +524,7 @@ fn is_last(due: i64) -> bool {
     due & 1 == 1
 }
 
-/// Who woke, as [`WakeCell::woken`] has it.
+/// Returns who woke, as [`WakeCell::woken`] has it.
 fn cause(woken: i64) -> Cause {
     match woken & 3 {
         0 => Cause::Outside,

@@ -1,9 +1,9 @@
 //! The executor profiles what hyper asks it to spawn.
 #![cfg(feature = "hyper")]
 
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread;
+use andweorc_profile::TargetKind;
 use andweorc_tokio::hyper::Executor;
 use hyper::rt::Executor as _;
 use tokio::sync::oneshot;

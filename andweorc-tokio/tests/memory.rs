@@ -12,7 +12,7 @@ static COUNTING: Counting = Counting;
 
 const TASKS: usize = 10_000;
 
-/// What andweorc may add to a task that waits, bytes.
+/// Most that andweorc may add to a task that waits, bytes.
 const MOST: usize = 128;
 
 /// By how many bytes `TASKS` futures, each polled once and then waiting, let the heap grow. Futures
@@ -30,7 +30,7 @@ fn grown<F: Future<Output = ()>>(future: impl Fn() -> F) -> usize {
     live() - before
 }
 
-/// What a task of some size is.
+/// A task of some size, which waits.
 async fn waits() {
     let state = [0_u64; 16];
     pending::<()>().await;

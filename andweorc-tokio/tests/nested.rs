@@ -2,10 +2,10 @@
 //! and go.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread;
 use andweorc_core::time::Speedup;
+use andweorc_profile::TargetKind;
 use andweorc_tokio::runtime::BuilderExt;
 use andweorc_tokio::{Profile, spawn, task};
 use std::future::Future;

@@ -2,10 +2,10 @@
 //! until it runs.
 
 use andweorc_core::clock;
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::thread::{self, Blocking, LEDGER};
 use andweorc_core::time::{Nanos, Real, Speedup};
+use andweorc_profile::TargetKind;
 use andweorc_tokio::Profile;
 use std::cell::RefCell;
 use std::future::{Future, pending, poll_fn};
@@ -60,8 +60,9 @@ const BLOCKED: Sleeps = || {
     Box::new(|| blocking.end())
 };
 
-/// What a thread does that `sleeps` while somebody `acts`: of so many tries, those in which it gets
-/// going [in time](IN_TIME). Says whether it pays what D grows by before it goes on.
+/// Tries how a thread gets going that `sleeps` while somebody `acts`: of so many tries, returns
+/// those in which it does so [in time](IN_TIME). Says whether it pays what D grows by before it
+/// goes on.
 fn pays(sleeps: Sleeps, mut acts: impl FnMut(Waker)) -> impl Iterator<Item = bool> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     thread::enable();

@@ -2,9 +2,9 @@
 //! running, and every task wrapped.
 
 use andweorc_core::experiment::{Experimenter, Lengths, Stop};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
+use andweorc_profile::TargetKind;
 use andweorc_tokio::runtime::BuilderExt;
 use andweorc_tokio::{JoinSet, Profile, spawn, spawn_blocking, task};
 use std::future::poll_fn;

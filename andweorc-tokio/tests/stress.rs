@@ -3,9 +3,9 @@
 //! ends the same way, is dropped once, and never polled again.
 
 use andweorc_core::experiment::{Experimenter, Lengths, Stop};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
+use andweorc_profile::TargetKind;
 use andweorc_tokio::runtime::BuilderExt;
 use andweorc_tokio::{Profile, task};
 use std::future::poll_fn;
@@ -88,7 +88,7 @@ enum Fault {
     DropElsewhere,
 }
 
-/// What became of one task.
+/// Record of what became of one task.
 #[derive(Debug, Default)]
 struct Seen {
     steps: Mutex<Vec<u64>>,

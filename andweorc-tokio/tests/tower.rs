@@ -1,9 +1,9 @@
 //! The layer profiles the requests of a service inside tasks that nobody profiled.
 #![cfg(feature = "tower")]
 
-use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, target, targets};
 use andweorc_core::thread;
+use andweorc_profile::TargetKind;
 use andweorc_tokio::runtime::BuilderExt;
 use andweorc_tokio::tower::{layer, layer_by};
 use std::convert::Infallible;

@@ -1,9 +1,9 @@
 //! Waits of tasks and spans: by what they are ended, and as targets.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::{ExperimentRecord, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::time::Speedup;
+use andweorc_profile::{ExperimentRecord, TargetKind};
 use andweorc_tokio::runtime::BuilderExt;
 use andweorc_tokio::task;
 use std::future::Future;

@@ -82,7 +82,7 @@ impl Wanted {
         is_on(metadata) && self.wants(metadata)
     }
 
-    /// The same for as long as the answers hold.
+    /// Whether what this call site has to tell is let through, for as long as the answers hold.
     pub(crate) fn interest(&self, metadata: &'static Metadata<'static>) -> Interest {
         if !(is_on(metadata) && self.wants(metadata)) {
             return Interest::never();

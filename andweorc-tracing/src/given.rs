@@ -31,7 +31,7 @@ andweorc_core::plain_thread_local! {
     static NEXT: Cell<u64> = Cell::new(0);
 }
 
-/// What is kept of an open span.
+/// Record that is kept of an open span.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     /// How many handles and open children it has.
@@ -65,7 +65,7 @@ impl Held {
     }
 }
 
-/// What the ids of the calling thread have in common, from its bit on.
+/// Returns what the ids of the calling thread have in common, from bit [`THREAD`] on.
 #[inline]
 fn own() -> u64 {
     (PLACED >> THREAD) | thread::number() as u64
@@ -95,7 +95,7 @@ impl Spans<Held> {
         self.open_elsewhere(timed, parent, metadata)
     }
 
-    /// The same where the first place is not free.
+    /// Opens a span as `open` does, where the first place is not free.
     #[cold]
     #[inline(never)]
     fn open_elsewhere(

@@ -178,7 +178,7 @@ impl<M: Default> Spans<M> {
         self.others.insert(id, open);
     }
 
-    /// What `f` makes of what else is kept of a span. `None` if it is not open.
+    /// Returns what `f` makes of what else is kept of a span. `None` if it is not open.
     #[inline]
     pub(crate) fn more<R>(&self, id: &Id, f: impl FnOnce(&M) -> R) -> Option<R> {
         match self.find(id.into_u64()) {

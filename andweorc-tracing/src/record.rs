@@ -32,7 +32,7 @@ pub(crate) struct Recorder<M = ()> {
 /// A span that this thread has entered and not left.
 struct Entry {
     id: u64,
-    /// Whose span it is: each subscriber has ids of its own.
+    /// Sites of the subscriber whose span this is: each subscriber has ids of its own.
     of: *const Sites,
     target: &'static Target,
     wait: &'static Target,
@@ -67,7 +67,8 @@ fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
     }
 }
 
-/// The same of one that is not the last: spans may be left out of order.
+/// Leaves the entry of a span that is not the last: spans may be left out of order. Says whether
+/// there is one.
 #[cold]
 #[inline(never)]
 fn leave_below(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
@@ -118,7 +119,7 @@ fn counts(span: &Metadata<'_>, point: &Point) -> bool {
 }
 
 impl<M: Default> Recorder<M> {
-    /// What its entries are known by.
+    /// Returns the address by which this recorder's entries are known.
     #[inline]
     fn own(&self) -> *const Sites {
         Arc::as_ptr(&self.sites)
@@ -130,8 +131,8 @@ impl<M: Default> Recorder<M> {
         with_entries(|entries| entries.iter().rfind(own).map(|entry| Id::from_u64(entry.id)))?
     }
 
-    /// What a span is timed as that is opened now, inside of those that are `around` it, from the
-    /// inside out. `None` while andweorc is off.
+    /// Returns what a span is timed as that is opened now, inside of those that are `around` it,
+    /// from the inside out. `None` while andweorc is off.
     #[inline]
     pub(crate) fn opens<I>(
         &self,
@@ -284,7 +285,7 @@ mod tests {
     static ON: LazyLock<Experimenter> =
         LazyLock::new(|| Experimenter::new().expect("the only one in this process"));
 
-    /// What a program may do with spans. Indices are taken modulo what there is.
+    /// Step that a program may take with spans. Indices are taken modulo what there is.
     #[derive(Clone, Debug)]
     enum Step {
         Open { site: u8, child_of: Option<usize> },

@@ -2,15 +2,15 @@
 
 use crate::table::Multiply;
 use andweorc_core::point::{Point, point};
-use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::symbols::is_own_file;
 use andweorc_core::target::{Target, target};
+use andweorc_profile::{PointKind, TargetKind};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 use tracing_core::{Metadata, callsite};
 
-/// What a call site stands for.
+/// Span or event that a call site stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Site {
     /// A span. It lives as long as the process, as its points and targets do.
@@ -28,7 +28,7 @@ impl Site {
     }
 }
 
-/// What the spans of a call site are counted as.
+/// Point and targets that the spans of a call site are counted as.
 #[derive(Debug)]
 pub(crate) struct Span {
     /// Hit when it closes.
@@ -50,7 +50,7 @@ impl Span {
     }
 }
 
-/// What is known of a call site.
+/// State of a call site: whether it is wanted, and its site once that was seen.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Unwanted,
@@ -95,7 +95,7 @@ fn seen(id: &callsite::Identifier) -> Option<Site> {
     }
 }
 
-/// The same of one that is not in its first place.
+/// The site of a call site that is not in its first place, if it has a place.
 #[inline(never)]
 fn seen_beyond(id: &callsite::Identifier) -> Option<Site> {
     let mut beyond = places(id).skip(1).map_while(OnceLock::get);
@@ -143,7 +143,8 @@ impl Sites {
         seen(&id).unwrap_or_else(|| self.look_up(metadata, id))
     }
 
-    /// The same of a site that has no place.
+    /// The site of a call site that has no place. Its points and targets are registered the first
+    /// time.
     #[cold]
     #[inline(never)]
     fn look_up(&self, metadata: &Metadata<'_>, id: callsite::Identifier) -> Site {

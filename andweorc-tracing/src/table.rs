@@ -36,7 +36,7 @@ impl Hasher for Multiply {
 
 type Shard<T> = HashMap<u64, T, BuildHasherDefault<Multiply>>;
 
-/// What is known of some spans of one subscriber.
+/// Table of what is known of some spans of one subscriber.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     shards: [Mutex<Shard<T>>; SHARDS],
@@ -70,7 +70,7 @@ impl<T> Table<T> {
         self.shard(id).remove(&id.into_u64())
     }
 
-    /// What `f` makes of what is known of a span.
+    /// Returns what `f` makes of what is known of a span.
     pub(crate) fn with<R>(&self, id: &Id, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.shard(id).get_mut(&id.into_u64()).map(f)
     }

@@ -30,7 +30,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// What part of tokio's reports this is. `None`: it is none of them.
+    /// Part of tokio's reports that `metadata` is of. `None`: it is of none of them.
     pub(crate) fn of(metadata: &Metadata<'_>) -> Option<Part> {
         let target = metadata.target();
         if target == "tokio::task::waker" {
@@ -68,12 +68,12 @@ pub(crate) fn forget_filters(metadata: &Metadata<'_>) {
     Refuse.with_subscriber(NoSubscriber::default()).enabled(metadata);
 }
 
-/// What became of the use of a waker.
+/// Outcome of the use of a waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Used {
-    /// It was woken, or cloned.
+    /// The waker was woken, or cloned.
     Told,
-    /// It was dropped, which nobody wants to know.
+    /// The waker was dropped, which nobody wants to know.
     Kept,
 }
 
@@ -174,7 +174,7 @@ impl Visit for Spawn {
     }
 }
 
-/// What is done with a waker.
+/// Operation that is done with a waker.
 #[derive(Clone, Copy, Default)]
 enum Op {
     Wake,

@@ -3,8 +3,8 @@
 
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::points;
-use andweorc_profile::TargetKind;
 use andweorc_core::target::targets;
+use andweorc_profile::TargetKind;
 use andweorc_tracing::layer;
 use std::io;
 use tracing::level_filters::LevelFilter;

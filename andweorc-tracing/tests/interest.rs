@@ -55,7 +55,7 @@ fn count(point: &str) -> u64 {
     points().iter().filter(|at| at.name() == point).map(|at| at.count()).sum()
 }
 
-/// What came of [`program`].
+/// Counts of what came of [`program`].
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     /// Fields of its five events and three spans that were computed.

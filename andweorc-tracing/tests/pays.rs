@@ -3,10 +3,10 @@
 
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::{LEDGER, register};
 use andweorc_core::time::{Nanos, Speedup};
+use andweorc_profile::TargetKind;
 use andweorc_tracing::layer;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::sync::atomic::{AtomicBool, Ordering};

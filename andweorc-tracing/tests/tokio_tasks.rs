@@ -10,7 +10,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::prelude::*;
 
-/// What is told of one task.
+/// Counts of what is told of one task.
 #[derive(Debug, Default)]
 struct Told {
     entered: AtomicU32,

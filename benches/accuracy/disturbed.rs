@@ -39,7 +39,7 @@ pub(crate) struct Watch {
     still: Arc<AtomicI64>,
 }
 
-/// What was used up by now.
+/// Processor time used up to a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
     at: Real,
@@ -59,7 +59,8 @@ impl Watch {
         Ok(Watch { outside: clock_getcpuclockid(Pid::from_raw(outside as i32))?, cores, still })
     }
 
-    /// What was used up by now. From now on it is watched anew whether the machine stands still.
+    /// Returns what was used up by now. From now on it is watched anew whether the machine stands
+    /// still.
     pub(crate) fn used(&self) -> Used {
         self.still.store(0, SeqCst);
         let outside = clock_gettime(self.outside).map_or(0, |time| time.num_nanoseconds());
@@ -67,7 +68,7 @@ impl Watch {
         Used { at: clock::now(), all: busy().unwrap_or(0.0), own }
     }
 
-    /// What others did since `before`, if it was too much.
+    /// Returns what disturbed the machine since `before`, if it was too much.
     pub(crate) fn disturbed_since(&self, before: Used) -> Option<String> {
         let still = Nanos(self.still.load(SeqCst));
         if still > MOST_STILL {

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-/// Who asks whom, and how eagerly.
+/// Load on a service: its address, how many clients ask it, and how eagerly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Load {
     pub(crate) service: SocketAddr,

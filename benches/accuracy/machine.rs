@@ -100,7 +100,7 @@ impl Watched {
 }
 
 impl Scheduling {
-    /// What suits a program that is so busy.
+    /// Returns the scheduling that suits a program that is so busy.
     pub(crate) fn of(busy: Busy) -> Scheduling {
         let is_hardly_idle = busy.processors > MOST_BUSY || busy.thread > MOST_BUSY_THREAD;
         if is_hardly_idle && !has_no_limit() { Scheduling::Fair } else { Scheduling::RealTime }

@@ -10,14 +10,14 @@ use crate::report::{Report, Row, Scheduling};
 use crate::work::Pace;
 use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
-use andweorc_profile::estimate::{Verdict, analyse_ranking};
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::points;
-use andweorc_profile::{ExperimentRecord, Header, Run, TargetKind, VERSION};
 use andweorc_core::sampler::{Event, Found, Sampling};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::time::{Real, Speedup};
+use andweorc_profile::estimate::{Verdict, analyse_ranking};
+use andweorc_profile::{ExperimentRecord, Header, Run, TargetKind, VERSION};
 use std::error::Error;
 use std::io;
 use std::thread::{self, sleep};
@@ -28,7 +28,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// How long the program runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(700);
 
-/// The same where targets are found by samples.
+/// How long the program runs before it is measured, where targets are found by samples.
 const OBSERVE: Duration = Duration::from_secs(2);
 
 /// The library's own, and the measured stretch of a short run.
@@ -249,14 +249,14 @@ struct Turner {
     /// Where targets are sampled.
     sampling: Option<Sampling>,
     watch: Watch,
-    /// Who says when its threads run.
+    /// Scheduling of the program's threads.
     scheduling: Scheduling,
     predicted: Run,
     truth: Run,
     repeated: u32,
     /// Time spent on experiments, with a baseline each.
     spent: Duration,
-    /// What was spent by when the first target was settled.
+    /// Time spent on experiments, with a baseline each, when the first target was settled.
     settle: Option<Duration>,
 }
 
@@ -332,7 +332,8 @@ impl Turner {
         self.baseline()
     }
 
-    /// What the program does while it is really changed says nothing of shares.
+    /// Sets whether samples count in the shares of targets: they don't while the program is really
+    /// changed.
     fn set_learns(&self, learns: bool) {
         if let Some(sampling) = &self.sampling {
             sampling.set_learns(learns);

@@ -40,7 +40,7 @@ Nothing else should run meanwhile: two cores are all that the programs ask for, 
 /// The argument that makes this program run one of its programs and print the report as JSON.
 pub(crate) const ONE: &str = "--one";
 
-/// What to do.
+/// Job that the arguments give to this process.
 #[derive(Debug)]
 pub(crate) enum Mode {
     /// Be the world outside.
@@ -55,7 +55,7 @@ pub(crate) enum Mode {
     Bench(Options),
 }
 
-/// What the user asked for.
+/// Options that the user gave.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) programs: Vec<&'static Program>,

@@ -86,7 +86,7 @@ impl Drop for Outside {
     }
 }
 
-/// What the other process does.
+/// Runs the world outside, in a process of its own: starts each load that its stdin names.
 pub(crate) fn run() -> io::Result<()> {
     if let Err(error) = machine::go_first() {
         eprintln!(

@@ -6,10 +6,10 @@ use crate::line::Line;
 use crate::load::Load;
 use crate::work::{Cost, Pace, hash};
 use andweorc_core::point::{Point, point};
-use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::time::Virtual;
 use andweorc_core::{clock, thread};
+use andweorc_profile::{PointKind, TargetKind};
 use std::cell::OnceCell;
 use std::future::Future;
 use std::io;
@@ -29,7 +29,7 @@ pub(crate) const SPEEDUPS: &[f64] = &[0.25, 0.5, 0.75];
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// What it does, and which of its parts should matter.
+    /// Description: what the program does, and which of its parts should matter.
     pub(crate) about: &'static str,
     pub(crate) runtime: Runtime,
     /// Its parts: name, and microseconds of work.
@@ -42,7 +42,7 @@ pub(crate) struct Program {
     pub(crate) start: fn(&Stage) -> io::Result<()>,
 }
 
-/// What a program runs on.
+/// Runtime that a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runtime {
     /// Tokio's multi-thread runtime with two workers.
@@ -131,7 +131,7 @@ impl Part {
     }
 }
 
-/// What a program finds when it starts.
+/// Surroundings that a program finds when it starts: its parts, its point and its load.
 #[derive(Debug)]
 pub(crate) struct Stage {
     parts: Vec<Part>,
@@ -284,7 +284,7 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// It is done.
+    /// Ends the visit: the unit of work is done.
     pub(crate) fn end(self) {
         self.point.hit_interval(self.begin, thread::virtual_at(clock::now()));
     }

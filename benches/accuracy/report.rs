@@ -1,13 +1,13 @@
 //! What came out of a program: rows, errors and totals.
 
-use andweorc_profile::estimate::{Effect, Metric, analyse};
-use andweorc_profile::{ExperimentRecord, Run, TargetKind};
 use andweorc_core::target::Target;
 use andweorc_core::time::Speedup;
+use andweorc_profile::estimate::{Effect, Metric, analyse};
+use andweorc_profile::{ExperimentRecord, Run, TargetKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What came out of one program.
+/// Results of one program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) program: String,
@@ -18,7 +18,7 @@ pub(crate) struct Report {
     pub(crate) rate: f64,
     /// For which part of the time it had its processors busy.
     pub(crate) busy: f64,
-    /// Who said when its threads ran.
+    /// Scheduling of the program's threads.
     pub(crate) scheduling: Scheduling,
     /// How often a case was measured, in all.
     pub(crate) turns: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Report {
     pub(crate) seconds: f64,
 }
 
-/// Who says when the threads of a program run.
+/// Scheduling of a program's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Scheduling {
     /// The machine's scheduler.
@@ -183,7 +183,7 @@ impl Pair {
         half(&self.truth).hypot(half(&self.predicted))
     }
 
-    /// The same of the relative error, in %.
+    /// Half of the 95 % interval of the relative error, in %.
     fn relative_half_width(&self) -> f64 {
         let half =
             |change: &Change| ((change.high / 100.0).ln_1p() - (change.low / 100.0).ln_1p()) / 2.0;

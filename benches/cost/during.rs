@@ -11,9 +11,9 @@ use andweorc::runtime::BuilderExt;
 use andweorc::{Speedup, progress};
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::point;
-use andweorc_profile::{ExperimentRecord, PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
 use andweorc_core::{clock, thread as core_thread};
+use andweorc_profile::{ExperimentRecord, PointKind, TargetKind};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ const PROGRAMS: [Program; 6] = [
     ("thread", plain_thread),
 ];
 
-/// What is counted in each program.
+/// Name of the progress point that counts in each program.
 const POINT: &str = "item";
 
 const EXPERIMENTS: usize = 16;

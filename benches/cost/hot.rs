@@ -5,8 +5,8 @@ use andweorc::runtime::BuilderExt;
 use andweorc::{Profile, progress};
 use andweorc_core::clock;
 use andweorc_core::point::{Point, points};
-use andweorc_profile::PointKind;
 use andweorc_core::time::Nanos;
+use andweorc_profile::PointKind;
 use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
@@ -29,7 +29,7 @@ const POLLS: u32 = 20_000;
 const SPANS: u32 = 10_000;
 const POINTS: u32 = 100_000;
 
-/// What a profiled task adds.
+/// Costs that profiling adds to a task.
 #[derive(Debug)]
 pub(crate) struct Polls {
     /// To a poll, of a task that another one woke.
@@ -147,7 +147,8 @@ fn own(runtime: &Runtime) -> Difference {
     )
 }
 
-/// As a driver does it: a thread that polls nothing at the time wakes the task.
+/// Measures polls of a task that is woken as a driver does it: by a thread that polls nothing at
+/// the time.
 fn outside() -> Difference {
     fn polls(future: impl FnOnce(Rc<OnceCell<Waker>>) -> Pin<Box<dyn Future<Output = ()>>>) {
         let waker = Rc::new(OnceCell::new());
@@ -173,7 +174,7 @@ fn outside() -> Difference {
     )
 }
 
-/// What the layer adds to the life of a span, entered once, beyond tracing's registry.
+/// Measures what the layer adds to the life of a span, entered once, beyond tracing's registry.
 pub(crate) fn span_life() -> Difference {
     let before = timed_spans();
     let life = compare_spans(|| {
@@ -185,7 +186,7 @@ pub(crate) fn span_life() -> Difference {
     life
 }
 
-/// What the layer adds when an open span is entered and left once more.
+/// Measures what the layer adds when an open span is entered and left once more.
 pub(crate) fn span_visit() -> Difference {
     let visit = |span: &Span| {
         for _ in 0..SPANS {
@@ -200,8 +201,8 @@ fn timed_spans() -> u64 {
     spans.map(Point::count).sum()
 }
 
-/// What the life of a span takes with andweorc's own subscriber, beyond what it takes without any:
-/// there is no registry.
+/// Measures what the life of a span takes with andweorc's own subscriber, beyond what it takes
+/// without any: there is no registry.
 pub(crate) fn span_life_alone() -> Difference {
     let life = || {
         for _ in 0..SPANS {
@@ -225,7 +226,7 @@ fn compare_spans(f: impl Fn()) -> Difference {
     )
 }
 
-/// What a progress point costs.
+/// Measures what a progress point costs.
 pub(crate) fn progress_point() -> Difference {
     compare(
         POINTS,

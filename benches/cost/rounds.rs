@@ -7,13 +7,13 @@ use std::fmt;
 /// How often A and B take turns, where nothing else is said.
 pub(crate) const ROUNDS: usize = 81;
 
-/// What B costs more than A, ns for each operation.
+/// Cost of B above that of A, ns for each operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Difference {
     /// The median over the rounds.
     pub(crate) median: f64,
     quartiles: [f64; 2],
-    /// What A costs: the median.
+    /// Cost of A: the median.
     plain: f64,
 }
 
@@ -37,7 +37,8 @@ pub(crate) fn compare(ops: u32, mut a: impl FnMut(), mut b: impl FnMut()) -> Dif
     compare_timed(ROUNDS, || time(ops, &mut a), || time(ops, &mut b))
 }
 
-/// As [`compare`], so often, of operations that time themselves: `a` and `b` return ns for each.
+/// Does what [`compare`] does, in so many rounds, for operations that time themselves: `a` and `b`
+/// return ns for each.
 pub(crate) fn compare_timed(
     rounds: usize,
     mut a: impl FnMut() -> f64,

@@ -106,7 +106,7 @@ fn own_wakes(workers: usize) -> Difference {
 struct Crowd {
     wakers: Arc<Vec<Waker>>,
     profiled: bool,
-    /// Who is woken next.
+    /// Index of the task that is woken next.
     next: usize,
 }
 

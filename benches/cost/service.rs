@@ -37,7 +37,7 @@ const TURN: Duration = Duration::from_millis(60);
 
 const CONNECTIONS: usize = 8;
 
-/// What a service does with andweorc.
+/// Way in which a service uses andweorc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Without,
@@ -155,7 +155,7 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
     Ok(())
 }
 
-/// What a service did in a turn.
+/// Rate and latency of a service in a turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     /// Requests a second.
@@ -297,7 +297,7 @@ impl Ratio {
     }
 }
 
-/// What is told of a turn.
+/// Function that takes the figure to report from a turn.
 type Figure = fn(&Turn) -> f64;
 
 const RATE: Figure = |turn| turn.rate;
@@ -364,7 +364,7 @@ pub(crate) fn against(other: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What `N` services did, by generations and turns.
+/// Turns of `N` services, by generations and turns.
 struct Measured<const N: usize>(Vec<Vec<[Turn; N]>>);
 
 impl<const N: usize> Measured<N> {

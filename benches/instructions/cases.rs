@@ -20,7 +20,7 @@ pub(crate) const OPERATIONS: u32 = 2_000;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) run: fn(),
-    /// The same without andweorc.
+    /// Name of the same work without andweorc, if there is any.
     pub(crate) without: Option<&'static str>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "progress_on", run: || on(progress), without: None },
 ];
 
-/// What cases are compared with.
+/// Returns the function of this name that cases are compared with.
 pub(crate) fn without(name: &str) -> Option<fn()> {
     match name {
         "plain_polls" => Some(plain_polls),

@@ -70,7 +70,7 @@ fn compiler() -> String {
     version.unwrap_or_else(|error| format!("unknown ({error})"))
 }
 
-/// What is written down: the compiler, and the counts by name.
+/// Reads what is written down: the compiler, and the counts by name.
 fn expected() -> Result<(String, BTreeMap<String, f64>), Box<dyn Error>> {
     let text = fs::read_to_string(EXPECTED).map_err(|error| format!("{EXPECTED}: {error}"))?;
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));

@@ -122,7 +122,7 @@ pub(crate) fn wrap_rustc() -> Box<dyn error::Error> {
 pub(crate) enum BuildError {
     /// Cargo can't be started.
     Start(io::Error),
-    /// What cargo says can't be read.
+    /// The messages of cargo can't be read.
     Messages(io::Error),
     /// The build failed, and cargo said why.
     Failed,

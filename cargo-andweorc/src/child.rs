@@ -39,7 +39,7 @@ pub(crate) fn terminated() -> bool {
 pub(crate) struct Running {
     child: Child,
     pid: Pid,
-    /// It leads a group of its own, and signals go to the whole group.
+    /// The child leads a group of its own, and signals go to the whole group.
     group: bool,
 }
 

@@ -86,11 +86,11 @@ fn percent_or_off(value: &str) -> Result<Guard, &'static str> {
     if value == "off" { Ok(Guard::Off) } else { percent(value).map(Guard::From) }
 }
 
-/// What it comes to.
+/// Outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Ok,
-    /// It lost less than the limit, but whether it improved is not known.
+    /// The new version lost less than the limit, but whether it improved is not known.
     NotWorse,
     Regression,
     Inconclusive,

@@ -9,9 +9,9 @@ use crate::generate::{CompletionsOptions, ManOptions};
 use crate::list::ListOptions;
 use crate::merge::MergeOptions;
 use crate::web::PageOptions;
-use andweorc_profile::report::Looks;
 use andweorc_core::symbols::{Scope, ScopeError};
 use andweorc_core::time::Speedup;
+use andweorc_profile::report::Looks;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct Cli {
     /// Colours, quiet, verbose.
     #[command(flatten)]
     pub(crate) console: ConsoleOptions,
-    /// What to do.
+    /// Command to carry out.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -64,7 +64,7 @@ Examples:
 The program needs `#[andweorc::main]` at its main function, or `andweorc::subscriber().init()`
 in it. Put load on it while it runs.";
 
-/// What to do.
+/// Command that the user asks for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build a program, run it under the profiler, and print what would make it faster
@@ -234,8 +234,8 @@ pub(crate) struct ProgramOptions {
     /// waits]
     #[arg(long, value_name = "NAMES")]
     pub(crate) targets: Option<String>,
-    /// What lines and functions are sampled by: task-clock, cycles, instructions, cache-misses or
-    /// branch-misses [default: task-clock]
+    /// Event that lines and functions are sampled by: task-clock, cycles, instructions,
+    /// cache-misses or branch-misses [default: task-clock]
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Option<String>,
     /// Names of the points, the one to rank by first [default: andweorc chooses]

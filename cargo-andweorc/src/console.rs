@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 const OUTPUT: &str = "Output";
 
-/// What every command has.
+/// Options that every command has.
 #[derive(Debug, Args)]
 pub(crate) struct ConsoleOptions {
     /// When to use colours; NO_COLOR is heeded by `auto`
@@ -40,12 +40,12 @@ pub(crate) enum Color {
 pub(crate) struct Console {
     /// Results and errors only.
     pub(crate) quiet: bool,
-    /// What is done, too.
+    /// Details, too: what is done, and with which commands.
     pub(crate) verbose: bool,
 }
 
 impl Console {
-    /// As the options say; the choice of colours holds for the whole process.
+    /// Makes a console as the options say; the choice of colours holds for the whole process.
     pub(crate) fn new(options: &ConsoleOptions) -> Console {
         match options.color {
             Color::Auto => anstream::ColorChoice::Auto,
@@ -63,7 +63,7 @@ impl Console {
         }
     }
 
-    /// What is done, when verbose.
+    /// Prints what is done, when verbose.
     pub(crate) fn detail(self, text: impl Display) {
         if self.verbose {
             anstream::eprintln!("{}{text}{}", style::DIM, style::END);

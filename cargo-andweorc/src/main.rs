@@ -55,8 +55,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What the command exits with when it can't do what was asked; clap uses the same for wrong
-/// options.
+/// Exit code of a command that can't do what was asked; clap uses the same for wrong options.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {

@@ -2,8 +2,8 @@
 
 use crate::console::Console;
 use crate::{project, sides};
-use andweorc_profile::plain;
 use andweorc_profile::Profile;
+use andweorc_profile::plain;
 use andweorc_profile::report::counted;
 use clap::Args;
 use std::error::Error;

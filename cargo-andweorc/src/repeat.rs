@@ -4,8 +4,8 @@
 use crate::child;
 use crate::drive::{DriveError, DriveOptions, Ended, Launch, drive};
 use crate::live::View;
-use andweorc_profile::{Profile, ReadError, ReadErrorKind, Run};
 use andweorc_profile::report;
+use andweorc_profile::{Profile, ReadError, ReadErrorKind, Run};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(crate) struct Series<'a> {
     pub(crate) budget: Duration,
 }
 
-/// What a further run has other than the first.
+/// Settings that a further run has other than the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Further {
     /// Its time, as long as the program lasts: experiments shall fit in.

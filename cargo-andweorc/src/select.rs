@@ -5,7 +5,7 @@ use cargo_metadata::{Metadata, Package, PackageId, Target};
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
 
-/// What is built and run.
+/// Program that is built and run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     /// The package that it is in.
@@ -18,7 +18,7 @@ pub(crate) struct Program {
     pub(crate) folder: PathBuf,
 }
 
-/// What kind of thing is built and run.
+/// Kind of thing that is built and run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A binary.
@@ -155,16 +155,16 @@ pub(crate) enum SelectError {
     NoPackage {
         /// The one asked for.
         name: String,
-        /// Those there are.
+        /// Names of the packages that there are.
         names: Vec<String>,
     },
     /// There is no such thing of this name.
     NoSuch {
         /// The one asked for.
         name: String,
-        /// What was asked for.
+        /// Kind that was asked for.
         kind: Kind,
-        /// Those there are.
+        /// Names of the programs of this kind that there are.
         names: Vec<String>,
     },
     /// More than one package has the program.

@@ -1,8 +1,8 @@
 //! The two versions that `diff` and `ci` compare.
 
 use crate::{profiles, project};
-use andweorc_profile::plain;
 use andweorc_profile::Run;
+use andweorc_profile::plain;
 use clap::Args;
 use std::error::Error;
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) struct SidesOptions {
 /// One version.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// What it was called.
+    /// Name that the user gave to the version.
     pub(crate) name: String,
     /// Its profiles.
     pub(crate) files: Vec<PathBuf>,

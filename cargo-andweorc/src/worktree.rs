@@ -17,7 +17,7 @@ pub(crate) struct Worktree {
 /// The commit that a revision means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Commit {
-    /// As the user wrote it.
+    /// Name of the commit, as the user wrote it.
     pub(crate) name: String,
     hash: String,
 }
@@ -86,7 +86,7 @@ impl Drop for Worktree {
     }
 }
 
-/// What git prints, without the line's end.
+/// Runs git, and returns what it prints, without the line's end.
 fn git<S: AsRef<OsStr>>(
     folder: &Path,
     arguments: impl IntoIterator<Item = S>,

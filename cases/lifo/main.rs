@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 #[path = "../rate.rs"]
 mod rate;
 
-/// As many as there are workers.
+/// Pairs of tasks, as many as there are workers.
 const PAIRS: usize = 2;
 /// Threads outside of the runtime that each have one request under way.
 const CLIENTS: usize = 4;

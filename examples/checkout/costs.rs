@@ -11,8 +11,8 @@ use crate::common::work::{Cost, Pace};
 /// The parts whose cost `--truth` can reduce.
 pub(crate) const PARTS: [&str; 6] = ["parse", "fraud", "stock", "journal", "payment", "render"];
 
-/// What each part costs: the first three and `render` are work, the others are waits for the
-/// outside world, in microseconds.
+/// Costs of the parts of a checkout: the first three and `render` are work, the others are waits
+/// for the outside world, in microseconds.
 #[derive(Debug)]
 pub(crate) struct Costs {
     pub(crate) parse: Cost,

@@ -30,7 +30,7 @@ pub(crate) fn stop() {
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What the customers saw.
+/// Summary of what the customers saw.
 #[derive(Debug)]
 pub(crate) struct Summary {
     seconds: f64,

@@ -95,7 +95,7 @@ impl Outside {
     }
 }
 
-/// What the other process does.
+/// Does all that the other process, the world outside, does.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     go_first();
     thread::spawn(|| {

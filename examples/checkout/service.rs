@@ -38,7 +38,7 @@ pub(crate) struct Shop {
     renderers: Arc<Semaphore>,
 }
 
-/// What the one lock guards: the stock, and the journal that each change of it is written to.
+/// State that the one lock guards: the stock, and the journal that each change of it is written to.
 #[derive(Debug)]
 struct Store {
     left: [u32; ARTICLES],

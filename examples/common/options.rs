@@ -4,13 +4,13 @@ use crate::common::work::Pace;
 use lexopt::prelude::*;
 use std::time::Duration;
 
-/// What the command line asks for.
+/// Options that the command line asks for.
 #[derive(Debug)]
 pub(crate) struct Options {
     /// The part to make really faster, and the fraction by which.
     pub(crate) truth: Option<(&'static str, f64)>,
     pub(crate) duration: Option<Duration>,
-    /// As measured by an earlier run; measured now if not given.
+    /// Pace as measured by an earlier run; measured now if not given.
     pub(crate) pace: Option<Pace>,
 }
 

@@ -34,8 +34,8 @@ impl Pace {
     }
 }
 
-/// What one part of a program costs: hash rounds for work, microseconds for a wait outside. It can
-/// be turned down as the program runs.
+/// Cost of one part of a program: hash rounds for work, microseconds for a wait outside. It can be
+/// turned down as the program runs.
 #[derive(Debug)]
 pub(crate) struct Cost {
     full: u32,

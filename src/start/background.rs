@@ -4,9 +4,9 @@ use crate::start::signals::{Disposition, Signals, disposition, end_program, newl
 use crate::stderr::say;
 use andweorc_core::fork::forked;
 use andweorc_core::own_thread;
-use andweorc_profile::plain;
 use andweorc_core::session::{Outcome, Session, StartError};
 use andweorc_core::settings::Settings;
+use andweorc_profile::plain;
 use nix::sys::signal::Signal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

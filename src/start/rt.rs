@@ -6,7 +6,7 @@
 
 pub use tokio::pin;
 
-/// As `tokio::runtime`, as far as tokio's attributes use it.
+/// Counterpart of `tokio::runtime`, as far as tokio's attributes use it.
 pub mod runtime {
     use crate::start::background::Background;
     #[allow(unused_imports, reason = "tokio 1.51 has all of it itself")]
@@ -90,7 +90,7 @@ pub mod runtime {
         }
     }
 
-    /// As `tokio::runtime::LocalOptions`, which has no options yet.
+    /// Counterpart of `tokio::runtime::LocalOptions`, which has no options yet.
     #[derive(Debug, Default)]
     pub struct LocalOptions(());
 

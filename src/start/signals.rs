@@ -31,7 +31,7 @@ const SIGNALS: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
 #[derive(Debug)]
 pub(crate) struct Signals(());
 
-/// Who handles a signal.
+/// Party that handles a signal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
     /// Nobody: it ends the program.
@@ -65,7 +65,7 @@ pub(crate) fn received() -> Option<Signal> {
     Signal::try_from(RECEIVED.load(Ordering::SeqCst)).ok()
 }
 
-/// The same, if it came since the last call.
+/// The last signal that came, if it came since the last call of this function.
 pub(crate) fn newly_received() -> Option<Signal> {
     if IS_NEW.swap(false, Ordering::SeqCst) { received() } else { None }
 }

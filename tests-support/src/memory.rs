@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// What this thread has allocated, less what it freed. It needs no destructor, so that the
-    /// allocator may use it at any time.
+    /// Bytes that this thread has allocated, less what it freed. The cell needs no destructor, so
+    /// that the allocator may use it at any time.
     static HERE: Cell<isize> = const { Cell::new(0) };
 }
 

@@ -6,8 +6,8 @@ mod watched;
 
 pub use watched::Watched;
 
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
+use andweorc_profile::TargetKind;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl Waits {
         sleep(WHILE).await;
     }
 
-    /// The same for a thread.
+    /// Lets a thread sleep until the future waits, and a while longer.
     pub fn sleep_blocking(self) {
         while !self.0.load(Ordering::SeqCst) {
             std::thread::sleep(WHILE);

@@ -7,15 +7,15 @@ use andweorc::__private::rt::runtime::Builder;
 use andweorc::runtime::BuilderExt;
 use andweorc::{Profile as _, Session, Settings, Speedup, StartError};
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::{
-    ExperimentRecord, Header, NoteRecord, Profile, Record, Run, TargetKind, TargetRecord, VERSION,
-    Writer,
-};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::target;
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Nanos;
 use andweorc_core::{clock, enabled, sampler};
+use andweorc_profile::{
+    ExperimentRecord, Header, NoteRecord, Profile, Record, Run, TargetKind, TargetRecord, VERSION,
+    Writer,
+};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
@@ -88,7 +88,7 @@ pub(crate) fn main() {
     exit(DONE);
 }
 
-/// As `#[andweorc::main(worker_threads = 2)]` does.
+/// Runs `root` as `#[andweorc::main(worker_threads = 2)]` does.
 fn in_main(root: impl Future<Output = ()>) {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(root);
 }
@@ -206,7 +206,8 @@ fn small_disk() {
     assert_eq!((run.targets.len(), run.experiments.len()), (1, 1));
 }
 
-/// Who writes beyond the limit gets a SIGXFSZ, which ends a program.
+/// Works under a limit on the size of files: a program that writes beyond it gets a SIGXFSZ, which
+/// ends a program.
 fn small_files() {
     let (_, most) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
     setrlimit(Resource::RLIMIT_FSIZE, 50, most).unwrap();
@@ -401,7 +402,7 @@ async fn load_comes_late() {
     work.abort();
 }
 
-/// What a child of fork must find: nothing grows, nothing is owed, nothing is on.
+/// Checks what a child of fork must find: nothing grows, nothing is owed, nothing is on.
 fn check_child() {
     assert!(!enabled(), "off");
     assert_eq!(growth(), Nanos::ZERO);

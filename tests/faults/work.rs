@@ -1,8 +1,8 @@
 //! What the programs do until something befalls them.
 
 use andweorc::Speedup;
-use andweorc_profile::{Profile, Run};
 use andweorc_core::thread::LEDGER;
+use andweorc_profile::{Profile, Run};
 use std::hint::spin_loop;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,12 +19,13 @@ pub(crate) async fn work_for(time: Duration) {
     work_while(|| began.elapsed() < time).await;
 }
 
-/// The same, until an experiment is written: when that is, only the machine knows.
+/// Runs tasks of kind `target` beside others until an experiment is written: when that is, only the
+/// machine knows.
 pub(crate) async fn work_until_experiments() {
     work_until(|run| !run.experiments.is_empty()).await;
 }
 
-/// The same, until this program's profile is such.
+/// Runs tasks of kind `target` beside others until `is` holds of this program's profile.
 pub(crate) async fn work_until(is: impl Fn(&Run) -> bool) {
     let mut looked = Instant::now();
     work_while(|| {
@@ -38,8 +39,8 @@ pub(crate) async fn work_until(is: impl Fn(&Run) -> bool) {
     .await;
 }
 
-/// The same, until so many experiments have been held, baselines aside, or `most` of time has
-/// passed: for a program that can't read its profile.
+/// Runs tasks of kind `target` beside others until so many experiments have been held, baselines
+/// aside, or `most` of time has passed: for a program that can't read its profile.
 pub(crate) async fn work_until_held(experiments: usize, most: Duration) {
     let (began, mut held, mut delays) = (Instant::now(), 0, false);
     work_while(|| {

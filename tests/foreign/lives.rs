@@ -3,10 +3,10 @@
 
 use super::{EXPERIMENTER, HELD_LENGTHS, WHILE, only_for_tasks, runtimes, spawn};
 use andweorc::runtime::BuilderExt;
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_core::{clock, thread};
+use andweorc_profile::TargetKind;
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -84,7 +84,7 @@ fn in_experiments_messages_keep_their_order_and_ends_are_what_they_were() {
     });
 }
 
-/// What comes out of two channels and a task between them.
+/// Returns what comes out of two channels and a task between them.
 async fn pipeline() -> Vec<u32> {
     let (first, mut middle) = mpsc::channel(4);
     let (second, mut last) = mpsc::channel(4);

@@ -9,10 +9,10 @@ use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::point::{Importance, points};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::{Target, target, targets};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Nanos, Speedup};
+use andweorc_profile::TargetKind;
 use std::future::Future;
 use std::sync::{Arc, LazyLock, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ impl Tasks for Foreign {
         builder.andweorc().build().unwrap()
     }
 
-    /// As libraries do.
+    /// Spawns a task that nobody wraps, as libraries do.
     fn spawn<T: Send + 'static>(
         name: &'static str,
         future: impl Future<Output = T> + Send + 'static,
@@ -264,7 +264,7 @@ fn hold(name: &str) -> (Nanos, f64) {
     (before, record.delay_ns as f64 / record.real_ns as f64)
 }
 
-/// What happened in one round of a task.
+/// Measurements of one round of a task.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// D when it began.

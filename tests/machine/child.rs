@@ -34,7 +34,7 @@ pub(crate) fn main() {
     exit(DONE);
 }
 
-/// As `#[andweorc::main(worker_threads = 2)]` does.
+/// Runs `root` as `#[andweorc::main(worker_threads = 2)]` does.
 fn in_main(root: impl Future<Output = ()>) {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(root);
 }
@@ -106,7 +106,7 @@ extern "C" fn on_tick(_: libc::c_int) {
     TICKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// As profilers in the process do: a signal for every millisecond of CPU time.
+/// Asks for a signal for every millisecond of CPU time, as profilers in the process do.
 fn tick() -> Result<()> {
     let action = SigAction::new(SigHandler::Handler(on_tick), SaFlags::SA_RESTART, SigSet::empty());
     // SAFETY: the handler only adds to an atomic.

@@ -34,13 +34,13 @@ pub(crate) const DONE: i32 = 7;
 /// Exit code of a program that got the signal that it waited for.
 pub(crate) const WAITED: i32 = 9;
 
-/// What a child of fork waits for, in the program's folder.
+/// File that a child of fork waits for, in the program's folder.
 pub(crate) const STOP: &str = "stop";
 
 /// Longer than the profiler watches before it begins to experiment.
 const LONG: Duration = Duration::from_millis(1800);
 
-/// As good as for ever.
+/// Time that is as good as for ever.
 const ENDLESS: Duration = Duration::from_secs(600);
 
 /// Is the program that the environment names, if it names one.
@@ -78,7 +78,7 @@ pub(crate) fn main() {
     exit(DONE);
 }
 
-/// As `#[andweorc::main(worker_threads = 2)]` does.
+/// Runs `root` as `#[andweorc::main(worker_threads = 2)]` does.
 fn in_main(root: impl Future<Output = ()>) {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(root);
 }

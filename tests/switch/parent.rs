@@ -179,7 +179,7 @@ impl Drop for Process {
     }
 }
 
-/// What a program did.
+/// Outcome of a program: its exit status and its output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,

@@ -19,7 +19,7 @@ pub struct Inputs {
     used: AtomicUsize,
 }
 
-/// Those of this process.
+/// Inputs of this process.
 pub(crate) static INPUTS: Inputs = Inputs::new();
 
 impl Inputs {

@@ -19,7 +19,7 @@ const KEPT: usize = 128;
 /// Waits are steady if half of them differ by less than this part.
 const STEADY: f64 = 0.05;
 
-/// As many must be known.
+/// Number of waits that must be known before they can be steady.
 const FEW: usize = 8;
 
 /// The last waits of tasks of one kind, one by one: it waits now for a timer, now for a database.

@@ -35,47 +35,49 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// What the thread is called.
+/// Name of the thread.
 const NAME: &str = "andweorc-input";
 
-/// It hears within this when it is to stop.
+/// Milliseconds within which the thread hears that it is to stop.
 const TURN_MS: u8 = 20;
 
 /// How often it lists the sockets.
 const LISTS: Nanos = Nanos::from_millis(1000);
 
-/// It is told of so many sockets at once.
+/// Number of sockets that the thread is told of at once, at most.
 const NEWS: usize = 64;
 
-/// It has not worked for a while if it does not come back within this.
+/// Time within which the thread comes back to its work: after longer it has not worked for a while.
 const PAUSE: Nanos = Nanos::from_millis(5);
 
-/// It rests if it wakes up so often...
+/// Number of wake-ups for which the thread rests if they all come within [`WITHIN`].
 const MOST: u32 = 200;
 
-/// ... within this: as often takes one processor in forty. ...
+/// Time within which [`MOST`] wake-ups make the thread rest: as often takes one processor in forty.
 const WITHIN: Nanos = Nanos::from_millis(40);
 
-/// ... Or if of the inputs for which it woke up so often fewer than this told when something came:
-/// where a worker sleeps in the driver most of the time, that one notices by itself. ...
+/// Number of inputs, of those for which the thread woke up [`MOST`] times, that must have told when
+/// something came, or it rests: where a worker sleeps in the driver most of the time, that one
+/// notices by itself.
 const LEAST_USED: usize = MOST as usize / 20;
 
-/// ... Or fewer than this where it waits for a processor each time, [so long](LATE) on average, and
-/// takes it from a worker then: where input comes much faster than it is let run it tells of
-/// little.
+/// Number that takes the place of [`LEAST_USED`] where the thread waits for a processor each time,
+/// [so long](LATE) on average, and takes it from a worker then: where input comes much faster than
+/// it is let run it tells of little.
 const LEAST_USED_LATE: usize = MOST as usize / 4;
 
 /// See [`LEAST_USED_LATE`].
 const LATE: Nanos = Nanos::from_millis(1);
 
-/// It rests if there are more open files than so many: while the kernel lists what an epoll
-/// watches, nobody else can look into that.
+/// Number of open files above which the thread rests: while the kernel lists what an epoll watches,
+/// nobody else can look into that.
 const FILES: usize = 1000;
 
-/// For so long, and each time twice as long while that goes on...
+/// Length of the first rest. Each one after it is twice as long while the cause goes on, up to
+/// [`LONGEST`].
 const REST: Nanos = Nanos::from_millis(1000);
 
-/// ... up to this.
+/// Length of a rest at most.
 const LONGEST: Nanos = Nanos::from_millis(30_000);
 
 /// A thread that counts `inputs` while it is told to. Without an epoll of its own there are none.
@@ -219,8 +221,8 @@ impl Watch {
         }
     }
 
-    /// It woke up at `now`, having `waited` for a processor; if it does so too often, or for
-    /// nothing, it rests.
+    /// Counts that the thread woke up at `now`, having `waited` for a processor; if it does so too
+    /// often, or for nothing, it rests.
     fn pace(&mut self, waited: Nanos, now: Real) {
         if self.wakes == 0 {
             (self.since, self.used, self.late) = (now, self.inputs.used(), Nanos::ZERO);

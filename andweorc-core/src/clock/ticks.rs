@@ -47,7 +47,7 @@ const CLOSE: u64 = 2_000;
 /// Of a thread without an anchor: any stretch is longer than an anchor serves.
 const NO_TICK: u64 = u64::MAX;
 
-/// What the kernel reads its clock from.
+/// File that names the source from which the kernel reads its clock.
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// The kernel trusts the counter.
@@ -163,7 +163,7 @@ fn slower(tick: u64, ahead: Nanos) -> u64 {
 struct Rate {
     /// Where the measurement began that is under way.
     from: Option<Reading>,
-    /// What the last one said.
+    /// Length of a tick by the last measurement.
     tick: u64,
 }
 

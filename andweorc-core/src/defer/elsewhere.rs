@@ -26,7 +26,7 @@ struct Threads {
     waiting: Waiting,
     /// All that live.
     live: usize,
-    /// Those that wait until they may lead.
+    /// Threads that wait until they may lead.
     followers: usize,
     /// One waits for what is due.
     led: bool,

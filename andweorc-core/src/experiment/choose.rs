@@ -1,14 +1,14 @@
 //! Choosing points and targets when the user named none, and finding those that he named.
 
 use crate::clock;
-use andweorc_profile::plain;
 use crate::point::{Importance, Point, points};
-use andweorc_profile::{TargetKind, TargetTime, WaitTime};
 use crate::program_clock;
 use crate::symbols::is_own_file;
 use crate::target::{Target, is_main, targets};
 use crate::thread::Within;
 use crate::time::Real;
+use andweorc_profile::plain;
+use andweorc_profile::{TargetKind, TargetTime, WaitTime};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -192,7 +192,7 @@ impl Times {
         all
     }
 
-    /// The same for the profile.
+    /// Returns the times since `before` as the profile records them.
     pub(crate) fn records_since(&self, before: &Times) -> Vec<TargetTime> {
         let record = |(target, time): (&Target, Time)| TargetTime {
             target: target.id(),
@@ -519,8 +519,8 @@ mod tests {
 
     #[test]
     fn containers_and_trifles_are_not_chosen_unless_wanted() {
-        use andweorc_profile::TargetKind;
         use crate::target::target;
+        use andweorc_profile::TargetKind;
         let new = |name| target(TargetKind::Span, name, None, None);
         let before = Times::read();
         new("choose: request").record(Nanos(1000), Nanos(10));

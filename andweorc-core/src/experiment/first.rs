@@ -1,8 +1,8 @@
 //! The first place to mark in a program that has no points: where it is busy.
 
 use crate::experiment::choose::names;
-use andweorc_profile::TargetKind;
 use crate::target::{Target, targets};
+use andweorc_profile::TargetKind;
 use std::cmp::Reverse;
 
 /// So many functions, and tasks, are named.

@@ -29,7 +29,7 @@ const STOPPED: Nanos = Nanos::from_millis(100);
 /// Delay that any experiment may cost beyond its share: D grows in lumps, of this size at most.
 const SLACK: Nanos = Nanos::from_millis(20);
 
-/// What pauses overshoot, as a share of the time.
+/// Overshoot of pauses, as a share of the time.
 const OVERSHOOT: f64 = 0.02;
 
 /// How often hits are counted.
@@ -46,7 +46,7 @@ const PATIENCE: i64 = 4;
 pub enum Cut {
     /// The program did not run for so long.
     Stopped(Nanos),
-    /// It slowed the program by more than this factor, the most that is allowed.
+    /// The experiment slowed the program by more than this factor, the most that is allowed.
     TooSlow(f64),
     /// No point was hit for so long.
     NoProgress(Nanos),
@@ -125,7 +125,7 @@ impl Guard {
         state.held = Some(Held::new(baseline, now, LEDGER.owed(now), hits()));
     }
 
-    /// It has ended.
+    /// Ends the experiment that is held.
     pub(crate) fn end(&self, now: Real) {
         let mut state = self.state();
         let Some(mut held) = state.held.take() else { return };

@@ -12,11 +12,11 @@ use crate::ledger::TargetWait;
 use crate::nudge::nudger;
 use crate::pause;
 use crate::point::{Point, points};
-use andweorc_profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use crate::program_clock::{self, Frozen};
 use crate::target::Target;
 use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
+use andweorc_profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -219,7 +219,7 @@ impl Experimenter {
         self.next
     }
 
-    /// What stops it, from another thread.
+    /// Returns the handle that stops the experimenter, from another thread.
     pub fn stopper(&self) -> Arc<Stop> {
         Arc::clone(&self.stop)
     }

@@ -40,7 +40,7 @@ pub(crate) struct Watch {
     stalled: Usual,
 }
 
-/// What something was in the last experiments.
+/// Values of something in the last experiments.
 #[derive(Debug, Default)]
 struct Usual(VecDeque<f64>);
 
@@ -193,8 +193,8 @@ impl Noise {
     }
 }
 
-/// What follows the name in a line. Guest time, which comes after these, is contained in user time
-/// already.
+/// Ticks that follow the name in a line of `/proc/stat`. Guest time, which comes after these, is
+/// contained in user time already.
 fn ticks(line: &str) -> Option<[u64; 8]> {
     let fields = line.split_ascii_whitespace().take(8).map(str::parse);
     fields.collect::<Result<Vec<_>, _>>().ok()?.try_into().ok()

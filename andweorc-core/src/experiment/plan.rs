@@ -33,7 +33,7 @@ impl Cell {
     }
 }
 
-/// What is known of a target's effect by now.
+/// Knowledge of a target's effect so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Known {
     /// The target has a verdict, and its interval is narrow.
@@ -132,8 +132,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_profile::TargetKind;
     use crate::target::target;
+    use andweorc_profile::TargetKind;
     use std::collections::HashMap;
 
     fn plan() -> Plan {

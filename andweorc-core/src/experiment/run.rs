@@ -1,12 +1,9 @@
 //! The life of a run, on a thread of its own: observe, choose, hold experiments until the ranking
 //! is settled or the time is up, and write everything down as it goes.
 
-use crate::fork::Unshared;
 use crate::clock;
 use crate::copies::Copies;
 use crate::descriptors;
-use andweorc_profile::estimate::ongoing::Ongoing;
-use andweorc_profile::estimate::{Analysis, Verdict};
 use crate::experiment::choose::{
     Hits, Times, choose_points, is_named, is_sampled, names, reconsidered, want_functions_alone,
     want_samples,
@@ -20,12 +17,9 @@ use crate::experiment::lacks::why_none;
 use crate::experiment::noise::Noise;
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::experiment::unended::unended;
+use crate::fork::Unshared;
 use crate::hints;
-use andweorc_profile::plain;
 use crate::point::{Point, points};
-use andweorc_profile::{
-    EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
-};
 use crate::sampler::{self, Found, Sampling, Shortfall};
 use crate::settings::Settings;
 use crate::signal;
@@ -34,6 +28,12 @@ use crate::symbols::{SymbolError, Symbols};
 use crate::target::{Target, targets};
 use crate::thread;
 use crate::time::{Nanos, Speedup};
+use andweorc_profile::estimate::Ongoing;
+use andweorc_profile::estimate::{Analysis, Verdict};
+use andweorc_profile::plain;
+use andweorc_profile::{
+    EndRecord, ExperimentRecord, Header, NoteRecord, Record, SamplesRecord, TargetKind, Writer,
+};
 use std::collections::HashSet;
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,10 +87,10 @@ const PROBE: Speedup = Speedup::from_ppm(250_000);
 /// machine alone.
 const SEED: u64 = 0x616e_6477_656f_7263;
 
-/// What a run is doing, for a progress bar.
+/// State of a run, for a progress bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// What it does: `observing`, `experimenting`, `done`.
+    /// Phase of the run: `observing`, `experimenting`, `done`.
     pub phase: &'static str,
     /// The experiment that is held, in words: ``stock 25 % faster`` or `baseline`.
     pub experiment: Option<String>,
@@ -107,7 +107,7 @@ pub(crate) struct Runner {
     settings: Settings,
     experimenter: Experimenter,
     writer: Unshared<Writer>,
-    /// What of it the estimates need.
+    /// Part of the profile that the estimates need.
     run: Ongoing,
     written_targets: HashSet<u32>,
     written_points: HashSet<u32>,
@@ -145,7 +145,10 @@ impl Runner {
 
     /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it
     /// was.
-    pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> (Ongoing, Unshared<Writer>) {
+    pub(crate) fn run(
+        mut self,
+        reason: impl FnOnce() -> Option<String>,
+    ) -> (Ongoing, Unshared<Writer>) {
         // On the profiler's thread: a file system that hangs, or a limit on the size of files, is
         // no matter of who starts the run.
         self.writer.write(&Record::Header(self.run.run().header.clone()));
@@ -357,7 +360,8 @@ impl Runner {
         }
     }
 
-    /// Says so, where other processes, such as the load, want the processors that the program has.
+    /// Adds a note where other processes, such as the load, want the processors that the program
+    /// has.
     fn note_others(&mut self, real_ns: u64, cpu_ns: u64, others_ns: u64) {
         let of_real = |ns: u64| ns as f64 / real_ns.max(1) as f64;
         let (used, others) = (of_real(cpu_ns), of_real(others_ns));
@@ -781,7 +785,7 @@ fn next_length(now: Duration, hits: u64, first: Duration, most: Duration) -> Dur
 /// A target whose effect is known to within this, in points, needs no more experiments.
 const NARROW: f64 = 1.0;
 
-/// What the estimates say of `target` by now.
+/// Returns what the estimates say of `target` by now.
 fn known(analysis: Option<&Analysis>, target: &Target) -> Known {
     let record = target.to_record();
     let summary = analysis.and_then(|analysis| analysis.targets.iter().find(|it| it.is(&record)));

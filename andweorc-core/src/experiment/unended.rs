@@ -3,8 +3,8 @@
 
 use crate::experiment::choose::names;
 use crate::point::{Importance, Point, points};
-use andweorc_profile::{PointKind, TargetKind};
 use crate::target::{Target, targets};
+use andweorc_profile::{PointKind, TargetKind};
 use std::cmp::Reverse;
 
 /// A span that was entered less often than this may be about to end, if other points are hit.

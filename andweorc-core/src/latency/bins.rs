@@ -18,7 +18,7 @@ const COARSEST: u32 = 4;
 /// Bins of a histogram beyond which it gets coarser.
 const MOST: usize = 1024;
 
-/// The same, where all histograms hold much.
+/// Bins of a histogram beyond which it gets coarser, where all histograms hold [`MUCH`].
 const MOST_OF_MANY: usize = 128;
 
 /// Much: memory of all histograms, bytes. What was precise before remains so.
@@ -149,7 +149,7 @@ impl Bins {
         self.bins.capacity() * size_of::<Bin>()
     }
 
-    /// As (ns, count) pairs in rising order: the middle of each bin.
+    /// Latencies as (ns, count) pairs in rising order: the middle of each bin.
     pub(super) fn pairs(&self) -> Vec<(u64, u64)> {
         let middle = |short: u16| {
             let first = short << self.coarse;

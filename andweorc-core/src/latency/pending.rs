@@ -73,7 +73,7 @@ impl Pending {
         self.written.store(written + 1, Ordering::Release);
     }
 
-    /// The same of a list that threads share.
+    /// Writes `word` to a list that threads share.
     #[cold]
     #[inline(never)]
     fn write_alone(&self, word: u64) {

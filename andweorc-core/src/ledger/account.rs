@@ -24,8 +24,8 @@ pub struct Account {
     pub(super) open: AtomicBool,
     /// L while outside the target, and L at the entry while inside, but for `sampled`.
     pub(super) taken: AtomicI64,
-    /// What samples inside the target have added to L. Only ever added to, so that a signal handler
-    /// and the thread that it interrupted don't overwrite each other's.
+    /// Delay that samples inside the target have added to L. Only ever added to, so that a signal
+    /// handler and the thread that it interrupted don't overwrite each other's.
     pub(super) sampled: AtomicI64,
     /// When it entered the target, or [`OUTSIDE`].
     pub(super) since: AtomicI64,

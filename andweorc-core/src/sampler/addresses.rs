@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 /// Places in the table. An address for which none is near stays unknown.
 const PLACES: usize = 1 << 16;
 
-/// What an address says of the target.
+/// Verdict on whether the code at an address is inside the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Verdict {
@@ -19,9 +19,9 @@ pub(crate) enum Verdict {
     Unknown = 0,
     /// Its callers decide.
     Callers = 1,
-    /// It is inside.
+    /// The address is inside the target.
     Inside = 2,
-    /// It is outside, whoever called it.
+    /// The address is outside the target, whoever called it.
     Outside = 3,
 }
 
@@ -37,7 +37,7 @@ impl Addresses {
         Addresses { places: (0..PLACES).map(|_| place()).collect() }
     }
 
-    /// What is known of `address`. Async-signal-safe.
+    /// Returns what is known of `address`. Async-signal-safe.
     pub(crate) fn get(&self, address: u64) -> Verdict {
         for (at, verdict) in self.from(address) {
             // Acquire: pairs with the release in `set`, after which the verdict is there.

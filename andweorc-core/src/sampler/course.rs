@@ -32,10 +32,10 @@ pub(super) const IS_STEP: u32 = 1 << 31;
 
 const _: () = assert!(STEPS.is_power_of_two() && SITES.is_power_of_two());
 
-/// What a thread does after it acted at one site.
+/// Course of a thread: what it does after it acted at one site.
 #[derive(Debug)]
 pub(crate) struct Course {
-    /// What it acts on, an address; 0 for none yet.
+    /// Address of what the thread acts on; 0 for none yet.
     site: AtomicUsize,
     /// How often it did while samples are taken.
     visits: AtomicU64,
@@ -164,7 +164,7 @@ pub(super) fn of(context: u32) -> Option<(u32, usize)> {
     (context & IS_STEP != 0).then_some((context & !mask, (context & mask) as usize))
 }
 
-/// What was seen of the steps of a course.
+/// Observations of the steps of a course.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps([Seen; STEPS]);
 
@@ -188,7 +188,7 @@ mod tests {
 
     const VISITS: u64 = 1000;
 
-    /// What is seen of visits of which `inside` says which steps are inside, all of them or by
+    /// Steps as seen in visits of which `inside` says which steps are inside, all of them or by
     /// halves.
     fn seen(inside: [u64; 4], each: u64) -> Steps {
         let mut steps = Steps::default();

@@ -1,7 +1,6 @@
 //! What the samples tell: how hot each line and function is, and how large its share is of each
 //! context.
 
-use andweorc_profile::TargetKind;
 use crate::sampler::addresses::{Addresses, Verdict};
 use crate::sampler::course::{self, Steps};
 use crate::sampler::queue::Sample;
@@ -10,12 +9,13 @@ use crate::sampler::{COARSE, slots};
 use crate::symbols::{Place, SymbolError, Symbols};
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
+use andweorc_profile::TargetKind;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What was sampled since the last time.
+/// Results of sampling since the last time.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Samples of each line in scope.
@@ -28,7 +28,7 @@ pub struct Found {
     pub throttled: u64,
 }
 
-/// What is in scope at an address.
+/// Frames in scope at an address.
 #[derive(Default)]
 struct Frames {
     /// The line of the innermost frame, and where that is.
@@ -118,8 +118,8 @@ impl Finder {
         self.alone = true;
     }
 
-    /// As if so many samples of 1 ms had been taken in `context`, and so many of them inside of
-    /// each target.
+    /// Acts as if so many samples of 1 ms had been taken in `context`, and so many of them inside
+    /// of each target.
     #[cfg(test)]
     pub(super) fn saw(&mut self, context: u32, samples: u64, inside: &[(&Target, u64)]) {
         self.contexts.insert(context, (samples, Nanos::from_millis(samples as i64)));

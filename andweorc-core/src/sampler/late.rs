@@ -19,7 +19,7 @@ static LATE: AtomicI64 = AtomicI64::new(0);
 const SAMPLES: usize = 31;
 const MOST: Nanos = Nanos::from_millis(30);
 
-/// What the calling thread notes while it measures. 0 while it does not.
+/// Times that the calling thread notes while it measures. 0 while it does not.
 struct Note {
     /// The time when it last looked at the clock.
     looked: AtomicI64,

@@ -41,13 +41,13 @@ pub(crate) use walk::Registers;
 use crate::fork::forked;
 use crate::nudge;
 use crate::own_thread;
-use andweorc_profile::TargetKind;
 use crate::signal::{self, Handler};
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
 use crate::thread;
 use crate::time::Nanos;
 use addresses::Addresses;
+use andweorc_profile::TargetKind;
 use found::Finder;
 use std::ffi::c_void;
 use std::fmt;
@@ -90,7 +90,7 @@ pub fn register() -> Result<(), PerfError> {
     }
 }
 
-/// What takes the samples.
+/// Source of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A perf event.
@@ -121,12 +121,12 @@ pub struct Sampling {
     _handler: Handler,
 }
 
-/// Who resolves samples at the moment.
+/// Finder that resolves samples at the moment.
 static FINDER: Mutex<Option<Arc<Mutex<Finder>>>> = Mutex::new(None);
 
 static ADDRESSES: OnceLock<Addresses> = OnceLock::new();
 
-/// What is known of addresses, once something is.
+/// Returns what is known of addresses, once something is.
 fn addresses() -> Option<&'static Addresses> {
     ADDRESSES.get()
 }
@@ -168,7 +168,7 @@ impl Sampling {
         Ok(Sampling { finder, kind, stop, thread: thread.ok(), _handler: handler })
     }
 
-    /// What takes the samples.
+    /// Returns what takes the samples.
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::str::FromStr;
 use std::{error, fmt, fs, io};
 
-/// What a perf event counts.
+/// Quantity that a perf event counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Event {
     /// CPU time, by the kernel's software clock: works in virtual machines without hardware
@@ -101,7 +101,7 @@ pub struct PerfError {
     paranoid: Option<i32>,
     /// The event that was asked for.
     event: Event,
-    /// It is not the kernel: the program has a handler for the signal.
+    /// The program, not the kernel, is the cause: it has a handler for the signal.
     signal_is_taken: bool,
 }
 

@@ -20,10 +20,10 @@ const PAGES: usize = 1;
 /// Bytes of a record's header.
 const HEADER: usize = 8;
 
-/// What a record tells.
+/// Meaning of a record in the ring.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// It took one.
+    /// The kernel took a sample.
     Sample,
     /// So many records found no room.
     Lost(u64),

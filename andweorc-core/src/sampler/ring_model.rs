@@ -17,7 +17,7 @@ const SIZE: usize = PAGES * PAGE;
 /// Bytes of a record that tells of a loss: header, id, number.
 const LOSS: usize = HEADER + 16;
 
-/// What the kernel does: it writes where there is room, and counts what had none.
+/// Model of the kernel: it writes where there is room, and counts what had none.
 struct Kernel {
     head: *const AtomicU64,
     tail: *const AtomicU64,

@@ -70,13 +70,13 @@ pub(crate) fn has_learned() -> bool {
     ASKED.has_learned.load(Ordering::Relaxed)
 }
 
-/// Says so.
+/// Sets whether shares are learned from now on.
 pub(super) fn set_learns(learns: bool) {
     ASKED.has_learned.fetch_or(learns, Ordering::SeqCst);
     ASKED.learns.store(learns, Ordering::SeqCst);
 }
 
-/// What a poll's context has beside the target's id, if the poll is of this kind.
+/// Part of a poll's context beside the target's id, if the poll is of the kind `number`.
 pub(crate) fn in_phase(number: u32) -> u32 {
     number.min(PHASES - 1) << PHASE
 }
@@ -146,7 +146,7 @@ pub(crate) fn end() {
     ASKED.aim.store(0, Ordering::SeqCst);
 }
 
-/// What the samples tell of a context and a target.
+/// Evidence of the samples on a context and a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Samples in the context.

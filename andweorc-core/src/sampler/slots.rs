@@ -24,7 +24,7 @@ pub(crate) struct Slot {
     courses: Courses,
     /// The thread's stack: first address, and the one after the last.
     stack: [AtomicUsize; 2],
-    /// What a sample stands for, ns of CPU time; 0 for the time since the one before.
+    /// CPU time that a sample stands for, ns; 0 for the time since the one before.
     stands_for: AtomicI64,
     /// CPU time at the last sample, ns, where that is asked for.
     cpu: AtomicI64,
@@ -125,7 +125,7 @@ struct Live {
     at_work: (u64, Real),
 }
 
-/// What is asked for.
+/// Sampling that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     event: Event,
@@ -133,10 +133,10 @@ struct Asked {
     period: Nanos,
 }
 
-/// What became of the samples so far.
+/// Samples lost and held back so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Those that the kernel took and no handler saw, and for which there was no room.
+    /// Samples that the kernel took and no handler saw, and those for which there was no room.
     pub(crate) lost: u64,
     /// How often the kernel held samples back.
     pub(crate) throttled: u64,
@@ -287,7 +287,7 @@ pub(super) fn each_course(each: impl FnMut(&Course)) {
     registry().live.iter().flat_map(|live| live.slot.courses.all()).for_each(each);
 }
 
-/// What became of the samples so far.
+/// Returns what became of the samples so far.
 pub(super) fn tally() -> Tally {
     let mut registry = registry();
     let Registry { live, tally, .. } = &mut *registry;

@@ -1,12 +1,12 @@
 use super::*;
 use crate::clock;
 use crate::point::{Point, point};
-use andweorc_profile::PointKind;
-use andweorc_profile::TargetKind;
 use crate::target::{target, targets};
 use crate::thread::{LEDGER, Polled};
 use crate::time::{Real, Virtual};
 use crate::wait::{Cause, Ended};
+use andweorc_profile::PointKind;
+use andweorc_profile::TargetKind;
 
 /// Works for so long, CPU time.
 fn work(time: Nanos) {

@@ -173,7 +173,7 @@ impl Debug {
         Unit::new(&self.dwarf, skeleton, split).ok()
     }
 
-    /// What was split off a unit: in the package, or in a file of its own.
+    /// Debug information that was split off a unit: in the package, or in a file of its own.
     fn split_off(
         &mut self,
         skeleton: &gimli::Unit<Slice>,

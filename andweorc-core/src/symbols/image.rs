@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// What all parsers here read. The program runs on this machine, so its byte order is known.
+/// Bytes that all parsers here read. The program runs on this machine, so its byte order is known.
 pub(super) type Slice = gimli::EndianSlice<'static, gimli::NativeEndian>;
 
 /// A slice of nothing.
@@ -142,7 +142,7 @@ pub(super) fn separate(program: &Image, path: &Path) -> Option<&'static Image> {
     separate_in(program, path, Path::new("/usr/lib/debug"))
 }
 
-/// The same with another folder than `/usr/lib/debug`.
+/// Finds the file that [`separate`] finds, with another folder than `/usr/lib/debug`.
 pub(super) fn separate_in(program: &Image, path: &Path, global: &Path) -> Option<&'static Image> {
     let id = program.object.build_id().ok().flatten();
     if let Some([first, rest @ ..]) = id {

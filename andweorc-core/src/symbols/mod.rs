@@ -51,7 +51,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a sample is charged to: all of it in scope, inlined frames included.
+/// The line and functions that a sample is charged to: all in scope, inlined frames included.
 ///
 /// As targets, a line is `TargetKind::Line` with its place, and a function `TargetKind::Function`
 /// with its name alone: one name stands for all instances of a generic function, its closures and
@@ -167,9 +167,9 @@ impl Symbols {
         self.resolve(chain)?.line.map(|place| Place::clone(&place))
     }
 
-    /// What a sample is charged to, given the call chain of its thread, the innermost address
-    /// first. Time in std, in dependencies and in andweorc is so charged to the caller. `None` when
-    /// no frame is in scope.
+    /// Returns what a sample is charged to, given the call chain of its thread, the innermost
+    /// address first. Time in std, in dependencies and in andweorc is so charged to the caller.
+    /// `None` when no frame is in scope.
     ///
     /// An address is looked up once; later calls cost a hash a frame.
     pub fn resolve(&mut self, chain: &[u64]) -> Option<Charged> {
@@ -230,7 +230,7 @@ impl Symbols {
 pub enum SymbolError {
     /// Its file can't be read.
     Unreadable(String),
-    /// It has no line information.
+    /// The program has no line information.
     NoLines,
     /// Neither line information nor names of functions are in it.
     Stripped,

@@ -60,7 +60,7 @@ pub(super) fn is_nameless(raw: &str) -> bool {
     raw.starts_with('{')
 }
 
-/// What is left of a path without generics, closures, impls and suffixes of the compiler.
+/// Returns what is left of a path without generics, closures, impls and suffixes of the compiler.
 fn of_path(path: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     for (i, part) in split(path, "::").into_iter().enumerate() {
@@ -106,7 +106,7 @@ fn closure(subject: &str) -> Option<String> {
     is_nameless(last).then(|| of_path(reference_of(subject)))
 }
 
-/// What a method belongs to: its type, or the trait.
+/// Returns what a method belongs to: its type, or the trait.
 fn owner(subject: &str, of: Option<&str>) -> String {
     let subject = reference_of(subject);
     let Some(of) = of.map(of_path) else { return of_path(subject) };

@@ -32,7 +32,7 @@ pub(super) enum RawName {
 pub(super) struct Unit {
     /// That of the program, which has the lines.
     skeleton: gimli::Unit<Slice>,
-    /// What has the functions, when they were split off.
+    /// Unit that has the functions, when they were split off.
     split: Option<(Arc<Dwarf<Slice>>, gimli::Unit<Slice>)>,
     functions: Vec<Function>,
     lines: Option<Lines>,
@@ -93,7 +93,7 @@ impl Unit {
         Ok(unit)
     }
 
-    /// What has the functions.
+    /// Returns the unit that has the functions.
     fn body<'a>(&'a self, dwarf: &'a Dwarf<Slice>) -> gimli::UnitRef<'a, Slice> {
         match &self.split {
             Some((dwarf, unit)) => unit.unit_ref(dwarf),
@@ -179,7 +179,7 @@ impl Unit {
         self.name().is_some_and(|name| name.contains("/@/"))
     }
 
-    /// As rustc names units: `src/main.rs/@/shop.1a2b-cgu.0`.
+    /// Name of the unit; rustc names units as `src/main.rs/@/shop.1a2b-cgu.0`.
     fn name(&self) -> Option<String> {
         let split = self.split.as_ref().and_then(|(_, unit)| unit.name);
         Some(split.or(self.skeleton.name)?.to_string_lossy().into_owned())

@@ -41,7 +41,7 @@ pub fn goes_on() {
     });
 }
 
-/// Who is about to wake a task.
+/// An act that is about to wake a task: when it is, and in whose name.
 #[derive(Clone, Copy, Debug)]
 pub struct Acts {
     /// When.

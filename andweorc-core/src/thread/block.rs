@@ -17,9 +17,9 @@ use std::ptr;
 #[must_use = "a wait that begins also ends"]
 pub struct Blocking {
     since: Real,
-    /// It is inside the target, which it leaves meanwhile.
+    /// True if the thread is inside the target, which it leaves meanwhile.
     inside: bool,
-    /// What it waits at, an address.
+    /// Address at which the thread waits.
     site: usize,
 }
 

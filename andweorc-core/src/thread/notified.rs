@@ -23,7 +23,7 @@ use crate::time::{Nanos, Real, Speedup, Virtual};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// Who was notified gets going within this.
+/// Time within which a thread that was notified gets going.
 const WAKE: Nanos = Nanos::from_micros(100);
 
 /// So much credit passes on at most. Who comes back from a pause later than others on its processor

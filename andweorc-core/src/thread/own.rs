@@ -35,12 +35,12 @@ impl Takes {
     }
 }
 
-/// What was taken from one thread. Plain cells without a destructor: a signal handler may use them
-/// that interrupted nobody who does.
+/// Processor time that was taken from one thread. Plain cells without a destructor: a signal
+/// handler may use them that interrupted nobody who does.
 pub(super) struct From {
     /// Where it ran when it looked last, and what had been taken there by then.
     at: Cell<Option<(Processor, Nanos)>>,
-    /// What was taken while it stayed on one processor, in all.
+    /// Processor time that was taken while the thread stayed on one processor, in all.
     sum: Cell<Nanos>,
 }
 
@@ -54,9 +54,9 @@ impl From {
         self.sum.get()
     }
 
-    /// What was taken, so far, on the processors that the calling thread has been on. What was
-    /// taken since it looked last, and before it came to where it is now, is not known and left
-    /// out.
+    /// Processor time that was taken, so far, on the processors that the calling thread has been
+    /// on. What was taken since it looked last, and before it came to where it is now, is not known
+    /// and left out.
     pub(super) fn in_all(&self) -> Nanos {
         let now = Processor::current().map(|here| (here, TAKEN.of(here)));
         if let (Some((there, before)), Some((here, taken))) = (self.at.replace(now), now)

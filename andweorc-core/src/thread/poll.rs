@@ -33,7 +33,7 @@ pub struct Poll {
 enum Stage {
     Open,
     Ended,
-    /// It has ended, and the thread owes nothing.
+    /// The poll has ended, and the thread owes nothing.
     Level,
     /// And has paid.
     Over,
@@ -95,8 +95,8 @@ impl Poll {
         Poll::begin_on(Poll::level(ready, now), target, Polled::ANY, ready, ended, now)
     }
 
-    /// The same where the caller has asked for the `level` just now, and knows which task is
-    /// `polled`.
+    /// Begins a poll as [`begin`](Poll::begin) does, for a caller that has asked for the `level`
+    /// just now, and knows which task is `polled`.
     #[inline]
     pub fn begin_on(
         level: Option<Level>,
@@ -231,10 +231,10 @@ impl Poll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_profile::TargetKind;
     use crate::target::target;
     use crate::thread::{entity_at, parked, register, wait_begins};
     use crate::wait::Cause;
+    use andweorc_profile::TargetKind;
 
     /// How the wait ended of the task that is polled.
     fn ended_here() -> Option<Ended> {

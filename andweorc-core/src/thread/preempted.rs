@@ -33,12 +33,12 @@ pub(super) fn idle() -> Speedup {
     Speedup::from_ppm(IDLE.load(Relaxed))
 }
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
-/// them that interrupted nobody who does.
+/// Preemptions of the calling thread inside the target, as far as they are known. Plain cells
+/// without a destructor: a signal handler may use them that interrupted nobody who does.
 pub(super) struct Preempted {
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
-    /// What was the target's, in all.
+    /// Time in which the thread was preempted that was the target's, in all.
     sum: Cell<Nanos>,
 }
 
@@ -65,7 +65,7 @@ impl Preempted {
         }
     }
 
-    /// What was the target's, so far.
+    /// Time in which the thread was preempted that was the target's, so far.
     pub(super) fn in_all(&self) -> Nanos {
         self.sum.get()
     }

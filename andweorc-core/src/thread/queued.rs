@@ -19,8 +19,8 @@ const LEAST: Nanos = Nanos::from_micros(5);
 /// By how much L of threads inside the target grew last on each processor, and when.
 static LATELY: Lately = Lately::new();
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
-/// them that interrupted nobody who does.
+/// Waits of the calling thread for its processor, as far as they are known. Plain cells without a
+/// destructor: a signal handler may use them that interrupted nobody who does.
 pub(super) struct Queued {
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
@@ -36,16 +36,17 @@ pub(super) struct Queued {
 pub(super) struct Late {
     /// For how long.
     pub(super) waited: Nanos,
-    /// What D grew by meanwhile: were the target faster, it would have come earlier by as much.
+    /// Growth of D meanwhile: were the target faster, the thread would have come earlier by as
+    /// much.
     pub(super) grown: Nanos,
 }
 
 impl Late {
     const NOT: Late = Late { waited: Nanos::ZERO, grown: Nanos::ZERO };
 
-    /// It was woken at `woken` and waited for `processor` until `now`: how much of that was behind
-    /// the target, which `lately` tells of. It may have waited behind others too, as it does
-    /// without an experiment.
+    /// Returns how late a thread came that was woken at `woken` and waited for `processor` until
+    /// `now`: how much of that was behind the target, which `lately` tells of. It may have waited
+    /// behind others too, as it does without an experiment.
     fn behind(
         lately: &Lately,
         processor: Processor,
@@ -70,7 +71,7 @@ impl Queued {
 
 #[cfg(test)]
 impl Queued {
-    /// It came so late from the sleep that began at `since`.
+    /// Sets how late the thread came from the sleep that began at `since`.
     pub(super) fn set_late(&self, since: Real, waited: Nanos, grown: Nanos) {
         self.late.set((since, Late { waited, grown }));
     }
@@ -106,8 +107,8 @@ impl Thread {
         }
     }
 
-    /// It has slept since `since`, and was woken; it is `now`. How long it waited for its processor
-    /// behind the target then.
+    /// Returns how long the thread, which has slept since `since` and was woken, waited for its
+    /// processor behind the target then; it is `now`.
     pub(super) fn came_late(&self, since: Real, now: Real) -> Late {
         let (known, late) = self.queued.late.get();
         if known == since {
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn who_was_not_switched_out_is_not_asked_for_how_long_it_waited() {
-        /// As no thread has waited.
+        /// A wait that no thread has had: it stays where nobody asked.
         const NOT_ASKED: Nanos = Nanos(-1);
         if !kernel_tells_waits() {
             return;

@@ -31,8 +31,8 @@ const GAP: Nanos = Nanos::from_micros(5);
 /// After this the CPU clock is read, however short stretches and gaps are.
 const SERVES: Nanos = Nanos::from_millis(1);
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
-/// them that interrupted nobody who does.
+/// Running time of the calling thread, as far as it is known. Plain cells without a destructor: a
+/// signal handler may use them that interrupted nobody who does.
 pub(super) struct Ran {
     /// The end of the last stretch or gap.
     at: Cell<Real>,
@@ -40,11 +40,11 @@ pub(super) struct Ran {
     read: Cell<(Real, Nanos)>,
     /// How long the thread is said to have run since, up to `at`.
     said: Cell<Nanos>,
-    /// What was said too much.
+    /// Running time that was said too much.
     over: Cell<Nanos>,
-    /// What andweorc's own threads took from it.
+    /// Processor time that andweorc's own threads took from the thread.
     taken: own::From,
-    /// And others, inside.
+    /// Processor time that others took from the thread, inside the target.
     preempted: Preempted,
 }
 

@@ -208,7 +208,6 @@ fn stopped(account: &Account, since: Real, now: Real) -> Nanos {
 mod tests {
     use super::super::processor::Occupant;
     use super::*;
-    use andweorc_profile::TargetKind;
     use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
@@ -216,6 +215,7 @@ mod tests {
         Blocking, EXPERIMENTS, Poll, blocked, enable, entity_at, parked, register, unparked, with,
     };
     use crate::time::{Speedup, Virtual};
+    use andweorc_profile::TargetKind;
     use std::sync::{Barrier, PoisonError};
     use std::thread;
     use std::time::Duration;

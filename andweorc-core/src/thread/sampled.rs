@@ -12,7 +12,7 @@ use crate::time::{Nanos, Real, Speedup};
 /// whenever it acts, long before.
 const AHEAD: Nanos = Nanos::from_millis(2);
 
-/// What a thread is [clear](Thread::clear) of while it has a share: no experiment.
+/// Experiment that a thread is [clear](Thread::clear) of while it has a share: none.
 const NONE: u32 = u32::MAX;
 
 impl Thread {
@@ -70,7 +70,7 @@ impl Thread {
         }
     }
 
-    /// As [`share`](Thread::share), of a thread on its course.
+    /// Does for a thread on its course what [`share`](Thread::share) does for others.
     fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) {
         let now = clock::now();
         let before = self.shared.get();
@@ -238,10 +238,10 @@ pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_profile::TargetKind;
     use crate::target::{Target, target};
     use crate::thread::stay::SPENT;
     use crate::thread::{EXPERIMENTS, enable, enter, exit, register, with};
+    use andweorc_profile::TargetKind;
     use std::sync::PoisonError;
 
     /// Works in a context and in one inside of it, for so long, in visits of a few microseconds.

@@ -94,7 +94,7 @@ impl Schedstat {
 pub(super) mod tests {
     use super::*;
 
-    /// Says so if it doesn't.
+    /// Whether the kernel tells how long a thread waited for processors. If it does not, says so.
     pub(in crate::thread) fn kernel_tells_waits() -> bool {
         let waited = Schedstat::new().waited();
         if waited.is_none() {

@@ -12,8 +12,8 @@ pub(super) struct Switches {
     preempted: i64,
 }
 
-/// What is known of the calling thread. Plain cells without a destructor: a signal handler may use
-/// them that interrupted nobody who does.
+/// Sleeps of the calling thread, as far as they are known. Plain cells without a destructor: a
+/// signal handler may use them that interrupted nobody who does.
 pub(super) struct Sleeps {
     /// How often it had slept when that was last asked.
     count: Cell<i64>,

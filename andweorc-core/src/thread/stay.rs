@@ -9,7 +9,8 @@ use crate::sampler::share;
 use crate::target::Target;
 use crate::time::{Nanos, Real};
 
-/// Who enters or leaves a target spends no more than this on it; what takes longer was preempted.
+/// Time that a thread spends at most on entering or leaving a target; what takes longer was
+/// preempted.
 const MOST_SPENT: Nanos = Nanos::from_micros(20);
 
 /// The calling thread enters `target`. The ledger is told only if `target` is that of the running
@@ -34,8 +35,8 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
     })
 }
 
-/// As [`exit`] from `target`, and counts the visit; its busy time only if it is the `first`, not
-/// inside of another visit of the same target.
+/// Leaves `target`, as [`exit`] does, and counts the visit; its busy time only if it is the
+/// `first`, not inside of another visit of the same target.
 #[inline]
 pub fn leave(target: &Target, entered: &Entered, first: bool, now: Real) {
     with(|thread| {
@@ -114,7 +115,7 @@ impl Thread {
         if share::has_learned() { self.visits_in_turn(target) } else { target.id() }
     }
 
-    /// The same where polls are told apart.
+    /// The context of a visit of `target` that begins, where polls are told apart.
     #[cold]
     #[inline(never)]
     fn visits_in_turn(&self, target: &Target) -> u32 {
@@ -171,8 +172,9 @@ impl Thread {
         }
     }
 
-    /// What the thread did since `since`, outside the target, was only to tell how long it is
-    /// inside: nobody's time, and it takes as much of what it owes. Returns until when it did so.
+    /// Counts the time since `since`, outside the target, as delay that the thread took of what it
+    /// owes: all that it did was to tell how long it is inside, which is nobody's time. Returns
+    /// until when it did so.
     pub(super) fn spent_since(&self, since: Real, account: &Account) -> Real {
         let now = clock::now();
         let spent = (now - since).min(MOST_SPENT);
@@ -185,20 +187,20 @@ impl Thread {
 
 #[cfg(test)]
 crate::plain_thread_local! {
-    /// What the calling thread [spent](Thread::spent_since) so far.
+    /// Time that the calling thread [spent](Thread::spent_since) so far.
     pub(super) static SPENT: std::cell::Cell<Nanos> = std::cell::Cell::new(Nanos::ZERO);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_profile::TargetKind;
     use crate::target::target;
     #[cfg(not(loom))]
     use crate::{
         thread::{EXPERIMENTS, register, set_target},
         time::Speedup,
     };
+    use andweorc_profile::TargetKind;
     #[cfg(not(loom))]
     use std::sync::PoisonError;
 

@@ -19,8 +19,8 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// What is inside the target of the time since the last call, of which the thread really ran
-    /// for `ran`. It is `now`.
+    /// Returns how much of the time since the last call, of which the thread really ran for `ran`,
+    /// is inside the target. It is `now`.
     pub(super) fn inside(&mut self, ran: Nanos, now: Real) -> Nanos {
         let (from, to) = (self.credited - self.at, now - self.at);
         self.credited = now;
@@ -32,8 +32,8 @@ impl Stretch {
         Nanos((i128::from(inside.0) * i128::from(ran.0) / i128::from((to - from).0)) as i64)
     }
 
-    /// The same as a sample is noticed, which interrupted the thread `at`. The interrupt is
-    /// `inside` if the sample found it there.
+    /// Returns what [`inside`](Stretch::inside) does, as a sample is noticed, which interrupted the
+    /// thread `at`. The interrupt is `inside` if the sample found it there.
     pub(super) fn sampled(&mut self, ran: Nanos, at: Real, now: Real, inside: bool) -> Nanos {
         let interrupted = (now - at).min(ran);
         let came = self.inside(ran - interrupted, at);
@@ -47,7 +47,7 @@ impl Stretch {
         self.credited = now;
     }
 
-    /// What of the time until the next sample is expected to be inside the target.
+    /// Part of the time until the next sample that is expected to be inside the target.
     pub(super) fn expected(&self) -> Nanos {
         let far = self.credited - self.at;
         self.course.inside(far, far + FINE)
@@ -116,12 +116,12 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_profile::TargetKind;
     use crate::sampler::course::Courses;
     use crate::target::target;
     use crate::thread::stay::SPENT;
     use crate::thread::{EXPERIMENTS, LEDGER, enable, enter, exit, register, with};
     use crate::time::Speedup;
+    use andweorc_profile::TargetKind;
     use std::sync::PoisonError;
     use tests_support::kept;
 

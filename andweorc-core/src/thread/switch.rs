@@ -9,10 +9,10 @@ use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What each poll asks for, and experiments write: on one cache line, with nothing else.
+/// Values that each poll asks for, and experiments write: on one cache line, with nothing else.
 pub(crate) struct Asked {
     enabled: AtomicBool,
-    /// It is enabled, or was.
+    /// True if andweorc is enabled, or was.
     was_enabled: AtomicBool,
     /// Id of the target of the running experiment; 0 when there is none.
     target: AtomicU32,
@@ -72,7 +72,7 @@ pub fn when_switched(hook: fn()) {
     switch().hooks.push(hook);
 }
 
-/// Who holds andweorc on, and who is told.
+/// Number of those that hold andweorc on, and the hooks that are told when that changes.
 struct Switch {
     holds: u32,
     hooks: Vec<fn()>,

@@ -116,7 +116,7 @@ impl Turn {
         (self.0 & POLLS) << 1 | u32::from(by_task)
     }
 
-    /// The same poll, in which this point was hit.
+    /// Turn of the same poll once this point was hit in it.
     fn hits(self, point: u32) -> Turn {
         let point = point.wrapping_mul(POINT & POINT.wrapping_neg());
         match self.0 & POINT {
@@ -133,8 +133,8 @@ impl Turn {
     }
 }
 
-/// What the thread was in before a poll, and whose that is. An `Option` of it is two words, which
-/// each poll keeps in registers.
+/// Turn, phase and acts of the thread before a poll, and the task whose poll that is. An `Option`
+/// of it is two words, which each poll keeps in registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     polled: Polled,
@@ -213,7 +213,7 @@ impl Thread {
         here
     }
 
-    /// It has ended.
+    /// Ends the turn of a poll, and goes back to what was `around` it.
     #[cold]
     #[inline(never)]
     pub(super) fn end_turn(&self, around: Around) {

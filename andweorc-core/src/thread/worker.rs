@@ -18,7 +18,7 @@ impl Thread {
         told.unwrap_or(now - since > SLEPT)
     }
 
-    /// It notices something in the driver.
+    /// Returns the look of the thread, which notices something in the driver.
     fn notices(&self, now: Real) -> Look {
         let idle = self.parked.get();
         let has_slept = || idle.is_some_and(|since| self.has_slept(since, now));
@@ -168,7 +168,7 @@ mod tests {
     use std::sync::PoisonError;
     use std::time::Duration;
 
-    /// It parks just as the one goes that watched the driver, and so seems not to watch it.
+    /// The thread parks just as the one goes that watched the driver, and so seems not to watch it.
     #[test]
     fn who_finds_something_behind_the_back_of_who_watches_has_not_slept() {
         let finds_at_once = || {

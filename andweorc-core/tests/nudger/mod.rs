@@ -2,9 +2,9 @@
 
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};
-use andweorc_profile::TargetKind;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
+use andweorc_profile::TargetKind;
 use std::fs;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn looks(experimenter: &mut Experimenter) -> [f64; 2] {
     })
 }
 
-/// It looks rarely, and often after `then`.
+/// Asserts that the thread that tells others to pay looks rarely, and often after `then`.
 pub(crate) fn looks_rarely_and_then_often(then: impl FnOnce()) {
     let mut experimenter = Experimenter::new().expect("the only one in this process");
     // It looks at most 63 times a second, sleeps once for each look, and once before it is told to.

@@ -20,10 +20,10 @@ use std::cell::Cell;
 /// After so many polls a busy worker looks, in tokio.
 const LOOK_INTERVAL: u32 = 61;
 
-/// Who was notified runs within this.
+/// Time within which a worker that was notified runs.
 const WAKE: Nanos = Nanos::from_micros(100);
 
-/// What a machine is like on which threads sleep.
+/// Latencies of a machine on which threads sleep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Latencies {
     /// From the wake of a worker that sleeps until it runs.
@@ -47,10 +47,10 @@ enum Arrived {
 pub(crate) struct Driver {
     latencies: Latencies,
     rng: fastrand::Rng,
-    /// Who sleeps in it.
+    /// Worker that sleeps in the driver.
     holder: Option<usize>,
     arrived: Vec<Arrived>,
-    /// Who looks in it at this instant: what is woken gets into its queue.
+    /// Worker that looks into the driver at this instant: what is woken gets into its queue.
     pub(crate) looking: Option<usize>,
     /// In the order in which they fell asleep.
     sleepers: Vec<usize>,
@@ -109,7 +109,8 @@ impl Driver {
         if self.sleepers.is_empty() { Nanos::ZERO } else { Nanos(self.latencies.wake.mean()) }
     }
 
-    /// The same of what comes through the driver.
+    /// Returns by how much a wake that comes through the driver is passed on early, so that a
+    /// worker that sleeps in the driver runs its task in time.
     pub(crate) fn handoff_in_driver(&self) -> Nanos {
         if self.holder.is_none() { Nanos::ZERO } else { Nanos(self.latencies.wake.mean()) }
     }
@@ -258,7 +259,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What a worker does between two polls, until it has a task or falls asleep.
+    /// Looks for a task as a worker does between two polls, until it has one or falls asleep.
     pub(crate) fn next_or_sleep(&mut self, i: usize) -> Option<usize> {
         loop {
             if (self.threads[i].polls + 1).is_multiple_of(LOOK_INTERVAL)

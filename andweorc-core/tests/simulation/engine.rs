@@ -20,7 +20,7 @@ const MOST_EVENTS: u32 = 500_000;
 const NUDGE_PERIOD: Nanos = Nanos::from_micros(500);
 const NUDGE_LEAST: Nanos = Nanos::from_micros(100);
 
-/// What is simulated: a program, with a target faster virtually, or really, or not at all.
+/// Setup of a simulation: a program, with a target faster virtually, or really, or not at all.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup<'a> {
     pub(crate) program: &'a Program,
@@ -30,7 +30,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) seed: u64,
 }
 
-/// What came out.
+/// Result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// Units of work for each virtual second.
@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
     pub(crate) latencies: Vec<i64>,
 }
 
-/// What a thread does until the next event.
+/// Activity of a thread until the next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Idle {
@@ -51,17 +51,17 @@ pub(crate) enum Act {
     Waking {
         until: Real,
     },
-    /// It was woken, and pauses before it looks for work.
+    /// The worker was woken, and pauses before it looks for work.
     Roused,
-    /// It pauses before a poll.
+    /// The thread pauses before a poll.
     Begin,
-    /// It polls: `work` is CPU time to go.
+    /// The thread polls: `work` is CPU time to go.
     Run,
-    /// It is blocked in the kernel.
+    /// The thread is blocked in the kernel.
     Blocked {
         until: Real,
     },
-    /// It pauses after a poll.
+    /// The thread pauses after a poll.
     End,
 }
 
@@ -74,14 +74,14 @@ pub(crate) struct Thread<'l> {
     pub(crate) work: i64,
     /// The ledger was told that it is inside the target.
     pub(crate) entered: Option<Real>,
-    /// It is inside, whether or not the ledger was told.
+    /// The thread is inside the target, whether or not the ledger was told.
     pub(crate) inside: bool,
     /// CPU time since the last sample.
     sampled: i64,
     pub(crate) nudged: bool,
-    /// It pauses before or after a poll, and will come back so late.
+    /// Time by which the thread will come back late from its pause before or after a poll.
     late: Option<Nanos>,
-    /// What was really made faster when its poll began.
+    /// Target that was really made faster when the thread's poll began, and by how much.
     pub(crate) faster: Option<(Target, Speedup)>,
     pub(crate) budget: u32,
     pub(crate) local: VecDeque<usize>,
@@ -91,7 +91,7 @@ pub(crate) struct Thread<'l> {
     pub(crate) worker_state: driver::Worker,
 }
 
-/// What happens at a time known in advance.
+/// Event at a time known in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The world outside answers this wait of this task.
@@ -103,7 +103,7 @@ enum Event {
     Nudge,
 }
 
-/// What is deferred: a task, or a future that is profiled inside it.
+/// Something that is deferred: a task, or a future that is profiled inside a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Held {
     Task(usize),
@@ -238,7 +238,8 @@ impl<'a> Engine<'a> {
         self.at(when, Event::External { task, wait, part });
     }
 
-    /// The same whichever wait it is in then, if this is not taken yet.
+    /// Lets a source outside wake `task` at `when`, whichever wait it is in then, if what came is
+    /// not taken yet.
     pub(crate) fn source(&mut self, when: Real, task: usize) {
         self.at(when, Event::External { task, wait: SOURCE, part: None });
     }
@@ -286,7 +287,7 @@ impl<'a> Engine<'a> {
         (between * quarter) as f64 / time.as_secs_f64()
     }
 
-    /// What a change that is made really makes faster by now.
+    /// Returns the target that a real change has made faster by now, and by how much.
     pub(crate) fn faster(&self) -> Option<(Target, Speedup)> {
         self.really.filter(|_| self.changed)
     }

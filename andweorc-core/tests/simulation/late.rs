@@ -73,7 +73,7 @@ fn medium_load() -> Program {
     handlers_of("late handlers, medium load", 2, 6, 2500.0).late_looks()
 }
 
-/// What is predicted well enough.
+/// Programs with late looks that are predicted well enough.
 pub(crate) fn catalogue() -> Vec<Program> {
     let parts = [Target::Span("parse"), Target::Span("render")];
     vec![
@@ -106,7 +106,7 @@ fn compare(programs: &[Program], rules: &[Rules]) -> Vec<Vec<Vec<Comparison>>> {
     })
 }
 
-/// What the rules that ship are worse at, and why.
+/// Compares programs that the rules that ship are worse at. The causes:
 ///
 /// 1. A request to a connection that nobody profiles begins at V: the wait for it was not
 ///    stretched. It should go on from the clock of the request before.

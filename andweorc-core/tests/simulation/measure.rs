@@ -33,7 +33,7 @@ impl Comparison {
     }
 }
 
-/// What several runs of one setup came to.
+/// Results of several runs of one setup, taken together.
 #[derive(Clone, Copy, Debug)]
 struct Mean {
     rate: f64,

@@ -30,8 +30,8 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
     RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
 }
 
-/// Who comes back late from a pause has credit. If who waited for it goes on without, it pays once
-/// more for what it came late by.
+/// A thread that comes back late from a pause has credit. If one that waited for it goes on without
+/// that credit, it pays once more for what the first came late by.
 #[test]
 fn who_waits_for_a_thread_that_pauses_for_too_long_has_its_credit() {
     let programs =

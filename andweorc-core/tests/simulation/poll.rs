@@ -8,7 +8,7 @@ use andweorc_core::time::{Nanos, Real};
 /// More operations than this without any time passing are an endless loop.
 const MOST_AT_ONCE: u32 = 100_000;
 
-/// What becomes of a task after an operation.
+/// Fate of a task after an operation.
 enum Flow {
     Next,
     /// The thread is busy with it.

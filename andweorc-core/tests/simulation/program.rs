@@ -39,7 +39,7 @@ impl Cost {
         }
     }
 
-    /// What it is on average.
+    /// Returns the average cost, in ns.
     pub(crate) fn mean(self) -> i64 {
         match self {
             Cost::Fixed(ns) => ns,
@@ -57,7 +57,7 @@ pub(crate) struct Cpu {
     pub(crate) function: Tag,
 }
 
-/// What a task can wait for from outside.
+/// Something outside that a task can wait for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct External {
     pub(crate) cost: Cost,
@@ -77,7 +77,7 @@ pub(crate) enum Op {
     External(External),
     /// Several at once, until the last is there (`join!`).
     ExternalAll(Vec<External>),
-    /// The same, each profiled by itself.
+    /// Several waits outside at once, until the last is there, each profiled by itself.
     ExternalParts(Vec<External>),
     /// Work from outside at multiples of a period, as of clients that wait for nobody.
     Tick(i64),
@@ -125,7 +125,7 @@ pub(crate) enum Missed {
     Skip,
 }
 
-/// What a `select!` waits for.
+/// Something that a `select!` waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Branch {
     Recv(usize),
@@ -227,7 +227,7 @@ pub(crate) enum Queues {
     Local { lifo_slot: bool, stealing: bool },
 }
 
-/// What is made faster.
+/// Part of a program that is made faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Target {
     /// Every poll of a kind of task.

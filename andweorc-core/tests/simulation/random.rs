@@ -14,7 +14,7 @@ const MOST: f64 = 3.0;
 /// How many are tried.
 const CASES: u32 = 100;
 
-/// What a request does between its steps.
+/// Step of a request.
 #[derive(Clone, Debug)]
 enum Step {
     Cpu(f64),

@@ -15,12 +15,12 @@ pub(crate) enum Pay {
     AtPolls,
 }
 
-/// What a wake does to the clock of who is woken.
+/// Effect of a wake on the clock of whoever is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakes {
     /// By the ledger's rules.
     Shipped,
-    /// Who wakes whom is not known: every wake comes from outside.
+    /// Nobody knows who wakes whom: every wake comes from outside.
     EdgeUnknown,
     /// Whoever is woken from outside is forgiven what D grew meanwhile.
     NotStretched,
@@ -41,11 +41,11 @@ pub(crate) enum Credit {
 pub(crate) enum Arrivals {
     /// By `andweorc_core::arrival`, with a thread that watches the sockets.
     Watched,
-    /// The same, and nobody watches.
+    /// By `andweorc_core::arrival`, and nobody watches the sockets.
     Guessed,
     /// Just now.
     Noticed,
-    /// As it was, which nobody knows.
+    /// When it really came, which nobody knows.
     Known,
 }
 
@@ -53,8 +53,8 @@ pub(crate) enum Arrivals {
 /// early is always held by the thread.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Releases {
-    /// As it came, by a timer in the driver: whoever sleeps there is woken, and if nobody does, it
-    /// lies there until somebody looks.
+    /// By a timer in the driver, through which it came too: whoever sleeps there is woken, and if
+    /// nobody does, it lies there until somebody looks.
     ThroughDriver,
     /// By a thread that is no worker, if a worker sleeps; else by a worker between two polls.
     ByThread,
@@ -88,8 +88,8 @@ pub(crate) struct Rules {
     pub(crate) pay: Pay,
     pub(crate) wakes: Wakes,
     pub(crate) credit: Credit,
-    /// What is less than this ahead of V is paid by the worker rather than deferred. `None`:
-    /// everything is.
+    /// Least lead over V that is deferred: less is paid by the worker. `None`: everything is paid
+    /// by the worker.
     pub(crate) defer_from: Option<Nanos>,
     pub(crate) arrivals: Arrivals,
     pub(crate) clock: Clock,
@@ -100,11 +100,11 @@ pub(crate) struct Rules {
     pub(crate) parts: Parts,
     pub(crate) joined: Joined,
     pub(crate) notified: Notified,
-    /// It pays the rest before it looks for work, and tells others of it. Otherwise before its
-    /// first poll.
+    /// A worker that was notified pays the rest before it looks for work, and tells others of it.
+    /// Otherwise it pays before its first poll.
     pub(crate) notified_pays: bool,
-    /// Who is notified by a thread with credit has it too. Otherwise no thread has credit but by
-    /// its own pauses.
+    /// A thread that is notified by one with credit has the credit too. Otherwise no thread has
+    /// credit but by its own pauses.
     pub(crate) credit_passes: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
@@ -116,8 +116,8 @@ pub(crate) struct Parts {
     /// A poll that no wake of its own caused, and that ends pending, leaves the clock as it was.
     /// Otherwise it parks anew.
     pub(crate) keep_clock: bool,
-    /// What was deferred wakes the task around it at its own virtual time. Otherwise as the world
-    /// outside.
+    /// A future that was deferred wakes the task around it at its own virtual time. Otherwise it
+    /// wakes the task as the world outside does.
     pub(crate) wake_as_entity: bool,
 }
 
@@ -128,13 +128,13 @@ pub(crate) struct Joined {
     pub(crate) go_on: GoOn,
 }
 
-/// What comes until a task is polled raises the hold: when the first is due, it is held until the
-/// last of the others is.
+/// Cases in which what comes until a task is polled raises its hold: when the first is due, the
+/// task is held until the last of the others is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Raise {
-    /// It finds all that came when the first is due.
+    /// The task finds all that came when the first is due.
     Never,
-    /// What comes while it is held, and not what comes while it is in the queue.
+    /// By what comes while the task is held, and not by what comes while it is in the queue.
     WhileHeld,
     Once,
     /// Also by what comes while it is held for the others.
@@ -185,7 +185,7 @@ pub(crate) const PAYMENTS: [Rules; 2] = [
     Rules { name: "paid at polls only", pay: Pay::AtPolls, ..SHIPPED },
 ];
 
-/// What each rule is needed for: the rules without it.
+/// Sets of rules that each lack one that ships, to show what that is needed for.
 pub(crate) const ABLATIONS: [Rules; 6] = [
     Rules { name: "wake edge off", wakes: Wakes::EdgeUnknown, ..SHIPPED },
     Rules { name: "external waits not stretched", wakes: Wakes::NotStretched, ..SHIPPED },
@@ -203,7 +203,8 @@ pub(crate) const ABLATIONS: [Rules; 6] = [
     Rules { name: "Coz's rule: the woken skip all delays", wakes: Wakes::Coz, ..SHIPPED },
 ];
 
-/// The same of what comes late, which only programs with late looks have.
+/// Sets of rules that each lack one about what comes late, to show what that is needed for. Only
+/// programs with late looks have something that comes late.
 pub(crate) const LATE_ABLATIONS: [Rules; 2] = [
     Rules { name: "released by a thread", releases: Releases::ByThread, ..SHIPPED },
     Rules { name: "noticed is arrived", arrivals: Arrivals::Noticed, ..SHIPPED },

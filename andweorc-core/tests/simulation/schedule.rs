@@ -152,7 +152,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The same for one that the world outside has woken.
+    /// Holds a task, which the world outside has woken, until V gets to `due`.
     pub(crate) fn hold_woken(&mut self, task: usize, due: Virtual) {
         if self.driver.is_none() || self.rules.releases == Releases::ByThread {
             return self.hold(task, due);

@@ -17,7 +17,7 @@ pub(crate) struct Semaphore {
 pub(crate) struct Channel {
     /// Index of the semaphore of its free places.
     pub(crate) places: usize,
-    /// Who waits for an answer to each message.
+    /// Messages, each as the task that waits for its answer, if one does.
     messages: VecDeque<Option<usize>>,
     receivers: VecDeque<usize>,
 }

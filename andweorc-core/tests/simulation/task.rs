@@ -23,7 +23,7 @@ struct Begun {
     wakers: usize,
 }
 
-/// What the runtime knows of a task.
+/// State of a task, as the runtime knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Idle,
@@ -59,7 +59,7 @@ pub(crate) struct Task {
     target_wait: Option<TargetWait>,
     /// When the last of those is due that came while it was held.
     raised: Option<Virtual>,
-    /// It is held for the last time before its next poll.
+    /// The task is held for the last time before its next poll.
     held_last: bool,
     /// An entity has woken it since its last poll, with the waker that it had got.
     used_up: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Task {
     /// Number of the external wait; what belongs to an older one is void.
     pub(crate) wait: u64,
     pub(crate) waits_for: &'static str,
-    /// It waits in a task around it that nobody profiles.
+    /// The task waits in a task around it that nobody profiles.
     pub(crate) unseen: bool,
     pub(crate) deadlines: Vec<Real>,
     /// When the timers that it waits for go off.
@@ -84,10 +84,10 @@ pub(crate) struct Task {
     pub(crate) parts: Vec<Part>,
     pub(crate) granted: bool,
     pub(crate) notified: bool,
-    /// It used up its budget and wakes itself.
+    /// The task used up its budget and wakes itself.
     pub(crate) yields: bool,
 
-    /// Who sent the message that it works on, and waits for an answer.
+    /// Task that sent the message that this one works on, and waits for an answer.
     pub(crate) message: Option<usize>,
     pub(crate) replied: bool,
     pub(crate) children: VecDeque<usize>,
@@ -191,13 +191,15 @@ impl Engine<'_> {
         self.wake_at(task, by, entity);
     }
 
-    /// The same at this virtual time.
+    /// `WakeCell::wake` at the virtual time `entity`; `None` is the world outside. `by` is the
+    /// thread whose task wakes, if one does.
     pub(crate) fn wake_at(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>) {
         self.tasks[task].waits = None;
         self.wake_when(task, by, entity, self.now);
     }
 
-    /// The same. If it is the world outside that wakes, it came at `came`.
+    /// `WakeCell::wake` at the virtual time `entity`. If that is `None`, the world outside wakes,
+    /// by what came at `came`.
     fn wake_when(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>, came: Real) {
         let mut entity = entity;
         match self.rules.wakes {
@@ -237,7 +239,7 @@ impl Engine<'_> {
         self.push(task, by, by.is_some());
     }
 
-    /// It is noticed that the world outside answered a wait at `at`.
+    /// Notices that the world outside answered a wait at `at`.
     pub(crate) fn answered(&mut self, task: usize, wait: u64, part: Option<usize>, at: Real) {
         let waits = &self.tasks[task];
         if waits.wait != wait && (wait != SOURCE || waits.sources.iter().all(|&it| it > self.now)) {
@@ -385,7 +387,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What the runtime does after a poll, once the thread has paid.
+    /// Does what the runtime does after a poll, once the thread has paid.
     pub(crate) fn end_poll(&mut self, i: usize) {
         let id = self.threads[i].task;
         match self.tasks[id].state {

@@ -21,7 +21,7 @@ const PRIOR_RUNS: f64 = 4.0;
 /// Share of the observations that a trimmed mean leaves out at each end.
 const TRIM: f64 = 0.2;
 
-/// What one run says.
+/// Value of one run, with its variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cluster {
     /// Its value.
@@ -94,7 +94,7 @@ impl Spread {
         (!runs.is_empty()).then(|| self.interval(mean(runs), 1.0 / runs.len() as f64))
     }
 
-    /// What `b` has more than `a`.
+    /// The mean of `b` less that of `a`.
     pub(crate) fn difference(&self, a: &[Cluster], b: &[Cluster]) -> Option<Interval> {
         let weight = 1.0 / a.len() as f64 + 1.0 / b.len() as f64;
         weight.is_finite().then(|| self.interval(mean(b) - mean(a), weight))

@@ -6,8 +6,8 @@ use crate::compare::same_point;
 use crate::compare::state::{Evidence, Question, State};
 use crate::estimate::observe::Rows;
 use crate::estimate::{Metric, PointSummary, TargetSummary, seen};
-use crate::{PointRecord, Run, TargetKind};
 use crate::stats;
+use crate::{PointRecord, Run, TargetKind};
 use serde::Serialize;
 
 /// Assumed standard deviation between the slopes of two runs of one build, points.
@@ -48,9 +48,9 @@ pub struct TargetChange {
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, points.
     pub ci_high: Option<f64>,
-    /// What it comes to: regressed when faster it would bring more than before (a higher
-    /// throughput, or a lower latency), since it then holds the service back more. `None` for a
-    /// target that is new or gone.
+    /// Judgement of the change: regressed when the target, made faster, would bring more than
+    /// before (a higher throughput, or a lower latency), since it then holds the service back more.
+    /// `None` for a target that is new or gone.
     pub state: Option<State>,
 }
 

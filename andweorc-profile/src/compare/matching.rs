@@ -12,15 +12,15 @@
 //! are as many on either side. What has no name but its place is matched by steps 1 and 2 only: a
 //! spawn site by its path, a line target by path and line.
 
-use crate::estimate::TargetSummary;
 use crate::TargetKind;
+use crate::estimate::TargetSummary;
 
 /// A target of A, a target of B, or both, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) a: Option<usize>,
     pub(crate) b: Option<usize>,
-    /// It is in another file than before.
+    /// Whether the target is in another file than before.
     pub(crate) moved: bool,
 }
 

@@ -51,7 +51,7 @@ impl Default for Limits {
     }
 }
 
-/// What changed.
+/// Result of a comparison of B with A.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The throughput of the most important point, and the p99 of the most important latency point.
@@ -61,9 +61,9 @@ pub struct Comparison {
     pub targets: Vec<TargetChange>,
     /// How A and B were loaded, where it was probed.
     pub load: [Option<Load>; 2],
-    /// What the impacts are on, in A as in B.
+    /// Point and metric that the impacts are on, in A as in B.
     pub ranked_by: RankedBy,
-    /// What makes the two less comparable.
+    /// Reasons why A and B are less comparable.
     pub notes: Vec<String>,
 }
 

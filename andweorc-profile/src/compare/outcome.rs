@@ -30,7 +30,7 @@ pub struct OutcomeChange {
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, %.
     pub ci_high: Option<f64>,
-    /// What it comes to.
+    /// Judgement of the change.
     pub state: State,
     /// The limit that the state was found with, %.
     pub limit_pct: f64,
@@ -62,8 +62,8 @@ pub fn narrowest(metric: Metric, runs: [usize; 2]) -> f64 {
     difference.map_or(f64::INFINITY, |difference| percent(difference.half))
 }
 
-/// What to say of the throughput of sides that did all that was asked of them. `ranked_by` is what
-/// the impacts are on.
+/// Returns the note on the throughput of sides that did all that was asked of them. `ranked_by` is
+/// the metric that the impacts are on.
 pub(crate) fn kept_up(load: [Option<Load>; 2], ranked_by: Metric) -> Option<String> {
     let sides = match load.map(|load| load == Some(Load::Open)) {
         [true, true] => "A and B",

@@ -5,7 +5,7 @@ use crate::estimate::{Load, Metric};
 use crate::{PointRecord, Run};
 use serde::Serialize;
 
-/// What the impacts are on: the metric of this point.
+/// Point and metric that the impacts are on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RankedBy {
     /// Name of the point.
@@ -14,10 +14,10 @@ pub struct RankedBy {
     pub metric: Metric,
 }
 
-/// As [a report ranks](crate::estimate::Ranking): by the throughput of `point`, unless not all of a
-/// side's load waits, which bounds its throughput. Then by the mean latency of `latency`, if both
-/// sides have it: also of a side that did not keep up, since impacts on different metrics can't be
-/// compared.
+/// Returns the point and metric to rank by, as [a report ranks](crate::estimate::Ranking): the
+/// throughput of `point`, unless not all of a side's load waits, which bounds its throughput. Then
+/// it is the mean latency of `latency`, if both sides have it: also for a side that did not keep
+/// up, since impacts on different metrics can't be compared.
 pub(crate) fn ranking<'a>(
     a: &[Run],
     b: &[Run],

@@ -3,7 +3,7 @@
 use crate::compare::clusters::Interval;
 use serde::Serialize;
 
-/// What a change comes to, given the limit from which on a change counts.
+/// Judgement of a change, given the limit from which on a change counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum State {
@@ -27,7 +27,7 @@ pub enum State {
     },
 }
 
-/// What is asked of a change.
+/// Terms by which a change is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question {
     /// From which change on it counts, % or points.

@@ -205,10 +205,10 @@ fn leverage(run: &[Observation]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Run;
     use crate::estimate::Verdict;
     use crate::estimate::analyse;
     use crate::estimate::tests::{closed, push};
-    use crate::Run;
 
     #[test]
     fn a_throughput_moves_by_no_more_than_twice_the_delay() {
@@ -265,8 +265,7 @@ mod tests {
     fn an_impact_is_as_uncertain_as_its_effects() {
         let impact_of = |more| {
             let analysis = analyse(&[costly(20, more)]);
-            let of_throughput =
-                |it: &&crate::estimate::Impact| it.metric == Metric::Throughput;
+            let of_throughput = |it: &&crate::estimate::Impact| it.metric == Metric::Throughput;
             analysis.targets[0].impacts.iter().find(of_throughput).unwrap().clone()
         };
         let [plain, costly] = [0, 10].map(impact_of);

@@ -17,18 +17,18 @@ use crate::estimate::series::Observation;
 use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
 use crate::estimate::tally::MOST;
 use crate::estimate::{scatter_of, seen};
-use crate::{Run, TargetKind};
 use crate::stats;
+use crate::{Run, TargetKind};
 use serde::Serialize;
 
 /// How the program is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
-    /// It waits for the program, or the program has more to do than it can.
+    /// The load waits for the program, or the program has more to do than it can.
     Closed,
-    /// It comes at its own pace, and the program keeps up with it: throughput can't move, latency
-    /// can.
+    /// The load comes at its own pace, and the program keeps up with it: throughput can't move,
+    /// latency can.
     Open,
     /// Some of it waits for the program and some does not, or the program keeps up with a load at
     /// its own pace only just.
@@ -85,7 +85,7 @@ pub(crate) fn load_by(runs: &[Run], point: &PointSummary) -> Option<Load> {
     probes(&rows, points, &seen::tested_targets(runs, &rows))?.load()
 }
 
-/// What the probes among these targets say. `None` without any.
+/// Evaluates the probes among these targets. `None` without any.
 pub(crate) fn probes(
     rows: &[Rows<'_>],
     points: &[PointSummary],

@@ -33,7 +33,7 @@ mod forecast;
 pub(crate) mod load;
 mod now;
 pub(crate) mod observe;
-pub(crate) mod ongoing;
+mod ongoing;
 mod rank;
 mod runs;
 mod scatter;
@@ -46,32 +46,33 @@ mod waits;
 pub use load::{Load, Probes};
 pub use now::Now;
 pub use observe::{Comparison, comparisons};
+pub use ongoing::Ongoing;
 pub use rank::Ranking;
 pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
 pub use waits::WaitSummary;
 
-use crate::{Run, TargetKind};
 use crate::stats;
+use crate::{Run, TargetKind};
 use observe::Rows;
 use scatter::Scatter;
 use series::Observation;
 use summary::{rank_key, verdict_of};
 use tally::MOST;
 
-/// What is known from some runs.
+/// Results of the analysis of some runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Analysis {
     /// The points, the one ranked by first.
     pub points: Vec<PointSummary>,
     /// The targets that were experimented on, in the order of the ranking.
     pub targets: Vec<TargetSummary>,
-    /// What tasks and spans waited for, the longest in all first.
+    /// Waits of tasks and spans, the longest in all first.
     pub waits: Vec<WaitSummary>,
     /// How the program is loaded, where that is known.
     pub load: Option<Load>,
     /// The outcome of the probes of the load, where there were any.
     pub probes: Option<Probes>,
-    /// What the targets are ranked and judged by, which follows from the load.
+    /// Point and metric that the targets are ranked and judged by, which follow from the load.
     pub ranked_by: Ranking,
     /// Experiments held on targets, without baselines and probes.
     pub experiments: usize,
@@ -128,7 +129,7 @@ pub fn analyse(runs: &[Run]) -> Analysis {
     analyse_all(runs, points, &rows)
 }
 
-/// The same of rows of all these points.
+/// Analyses all metrics of all these points, by `rows` of all of them.
 fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> Analysis {
     let metrics: Vec<(usize, Metric)> =
         (0..points.len()).flat_map(|point| Metric::ALL.map(|metric| (point, metric))).collect();

@@ -27,7 +27,7 @@ pub fn comparisons(run: &Run) -> Vec<Comparison<'_>> {
     trials(run).into_iter().map(compared).collect()
 }
 
-/// The same as indices of the run's experiments.
+/// A usable experiment and its nearest baselines, as indices of the run's experiments.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     experiment: usize,
@@ -59,7 +59,7 @@ fn trials(run: &Run) -> Vec<Trial> {
     all
 }
 
-/// What makes a target or a point of kind `K` the same in two runs: kind, name, file, line.
+/// Kind, name, file and line, which make a target or a point of kind `K` the same in two runs.
 pub(crate) type Identity<'a, K> = (K, &'a str, Option<&'a str>, Option<u32>);
 
 /// A run's experiments by what they are about, so that a program of ten thousand call sites is read
@@ -73,15 +73,15 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Those of `run`, of these points only, with up to `most` observations of a target at one
-    /// speedup.
+    /// Tallies the experiments of `run`, of these points only, with up to `most` observations of a
+    /// target at one speedup.
     pub(crate) fn of(run: &'a Run, points: &[PointSummary], most: usize) -> Rows<'a> {
         let ids = point_ids(run, points);
         let tally = Tally::of(run, ids.iter().flatten().copied(), most);
         Rows { tally: Cow::Owned(tally), targets: target_ids(run), points: ids }
     }
 
-    /// Those that have been tallied. `run` tells what they are about.
+    /// Makes rows of experiments that have been tallied. `run` tells what they are about.
     pub(crate) fn tallied(run: &'a Run, tally: &'a Tally, points: &[PointSummary]) -> Rows<'a> {
         let tally = Cow::Borrowed(tally);
         Rows { tally, targets: target_ids(run), points: point_ids(run, points) }

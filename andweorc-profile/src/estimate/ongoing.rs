@@ -8,9 +8,7 @@
 use crate::estimate::observe::Rows;
 use crate::estimate::tally::{MOST, Tally};
 use crate::estimate::{Analysis, analyse_all, analyse_metrics, ranking_points, seen};
-use crate::{
-    EndRecord, ExperimentRecord, Header, NoteRecord, PointKind, PointRecord, Record, Run,
-};
+use crate::{EndRecord, ExperimentRecord, Header, NoteRecord, PointKind, PointRecord, Record, Run};
 use std::slice;
 
 /// The most important points, whose effects are estimated. The first one with latencies is always
@@ -20,9 +18,10 @@ const POINTS: usize = 8;
 /// So many notes are kept from the beginning of the run, and as many of its end.
 const NOTES: usize = 50;
 
-/// The records of a run up to now.
+/// A run that still goes on, as far as its estimates need it: record by record, in memory that does
+/// not grow with the number of experiments.
 #[derive(Debug)]
-pub(crate) struct Ongoing {
+pub struct Ongoing {
     /// Without experiments.
     run: Run,
     tally: Tally,
@@ -33,7 +32,7 @@ pub(crate) struct Ongoing {
 
 impl Ongoing {
     /// A run of which only the header is known.
-    pub(crate) fn new(header: Header) -> Ongoing {
+    pub fn new(header: Header) -> Ongoing {
         Ongoing {
             run: Run::new(header),
             tally: Tally::new(MOST),
@@ -44,7 +43,7 @@ impl Ongoing {
     }
 
     /// Adds a record.
-    pub(crate) fn push(&mut self, record: Record) {
+    pub fn push(&mut self, record: Record) {
         match record {
             Record::Experiment(experiment) => {
                 self.tally.push(&experiment);
@@ -85,36 +84,37 @@ impl Ongoing {
     }
 
     /// The run, without its experiments.
-    pub(crate) fn run(&self) -> &Run {
+    pub fn run(&self) -> &Run {
         &self.run
     }
 
     /// The experiment that was held last.
-    pub(crate) fn last(&self) -> Option<&ExperimentRecord> {
+    pub fn last(&self) -> Option<&ExperimentRecord> {
         self.last.as_ref()
     }
 
     /// Experiments and baselines held.
-    pub(crate) fn held(&self) -> u32 {
+    pub fn held(&self) -> u32 {
         u32::try_from(self.tally.all()).unwrap_or(u32::MAX)
     }
 
     /// Of these, how many were spoiled.
-    pub(crate) fn spoiled(&self) -> u32 {
+    pub fn spoiled(&self) -> u32 {
         u32::try_from(self.tally.spoiled_ones()).unwrap_or(u32::MAX)
     }
 
-    /// What the ranking needs, as [`analyse_ranking`](crate::estimate::analyse_ranking).
-    pub(crate) fn ranking(&self) -> Analysis {
+    /// Analyses what the ranking needs, as [`analyse_ranking`](crate::estimate::analyse_ranking)
+    /// does.
+    pub fn ranking(&self) -> Analysis {
         let runs = slice::from_ref(&self.run);
         let points = ranking_points(runs);
         let rows = [Rows::tallied(&self.run, &self.tally, &points)];
         analyse_metrics(runs, points, &rows, false, |by| vec![(by.point_index, by.metric)])
     }
 
-    /// What is known of all targets, as [`analyse`](crate::estimate::analyse), by the most
-    /// important points.
-    pub(crate) fn analysis(&self) -> Analysis {
+    /// Analyses all targets, as [`analyse`](crate::estimate::analyse) does, by the most important
+    /// points.
+    pub fn analysis(&self) -> Analysis {
         let points = seen::points(slice::from_ref(&self.run));
         let rows = [Rows::tallied(&self.run, &self.tally, &points)];
         analyse_all(slice::from_ref(&self.run), points, &rows)

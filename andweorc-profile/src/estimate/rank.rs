@@ -12,13 +12,13 @@
 //! mean, while a quantile may be another unit's afterwards), and it does not step from value to
 //! value of a histogram. What p50 and p99 would do is told beside it.
 
+use crate::PointKind;
 use crate::estimate::load::Load;
 use crate::estimate::observe::Rows;
 use crate::estimate::summary::{Metric, PointSummary};
-use crate::PointKind;
 use serde::Serialize;
 
-/// What targets are ranked and judged by.
+/// Point and metric that targets are ranked and judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ranking {
     /// Index of the point among those of the analysis.
@@ -38,7 +38,7 @@ pub(crate) fn latency_point(points: &[PointSummary]) -> Option<usize> {
     points.iter().position(|point| point.kind == PointKind::Latency)
 }
 
-/// What to rank by under this load. `rows` know the points by the same indices.
+/// Chooses what to rank by under this load. `rows` know the points by the same indices.
 pub(crate) fn ranking(load: Option<Load>, points: &[PointSummary], rows: &[Rows<'_>]) -> Ranking {
     let measured = |index: &usize| rows.iter().any(|run| run.has(*index, Metric::Mean));
     let latency = match load {

@@ -18,7 +18,7 @@ pub(crate) fn targets(runs: &[Run]) -> Vec<TargetSummary> {
     some_targets(runs, |_| true)
 }
 
-/// Those that experiments were held on in any of the runs.
+/// The targets that experiments were held on in any of the runs.
 pub(crate) fn tested_targets(runs: &[Run], rows: &[Rows<'_>]) -> Vec<TargetSummary> {
     let mut tested = HashSet::new();
     for (run, rows) in runs.iter().zip(rows) {

@@ -28,7 +28,7 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// As a datum of the impact's regression: speedup, effect in %.
+    /// Returns a datum of the impact's regression: speedup, effect in %.
     pub(crate) fn datum(&self) -> (f64, f64) {
         (self.speedup, percent(self.log_ratio))
     }

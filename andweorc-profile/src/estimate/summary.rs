@@ -4,13 +4,11 @@ use crate::estimate::forecast;
 use crate::estimate::now::Now;
 use crate::estimate::observe::Identity;
 use crate::estimate::rank::Ranking;
-use crate::{
-    ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord,
-};
+use crate::{ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord};
 use serde::Serialize;
 use std::fmt;
 
-/// What is compared.
+/// Quantity of a point that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -38,7 +36,7 @@ impl Metric {
         self.of_count(experiment, count)
     }
 
-    /// The same of what the point did in that experiment.
+    /// The metric of a point by its `count` in that experiment, as [`of`](Metric::of) has it.
     pub(crate) fn of_count(self, experiment: &ExperimentRecord, count: &PointCount) -> Option<f64> {
         let latency = &count.latency;
         let total: u64 = latency.iter().map(|&(_, n)| n).sum();
@@ -157,10 +155,10 @@ pub struct TargetSummary {
     /// outside of what those let expect of it. Without odd ones a report of several runs names one
     /// in at most one of twenty.
     pub odd_runs: Vec<usize>,
-    /// What it is ranked and judged by.
+    /// Metric that the target is ranked and judged by.
     #[serde(skip)]
     pub ranked_by: Metric,
-    /// What it comes to, by that metric.
+    /// Verdict on the target, by the metric that it is ranked by.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// Real seconds of experiments on it, their baselines included.
@@ -352,7 +350,7 @@ pub(crate) fn rank_key(effect: Option<&Effect>) -> f64 {
     effect.and_then(Effect::gain).map_or(f64::NEG_INFINITY, |(low, _)| low)
 }
 
-/// What no effect means: within so many points.
+/// Bound within which an effect counts as none, points.
 pub(crate) const NOTHING: f64 = 1.0;
 
 /// The verdict on a target by one of its effects, given whether that is a discovery.

@@ -94,7 +94,7 @@ pub(crate) fn measured(n: u64) -> Run {
 /// Of [`run_with_probe`].
 pub(crate) const PROBE: u32 = 9;
 
-/// The same as [`run`] with a probe, in which the program is delayed as a whole.
+/// A run as [`run`] makes it, with a probe, in which the program is delayed as a whole.
 pub(crate) fn run_with_probe() -> Run {
     let mut run = run();
     run.targets.push(TargetRecord {

@@ -17,7 +17,7 @@ pub struct WaitSummary {
     pub count: u64,
     /// Their time in all, ns.
     pub total_ns: u64,
-    /// What of it is known by what ended it.
+    /// Time of the waits by what ended them, as far as it is known.
     #[serde(flatten)]
     pub by: WaitTime,
 }
@@ -69,8 +69,8 @@ fn nothing_known(record: &TargetRecord) -> WaitSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::tests::run;
     use crate::SamplesRecord;
+    use crate::estimate::tests::run;
 
     #[test]
     fn waits_of_all_runs_are_added_up_and_the_longest_is_first() {

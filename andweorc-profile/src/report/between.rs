@@ -32,9 +32,9 @@ pub fn between_runs(runs: usize, analysis: &Analysis) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Run;
     use crate::estimate::analyse;
     use crate::estimate::tests::{closed, push};
-    use crate::Run;
 
     /// A run in which `hot` brings so many %, and `cold` nothing if it is tested.
     fn run(hot: u64, cold: bool) -> Run {

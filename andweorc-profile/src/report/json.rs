@@ -2,8 +2,8 @@
 
 use crate::estimate::{Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary};
 use crate::plain;
-use crate::{Run, VERSION};
 use crate::report::{Next, next, notes, real_ns};
+use crate::{Run, VERSION};
 use serde::Serialize;
 
 /// The version of the JSON report.

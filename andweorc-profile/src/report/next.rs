@@ -2,9 +2,9 @@
 
 use crate::estimate::{Analysis, Load, TargetSummary, Verdict, WaitSummary};
 use crate::plain;
-use crate::{Run, TargetKind};
 use crate::report::words::shortened;
 use crate::report::{real_ns, sections::label, untested_waits};
+use crate::{Run, TargetKind};
 use serde::Serialize;
 
 /// A run for what is undecided shall not take longer, s, unless one target alone needs more.

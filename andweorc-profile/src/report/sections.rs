@@ -1,8 +1,8 @@
 //! The targets by what they come to, and what they are called.
 
+use crate::TargetKind;
 use crate::estimate::{Analysis, TargetSummary, Verdict};
 use crate::plain;
-use crate::TargetKind;
 use crate::report::words::seconds;
 use std::mem;
 

@@ -1,8 +1,8 @@
 //! The longest waits that nobody tested: what work alone can't make faster.
 
 use crate::estimate::{Analysis, WaitSummary};
-use crate::{Run, TargetKind};
 use crate::report::words::time;
+use crate::{Run, TargetKind};
 
 /// A wait is worth a line from this share of the wall time on, summed over all who wait.
 const LONG: f64 = 0.05;

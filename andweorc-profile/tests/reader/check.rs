@@ -1,8 +1,8 @@
 //! What holds of any bytes that are read as a profile.
 
 use andweorc_profile::estimate;
-use andweorc_profile::{Profile, ReadErrorKind};
 use andweorc_profile::report::{self, Looks};
+use andweorc_profile::{Profile, ReadErrorKind};
 
 /// Reads `bytes`, and checks what is said of them if they are damaged. Returns the damaged line.
 pub(crate) fn read(bytes: &[u8]) -> Option<usize> {

@@ -110,9 +110,9 @@ impl Tasks for Foreign {
 struct ForeignTask {
     id: u64,
     how: How,
-    /// Who spawned it.
+    /// Number of the thread that spawned the task, as [`me`] has it.
     by: usize,
-    /// Who woke it. It wakes nobody.
+    /// Cell that notes who woke the task. It wakes nobody.
     cell: Arc<WakeCell>,
     /// But for whoever wakes it, only who polls it looks at this.
     state: Mutex<State>,
@@ -120,7 +120,7 @@ struct ForeignTask {
     stirred: AtomicBool,
 }
 
-/// What is kept of it between polls.
+/// State that is kept of a task between polls.
 #[derive(Clone, Copy, Debug)]
 struct State {
     /// Its virtual time as it parked, or was born.
@@ -131,11 +131,13 @@ struct State {
     has_waited: bool,
     /// Whether the wait that began last has asked for budget, if that was looked at.
     asked: Option<bool>,
-    /// Who was to poll it too early and gave it back: the runtime has that thread look again.
+    /// Thread that was to poll the task too early and gave it back: the runtime has that thread
+    /// look again.
     handed_back: Option<usize>,
-    /// It was found in the driver by a worker that had nothing to do but what is held.
+    /// Whether the task was found in the driver by a worker that had nothing to do but what is
+    /// held.
     found: bool,
-    /// It is held.
+    /// Whether the task is held.
     held: bool,
 }
 
@@ -176,7 +178,7 @@ impl ForeignTask {
         }
     }
 
-    /// It is held, and the calling thread gives it back.
+    /// Records that the task is held, and that the calling thread gives it back.
     fn hands_back(&self) {
         self.change(|state| {
             state.handed_back = Some(me());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use tokio::task::coop::RestoreOnPending;
 
-/// What the calling thread has entered and not left.
+/// A task whose span the calling thread has entered and not left.
 struct Entered {
     task: Arc<ForeignTask>,
     how: Entry,

@@ -2,8 +2,8 @@
 
 use crate::profiled::Kind;
 use andweorc_core::foreign::Spawned;
-use andweorc_profile::TargetKind;
 use andweorc_core::target::{TaskTargets, target};
+use andweorc_profile::TargetKind;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};

@@ -15,7 +15,7 @@ use andweorc_core::thread::LEDGER;
 use andweorc_core::time::{Speedup, Virtual};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
-/// Who that is, of a runtime.
+/// Record of the worker of a runtime that would look into its driver, were nothing held.
 ///
 /// Whoever leaves the driver has something to run, and is [idle](Watch::idle) again after it: so
 /// somebody always comes to look.
@@ -36,7 +36,7 @@ pub(crate) fn idle() {
     });
 }
 
-/// It has something to do, which was `found` in the driver, or not.
+/// Records that the calling thread has something to do, which was `found` in the driver, or not.
 pub(super) fn busy(found: bool) {
     with_ours(|watch, idle| {
         if idle.replace(false) {
@@ -45,8 +45,9 @@ pub(super) fn busy(found: bool) {
     });
 }
 
-/// It was got going; `watched` says whether it did wait in the driver. As long as nothing is held,
-/// and it would have waited where it did, it would have been got going too.
+/// Records that the calling thread was got going; `watched` says whether it did wait in the driver.
+/// As long as nothing is held, and it would have waited where it did, it would have been got going
+/// too.
 pub(crate) fn unparks(watched: bool) {
     with_ours(|watch, idle| {
         if HELD.load(Relaxed) == 0 && (!watched || watch.is_mine()) && idle.replace(false) {
@@ -95,7 +96,8 @@ impl Watch {
         }
     }
 
-    /// It has something to do, which another one had `found` in the driver, or not.
+    /// Records that the calling thread has something to do, which another one had `found` in the
+    /// driver, or not.
     fn busy(&self, found: bool) {
         let watcher = self.watcher.load(Relaxed);
         if watcher == me() || (found && watcher != NOBODY) {

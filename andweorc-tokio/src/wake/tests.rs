@@ -21,8 +21,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `f` comes to on a thread of its own: a worker by its hooks, which has just been idle and is
-/// busy now.
+/// Returns what `f` comes to on a thread of its own: a worker by its hooks, which has just been
+/// idle and is busy now.
 fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let _alone = alone();
     let worker = std::thread::spawn(|| {

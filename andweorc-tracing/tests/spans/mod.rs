@@ -5,10 +5,10 @@ use crate::{Tested, dispatch, library, tested};
 use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points};
-use andweorc_profile::{PointKind, TargetKind};
 use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Speedup;
+use andweorc_profile::{PointKind, TargetKind};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub(crate) static ON: LazyLock<Experimenter> = LazyLock::new(|| {
 
 pub(crate) const WORK: Duration = Duration::from_millis(20);
 
-/// What is tested and nothing else, andweorc being on.
+/// Returns the subscriber that is tested and nothing else, andweorc being on.
 fn subscriber(tested: Tested) -> Dispatch {
     LazyLock::force(&ON);
     dispatch(tested)

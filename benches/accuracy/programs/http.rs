@@ -47,7 +47,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 /// How long the query takes outside, us.
 const QUERY: u32 = 1500;
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone)]
 struct Service {
     parse: Part,
@@ -123,7 +123,7 @@ fn axum_serve(stage: &Stage) -> io::Result<()> {
     Ok(())
 }
 
-/// As `andweorc::axum::listener`, whose feature this bench does without.
+/// Listener like that of `andweorc::axum::listener`, whose feature this bench does without.
 struct Clients(TcpListener);
 
 impl Listener for Clients {

@@ -18,12 +18,13 @@ mod unmarked;
 
 use crate::program::Program;
 
-/// Those of which only samples can tell anything.
+/// Returns the programs of which only samples can tell anything.
 pub(crate) fn unmarked() -> impl Iterator<Item = &'static Program> {
     unmarked::PROGRAMS.iter()
 }
 
-/// Those whose parts can be timed. `--quick` takes every third, and neighbours are of one family.
+/// Returns the programs whose parts can be timed. `--quick` takes every third, and neighbours are
+/// of one family.
 pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
     [
         pipelines::PROGRAMS,

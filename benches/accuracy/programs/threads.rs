@@ -2,8 +2,8 @@
 //! registers, says when it was blocked by another, and pays before it acts on others.
 
 use crate::program::{Aim, Program, Runtime, Stage};
-use andweorc_profile::PointKind::Progress;
 use andweorc_core::thread::{blocked, pay, register};
+use andweorc_profile::PointKind::Progress;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Barrier, Condvar, Mutex};

@@ -3,8 +3,8 @@
 //! it.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_profile::PointKind::Progress;
 use andweorc_core::thread::{pay, register};
+use andweorc_profile::PointKind::Progress;
 use andweorc_threads as _;
 use std::hint::spin_loop;
 use std::io;

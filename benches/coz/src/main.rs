@@ -2,11 +2,12 @@
 //!
 //! ```sh
 //! beside-coz run PROGRAM PACE SECONDS                 # for coz to profile
-//! beside-coz truth PROGRAM PART PERCENT PACE SECONDS  # prints how much the throughput rises, in percent
+//! beside-coz truth PROGRAM PART PERCENT PACE SECONDS  # prints the rise of throughput, in percent
 //! beside-coz pace                                     # hash rounds in a microsecond
-//! beside-coz line PART                                # the line that does the work of `first` or `second`
+//! beside-coz line PART                                # line with the work of `first` or `second`
 //! beside-coz rate PROGRAM PACE SECONDS                # prints items a second, not profiled
-//! beside-coz andweorc PROGRAM PART PERCENT PACE SECONDS  # the same in virtual time, under andweorc: in baselines, and in experiments
+//! # Prints items a second of virtual time, under andweorc: in baselines, and in experiments.
+//! beside-coz andweorc PROGRAM PART PERCENT PACE SECONDS
 //! ```
 
 use andweorc_core::experiment::{Experimenter, Lengths};

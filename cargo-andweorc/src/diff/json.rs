@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The version of this form. Bump it whenever a field changes its meaning, its unit or its name.
 const VERSION: u32 = 2;
 
-/// What `ci` adds.
+/// Verdict that `ci` adds to the comparison.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict<'a> {
     /// `ok`, `regression` or `inconclusive`.

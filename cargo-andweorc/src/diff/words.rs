@@ -28,7 +28,7 @@ pub(super) fn state_or_presence(target: &TargetChange) -> &'static str {
     }
 }
 
-/// What the state adds: ` (within 3.1 %)`, ` (scatters by 23 %)`.
+/// Returns the bound or the scatter in the state: ` (within 3.1 %)`, ` (scatters by 23 %)`.
 pub(super) fn bound(state: &State, unit: &str) -> String {
     match state {
         State::Unchanged { bound } => format!(" (within {bound:.1} {unit})"),

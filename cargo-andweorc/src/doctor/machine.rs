@@ -69,7 +69,7 @@ fn cores() -> Check {
     }
 }
 
-/// What else happened on the machine for a while.
+/// Disturbances on the machine for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Noise {
     /// Share of the time that a hypervisor took, 0 to 1; `None` where the kernel doesn't say.

@@ -9,10 +9,10 @@ use andweorc_profile::plain;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// As it should be.
+    /// All is as it should be.
     Good,
     /// Something is lost, or results are less sure.
     Doubt,
@@ -24,11 +24,11 @@ enum Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Check {
     level: Level,
-    /// What was looked at.
+    /// Thing that was looked at.
     what: &'static str,
-    /// What was seen.
+    /// State that was seen.
     seen: String,
-    /// What to do about it; nothing when good.
+    /// Advice on what to do about it; nothing when good.
     advice: String,
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum DriveError {
     NeverReady {
         /// Its name.
         name: String,
-        /// What was waited for.
+        /// Sign that was waited for.
         ready: Ready,
         /// How long.
         timeout: Duration,
@@ -44,7 +44,7 @@ pub(crate) enum DriveError {
         name: String,
         /// Where it should have gone.
         out: PathBuf,
-        /// What happened instead.
+        /// Course that the program took instead.
         instead: Instead,
     },
     /// The load command can't be started.
@@ -60,12 +60,12 @@ pub(crate) enum DriveError {
     },
 }
 
-/// What the program did instead of beginning a profile.
+/// Course that a program took instead of beginning a profile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Instead {
-    /// It ended like this, after so long.
+    /// The program ended like this, after so long.
     Ended(ExitStatus, Duration),
-    /// It went on for so long.
+    /// The program went on for so long.
     WentOn(Duration),
 }
 

@@ -15,7 +15,7 @@ const AT_ONCE: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Follower {
     path: PathBuf,
-    /// What was there before the run, which is not followed.
+    /// State of the file that was there before the run, which is not followed.
     before: Option<State>,
     offset: u64,
     /// The begin of a line whose end is not written yet.
@@ -23,7 +23,7 @@ pub(crate) struct Follower {
     run: Option<Run>,
 }
 
-/// What tells a profile that the program wrote from one that an earlier run left.
+/// State of a file, which tells a profile that the program wrote from one that an earlier run left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     length: u64,
@@ -51,7 +51,7 @@ impl Follower {
         now != self.before && now.is_some_and(|now| now.length > 0)
     }
 
-    /// What is known of the run; `None` before its header.
+    /// Returns what is known of the run; `None` before its header.
     pub(crate) fn run(&self) -> Option<&Run> {
         self.run.as_ref()
     }

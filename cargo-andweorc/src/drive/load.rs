@@ -23,14 +23,14 @@ pub(crate) struct Load {
     lasted: Duration,
 }
 
-/// What the load has come to.
+/// State that the load has come to.
 #[derive(Debug)]
 pub(crate) enum LoadState {
-    /// It runs, or will in a moment.
+    /// The load runs, or will in a moment.
     Runs,
-    /// It ended well after so long, and was started again.
+    /// The load ended well after so long, and was started again.
     Again(Duration),
-    /// It failed.
+    /// The load failed.
     Failed(ExitStatus),
 }
 

@@ -44,7 +44,7 @@ const STATUS: &str = "CARGO_ANDWEORC_STATUS";
 /// The longest status that is read, bytes.
 const LONGEST_STATUS: u64 = 64 << 10;
 
-/// What is run.
+/// Program to run, and how.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
     /// Name of the program.
@@ -64,14 +64,14 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Ended {
     /// The program's status.
     pub(crate) status: ExitStatus,
-    /// It was stopped here, since its profile had its end.
+    /// The program was stopped by this process, since its profile had its end.
     pub(crate) stopped: bool,
     /// How long it ran.
     pub(crate) lasted: Duration,
 }
 
 impl Ended {
-    /// What it did, if it did not profile.
+    /// Returns what the program did, if it did not profile.
     pub(crate) fn instead(&self) -> Instead {
         Instead::Ended(self.status, self.lasted)
     }
@@ -136,7 +136,7 @@ struct Drive<'a> {
     /// When its profile began.
     began: Option<Instant>,
     load: Option<Load>,
-    /// It was said that the load is started again.
+    /// The user was told that the load is started again.
     told_again: bool,
 }
 
@@ -326,7 +326,7 @@ impl StatusFile {
         StatusFile(out.with_file_name(name))
     }
 
-    /// What the program does; `None` where it does not say.
+    /// Reads what the program does; `None` where it does not say.
     fn read(&self) -> Option<String> {
         // Something else may lie there, such as a pipe.
         fs::metadata(&self.0).ok().filter(|it| it.is_file() && it.len() <= LONGEST_STATUS)?;

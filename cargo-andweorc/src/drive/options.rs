@@ -5,7 +5,7 @@ use std::time::Duration;
 
 const HEADING: &str = "Load";
 
-/// What puts load on the program, and when.
+/// Options for what puts load on the program, and when.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct DriveOptions {

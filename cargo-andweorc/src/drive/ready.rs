@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// What shows that the program is ready.
+/// Sign that the program is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
     /// Nothing needs to be waited for: no load is started.
@@ -26,7 +26,7 @@ pub(crate) enum Ready {
 const ANSWER: Duration = Duration::from_millis(200);
 
 impl Ready {
-    /// What the options ask for.
+    /// Returns the sign that the options ask for.
     pub(crate) fn of(options: &DriveOptions) -> Ready {
         match (options.ready_port, &options.ready_line, &options.load) {
             (Some(port), ..) => Ready::Port(port),
@@ -47,7 +47,7 @@ impl Ready {
     }
 }
 
-/// What was waited for, as in "within 30 s ..."
+/// Says of the sign that was waited for that it did not come, as in "within 30 s ..."
 impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

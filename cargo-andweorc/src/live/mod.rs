@@ -11,9 +11,9 @@ mod terminal;
 
 use crate::console::Console;
 use crate::drive::Stream;
+use andweorc_profile::Run;
 use andweorc_profile::estimate::{self, Analysis};
 use andweorc_profile::plain;
-use andweorc_profile::Run;
 use andweorc_profile::report::metric_name;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -35,7 +35,7 @@ const APART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 #[derive(Debug)]
 pub(crate) struct View {
     form: Form,
-    /// What is known, and whether it is of all records.
+    /// Latest analysis, and whether it is of all records.
     analysis: Analysis,
     fresh: bool,
     estimated: Option<Instant>,
@@ -65,7 +65,7 @@ pub(crate) struct Moment<'a> {
     pub(crate) elapsed: Duration,
     /// Time budget of all runs.
     pub(crate) budget: Duration,
-    /// What the program says it does.
+    /// Function that returns what the program says it does.
     pub(crate) under_way: &'a dyn Fn() -> Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl View {
         }
     }
 
-    /// What prints without running into the view.
+    /// Returns a printer that does not run into the view.
     pub(crate) fn printer(&self) -> Printer {
         Printer(match &self.form {
             Form::Terminal(terminal) => Some(terminal.clone()),
@@ -236,7 +236,7 @@ impl Moment<'_> {
         format!("{spent} s of {budget} s, {left} s left{runs}, {held} experiments")
     }
 
-    /// What happens: said by the program, else seen from the profile.
+    /// Returns what happens: said by the program, else seen from the profile.
     fn now(&self) -> String {
         if let Some(said) = (self.under_way)() {
             return format!("now: {}", plain::name(&said));
@@ -354,8 +354,8 @@ mod tests {
         let silent = || None;
         let mut moment = moment(&whole, &silent);
         moment.earlier = &earlier;
-        moment.budget =
-            Duration::from_nanos(andweorc_profile::report::real_ns(&whole)) + Duration::from_secs(13);
+        moment.budget = Duration::from_nanos(andweorc_profile::report::real_ns(&whole))
+            + Duration::from_secs(13);
         let held = 2 * whole.experiments.len();
         assert!(moment.time().contains("1 s left, run 2, "), "{}", moment.time());
         assert!(moment.time().ends_with(&format!("{held} experiments")), "{}", moment.time());

@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub(crate) change: String,
     /// `865/s`, what the metric would be.
     pub(crate) then: String,
-    /// What it comes to so far.
+    /// Verdict on the target so far.
     pub(crate) verdict: &'static str,
 }
 

@@ -3,12 +3,12 @@
 use crate::report::place;
 use andweorc_profile::estimate::{self, Analysis, Effect, Metric, TargetSummary, Verdict};
 use andweorc_profile::plain;
-use andweorc_profile::{Run, TargetKind};
 use andweorc_profile::report::{
     MAIN_METRICS, Section, between_runs, change, counted, date, load_name, load_warning,
     metric_name, needs, next, notes, real_ns, sections, tenths, untested_waits, value, values,
     why_nothing,
 };
+use andweorc_profile::{Run, TargetKind};
 
 /// The program's figures now, a table of the targets by verdict with at most `top` of each, the
 /// waits that nobody tested, the notes, and what to do next.
@@ -197,7 +197,7 @@ fn code(name: &str) -> String {
     format!("{fence}{space}{name}{space}{fence}")
 }
 
-/// The same in a table, where a bar would end the cell.
+/// A name as code in a table, where a bar would end the cell.
 fn cell(name: &str) -> String {
     code(name).replace('|', r"\|")
 }

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// After a failed accept (no file descriptors left, most often).
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is served.
+/// Page that is served, and the port that it is served on.
 pub(super) struct Served<'a> {
     /// The port that requests must name.
     pub(super) port: u16,

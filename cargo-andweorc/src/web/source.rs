@@ -37,14 +37,14 @@ pub(crate) struct Snippet {
 pub(crate) struct Sources {
     /// Canonical folders, the nearest first.
     roots: Vec<PathBuf>,
-    /// What was read, and when it was written.
+    /// Text of each file that was read, and when the file was written.
     files: HashMap<PathBuf, Option<(String, SystemTime)>>,
     /// Where links to them lead.
     editor: Editor,
 }
 
 impl Sources {
-    /// Those of the projects that this folder and these files are in.
+    /// Returns the sources of the projects that this folder and these files are in.
     pub(crate) fn near<'a>(
         profiles: impl IntoIterator<Item = &'a PathBuf>,
         editor: &Editor,

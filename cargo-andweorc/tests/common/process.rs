@@ -14,12 +14,12 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// What a process wrote to stdout.
+/// Returns what a process wrote to stdout.
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// What a process wrote to stderr.
+/// Returns what a process wrote to stderr.
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }

@@ -7,7 +7,7 @@ use andweorc_profile::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a version of the service is like.
+/// Properties of a version of the service.
 #[derive(Clone, Copy)]
 pub(crate) struct Service {
     /// Requests per second.
@@ -20,7 +20,7 @@ pub(crate) struct Service {
     pub(crate) open: Option<bool>,
 }
 
-/// As it was.
+/// The service before the change.
 pub(crate) const BEFORE: Service = Service {
     rate: 1_350.0,
     p99: 12.0,
@@ -33,8 +33,8 @@ pub(crate) const BEFORE: Service = Service {
     open: None,
 };
 
-/// As it became: audit holds it back, stock was mended, legacy is gone, receipt is new, and parse
-/// went to another file.
+/// The service after the change: audit holds it back, stock was mended, legacy is gone, receipt is
+/// new, and parse went to another file.
 pub(crate) const AFTER: Service = Service {
     rate: 1_150.0,
     p99: 14.5,

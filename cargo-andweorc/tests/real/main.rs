@@ -70,15 +70,15 @@ impl Shop {
         command
     }
 
-    /// What it prints; panics unless it succeeds.
+    /// Runs `cargo andweorc` and returns what it prints; panics unless it succeeds.
     fn ok(&self, arguments: &[&str]) -> Output {
         let output = self.command(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         output
     }
 
-    /// The same, again while the machine was so busy that `profiles`, below the folder of profiles,
-    /// tell nothing.
+    /// Returns what `run` prints, run again while the machine was so busy that `profiles`, below
+    /// the folder of profiles, tell nothing.
     fn run_usable(&self, profiles: &[&str], run: impl Fn() -> Output) -> Output {
         let tells = |file: &&str| {
             let profile = Profile::read(&self.profiles().join(file)).unwrap();

@@ -92,7 +92,7 @@ fn judge(shop: &Shop, name: &str, b: Option<&str>) -> i32 {
     code
 }
 
-/// What is to be caught is there: measured without a profiler, in turns.
+/// The slowdown that is to be caught is there: measured without a profiler, in turns.
 #[test]
 #[ignore = "takes half a minute, and the machine for itself"]
 fn the_slower_shop_sells_a_tenth_less() {

@@ -13,8 +13,8 @@ fn open_load() -> (TempDir, PathBuf) {
     written(11_765)
 }
 
-/// The same under a load that waits for answers: targets are ranked by the throughput of the first
-/// point.
+/// A profile like that of `open_load`, under a load that waits for answers: targets are ranked by
+/// the throughput of the first point.
 fn closed_load() -> (TempDir, PathBuf) {
     written(10_000)
 }

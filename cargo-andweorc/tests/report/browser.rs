@@ -21,7 +21,7 @@ pub(crate) struct Browser {
     to: File,
     from: Receiver<Value>,
     last_id: u64,
-    /// What else was told since the page was opened.
+    /// Messages other than answers, since the page was opened.
     events: Vec<Value>,
     /// Of the page opened last.
     session: Option<String>,
@@ -158,7 +158,7 @@ impl Browser {
         }
     }
 
-    /// What the page asked for, and what went wrong in it, since it was opened.
+    /// Returns what the page asked for, and what went wrong in it, since it was opened.
     pub(crate) fn requests_and_errors(&mut self) -> (Vec<String>, Vec<Value>) {
         self.eval("1");
         let of = |method: &'static str| {

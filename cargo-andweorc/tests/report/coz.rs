@@ -8,7 +8,7 @@ use std::path::Path;
 
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/shop.jsonl");
 
-/// What the viewer sums up for one (selected, point, speedup).
+/// Sum that the viewer makes for one (selected, point, speedup).
 #[derive(Debug)]
 enum Sum {
     Throughput { delta: i64, duration: i64 },
@@ -97,8 +97,8 @@ impl Viewer {
         curve.entry(speedup.to_string()).or_insert(none)
     }
 
-    /// What the viewer draws, by speedup: the change in % against the experiments with speedup 0, a
-    /// fall in time per unit being a rise, and a fall in latency a fall.
+    /// Returns the curve that the viewer draws, by speedup: the change in % against the experiments
+    /// with speedup 0, a fall in time per unit being a rise, and a fall in latency a fall.
     fn curve(&self, selected: &str, point: &str) -> Vec<(f64, f64)> {
         let data = &self.data[&(selected.to_owned(), point.to_owned())];
         let baseline = data["0"].value();

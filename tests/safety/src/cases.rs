@@ -160,7 +160,7 @@ fn own_signal(name: &str, which: &'static str) -> Case {
     })
 }
 
-/// The same results.
+/// Cases of programs that must come to the same results as without andweorc.
 fn results() -> Vec<Case> {
     let mut all = vec![
         Case::new("timeout", || {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Where a program's stderr goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stderr {
-    /// It is read.
+    /// The program's stderr is read.
     Read,
     /// Nobody reads it: a write is refused.
     Closed,
@@ -69,7 +69,7 @@ impl Program {
         program
     }
 
-    /// The same with andweorc off.
+    /// The program of this name, with andweorc off.
     pub fn off(name: &str) -> Program {
         let here = std::env::current_exe().expect("this program has a path");
         let mut command = Command::new(here);

@@ -29,8 +29,8 @@ pub(super) static DOOR: Mutex<Door> = Mutex::new(Door { last: None });
 /// How long after its wake a thread comes out.
 const WAKE: Nanos = Nanos::from_micros(100);
 
-/// What a thread that runs owes at most: a plain thread is told to pay every 2 ms. A task is told
-/// more rarely: one that runs on for longer with the lock held is taken for one that sleeps.
+/// Delay that a thread that runs owes at most: a plain thread is told to pay every 2 ms. A task is
+/// told more rarely: one that runs on for longer with the lock held is taken for one that sleeps.
 const MOST: Nanos = Nanos::from_millis(4);
 
 pub(super) fn lock(door: &Mutex<Door>) -> MutexGuard<'_, Door> {
@@ -46,7 +46,7 @@ pub(super) struct Door {
 #[derive(Debug)]
 struct Last {
     account: &'static Account,
-    /// It has gone in again: when, and its L then.
+    /// When the thread went in again, and its L then; `None` if it has not.
     again: Option<(Real, Nanos)>,
 }
 

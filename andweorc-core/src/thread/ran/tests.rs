@@ -3,7 +3,7 @@
 use super::*;
 use crate::time::Speedup;
 
-/// It runs and sleeps as told.
+/// A thread that runs and sleeps as told.
 #[derive(Default)]
 struct Machine {
     now: Real,

@@ -7,8 +7,8 @@
 //! run may go on.
 
 use super::*;
-use crate::estimate::ongoing::Ongoing;
 use crate::Record;
+use crate::estimate::ongoing::Ongoing;
 
 /// Effects at a speedup of one half, %: most parts change next to nothing.
 const PARTS: [f64; 10] = [0.0, 0.1, -0.2, 0.4, 0.0, -0.1, 0.2, 3.0, -4.0, 12.0];

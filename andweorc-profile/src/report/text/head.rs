@@ -1,9 +1,9 @@
 //! The first lines: what ran where and how, what it does now, and how far that can be trusted.
 
 use super::{Page, Tone, WIDTH};
+use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
-use crate::Run;
 use crate::report::words::{seconds, shortened};
 use crate::report::{MAIN_METRICS, counted, date, load_name, real_ns, values};
 use textwrap::core::display_width;

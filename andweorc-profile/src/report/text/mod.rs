@@ -4,9 +4,9 @@ mod head;
 mod table;
 mod targets;
 
+use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
-use crate::Run;
 use crate::report::sections::place;
 use crate::report::{between_runs, load_warning, next, notes, untested_waits, why_nothing};
 use anstyle::{AnsiColor, Style};

@@ -2,9 +2,9 @@
 
 use super::table::{Cell, Row};
 use super::{Page, Tone};
+use crate::TargetKind;
 use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
 use crate::plain;
-use crate::TargetKind;
 use crate::report::sections::{Section, label, needs, place, sections};
 use crate::report::words::{shortened, tenths, value, values, wide};
 

@@ -8,8 +8,8 @@ use andweorc_profile::estimate::{
     WaitSummary,
 };
 use andweorc_profile::plain;
-use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use andweorc_profile::report::{load_warning, notes, real_ns};
+use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(super) struct Page<'a> {
     experiments: Vec<Experiment<'a>>,
     waits: Vec<Wait>,
     notes: Vec<String>,
-    /// What to know before the throughput is read.
+    /// Warning to know before the throughput is read.
     warning: Option<String>,
     /// Why there is nothing to show, and what to do, when there is nothing.
     dead_end: Option<DeadEnd>,
@@ -113,7 +113,7 @@ struct Impact {
 struct Experiment<'a> {
     run: usize,
     seq: u32,
-    /// What it is held on.
+    /// Kind of thing that the experiment is held on.
     what: What,
     /// Index of the target; none in a baseline, in a probe, and for a target that nothing is known
     /// of.
@@ -129,7 +129,7 @@ struct Experiment<'a> {
     baselines: Vec<usize>,
 }
 
-/// What an experiment is held on.
+/// Kind of thing that an experiment is held on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum What {
@@ -139,7 +139,7 @@ enum What {
     Probe,
 }
 
-/// What the page of these runs shows.
+/// Makes the data that the page of these runs shows.
 pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut Sources) -> Page<'a> {
     let header = runs.first().map(|run| &run.header);
     let points = &analysis.points;

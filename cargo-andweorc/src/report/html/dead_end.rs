@@ -2,8 +2,8 @@
 
 use andweorc_profile::estimate::Analysis;
 use andweorc_profile::plain;
-use andweorc_profile::{Run, TargetKind, TargetRecord};
 use andweorc_profile::report::why_nothing;
+use andweorc_profile::{Run, TargetKind, TargetRecord};
 use serde::Serialize;
 
 /// A page without a ranking.

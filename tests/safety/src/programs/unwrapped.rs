@@ -38,8 +38,8 @@ pub fn main() {
     report(format!("there={there} missing={missing}"))
 }
 
-/// What flume, async-channel, event-listener and futures' channels are made of. A plain thread puts
-/// a message into the channel, then wakes.
+/// Waits by an `AtomicWaker`: flume, async-channel, event-listener and futures' channels are made
+/// of these. A plain thread puts a message into the channel, then wakes.
 async fn atomic_waker(end: Instant) -> (u64, u64) {
     let (waker, sent) = (Arc::new(AtomicWaker::new()), Arc::new(AtomicU64::new(0)));
     let (send, mut receive) = unbounded_channel();

@@ -15,7 +15,7 @@ const UNDER: Nanos = Nanos::from_micros(600);
 /// From the unlock until who waits comes out.
 const WAKES: Nanos = Nanos::from_micros(20);
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     GoesIn,
@@ -71,7 +71,8 @@ impl Fight {
         }
     }
 
-    /// Who has something to do does it. Returns when that was.
+    /// Runs the next step of the thread that is the first to have something to do. Returns when
+    /// that was.
     fn step(&mut self) -> Real {
         let ready = (0..self.fighters.len())
             .filter(|&i| !matches!(self.fighters[i].next, Next::Waits))
