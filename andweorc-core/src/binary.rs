@@ -128,7 +128,7 @@ mod tests {
         let file = std::fs::read("/proc/self/exe").unwrap();
         let file = object::File::parse(&*file).unwrap();
         let symbols = || file.symbols().filter_map(|it| it.name().ok());
-        assert_eq!(crates_in(symbols(), &["serde_json", "juggler"]), ["serde_json"]);
+        assert_eq!(crates_in(symbols(), &["gimli", "juggler"]), ["gimli"]);
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         let cache = ReadCache::new(File::open("/proc/self/exe").unwrap());
         let file = object::File::parse(&cache).unwrap();
         let data = file.section_by_name(".rodata").unwrap().data().unwrap();
-        let version = version_in(data, "serde_json").expect("it can panic");
+        let version = version_in(data, "proptest").expect("it can panic");
         assert!(version.starts_with("1."), "{version}");
     }
 }

@@ -6,13 +6,15 @@ use crate::latency::Latencies;
 use crate::symbols::is_own_file;
 use crate::thread::{self, LEDGER, Within};
 use crate::time::Virtual;
+use andweorc_profile::PointRecord;
 use andweorc_profile::plain;
-use andweorc_profile::{PointKind, PointRecord};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
+
+pub use andweorc_profile::PointKind;
 
 /// How important a point is when nobody chose: lower ranks first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

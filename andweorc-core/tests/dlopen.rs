@@ -195,7 +195,7 @@ fn with_a_copy() -> Plugin {
     const SOURCE: &str = r#"
 #[unsafe(no_mangle)]
 pub extern "C" fn run(rounds: u64) -> u64 {
-    let kind = andweorc_profile::PointKind::Progress;
+    let kind = andweorc_core::point::PointKind::Progress;
     andweorc_core::point::point(kind, "plugin", None, None, true).hit();
     rounds
 }
