@@ -145,7 +145,7 @@ fn an_experiment_without_progress_is_ended_early() {
 }
 
 #[test]
-fn what_the_program_uses_is_measured_once_there_is_load() {
+fn target_times_are_measured_once_there_is_load() {
     let program = Program::new("load comes late").enabled().var("ANDWEORC_DURATION", LONGER);
     assert_done(&program.run());
     let run = program.profile();

@@ -69,7 +69,7 @@ impl Stream {
 }
 
 #[test]
-fn what_happens_while_it_is_off_is_nobodys() {
+fn activity_while_switched_off_is_not_recorded() {
     andweorc::subscriber().init();
     // On one thread, so that the server has parked whenever it was answered.
     let mut builder = tokio::runtime::Builder::new_current_thread();

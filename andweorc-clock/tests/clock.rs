@@ -113,7 +113,7 @@ fn while_a_wait_is_the_target_the_clock_is_as_fast_as_real_time() {
 }
 
 #[test]
-fn what_waits_until_a_deadline_waits_in_virtual_time() {
+fn wait_with_a_deadline_is_in_virtual_time() {
     const WAIT: Duration = Duration::from_millis(20);
     let waits: [(&str, fn()); 5] = [
         ("sleep", || thread::sleep(WAIT)),

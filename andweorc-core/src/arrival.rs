@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lay_there_came_between_the_two_looks() {
+    fn arrival_found_by_a_look_is_dated_between_two_looks() {
         let worker = Worker::new(1000);
         // It is busy until 2000, then looks.
         assert_eq!(worker.finds(2010, Some(2000)), guess(us(1500)));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_counts_as_come_when_a_sleeping_worker_would_have_noticed_it() {
+    fn event_found_late_is_dated_to_when_a_sleeper_would_notice() {
         let worker = Worker::new(1000);
         worker.looks.wakes_in(Nanos::from_micros(50));
         assert_eq!(worker.finds(2010, Some(1900)), guess(us(1500)));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_while_nobody_looked_came_with_an_input() {
+    fn event_between_two_looks_came_with_an_input() {
         let worker = Worker::new(1000);
         for came in [900, 1100, 1300, 1600, 2015] {
             worker.inputs.came(us(came));

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_do_depends_on_where_it_is() {
+    fn copy_advice_depends_on_where_the_copy_lies() {
         let copy =
             |is_in_program| Copy { path: "x".into(), version: "0.2.0".into(), is_in_program };
         assert!(copy(true).to_string().contains("`cargo tree"), "{}", copy(true));

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_met_when_there_are_many_pages_is_counted_in_shared_ones() {
+    fn counters_past_the_page_limit_are_kept_in_shared_lines() {
         let sets: Vec<Counters<3>> = (0..1_000).map(|_| Counters::default()).collect();
         // Other tests may be refused pages from here on.
         MADE.fetch_max(MOST_OWNED, Ordering::Relaxed);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_pages_is_counted_too() {
+    fn counter_beyond_the_pages_is_counted_too() {
         let beyond = Counters::<2> { page: PAGES as u32, word: 0, shared: Default::default() };
         thread::scope(|scope| {
             for _ in 0..4 {

@@ -115,7 +115,7 @@ mod tests {
     const PAUSE: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn who_pauses_does_not_work_and_hears_at_once_that_it_is_to_stop() {
+    fn pausing_helper_does_no_work_and_stops_at_once() {
         let (told, works) = mpsc::channel();
         let helper = Helper::start("pauses", move || {
             move || {

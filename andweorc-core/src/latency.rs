@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_or_forgotten_is_gone() {
+    fn latencies_taken_or_cleared_are_gone() {
         let latencies = Latencies::new();
         latencies.record(5_000);
         assert_eq!(counts(&latencies.take()), 1);

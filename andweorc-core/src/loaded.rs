@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mapped_is_refused() {
+    fn memory_that_is_not_mapped_is_refused() {
         assert!(read(&(8..16)).is_err());
     }
 

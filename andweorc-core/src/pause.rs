@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pause_spins_is_counted() {
+    fn pause_counts_its_spinning_as_cpu_time() {
         let before = cpu();
         until(clock::now() + Nanos::from_micros(300));
         assert!(cpu() > before);
@@ -181,7 +181,7 @@ mod tests {
 
     #[cfg(not(loom))]
     #[test]
-    fn who_is_to_be_on_time_asks_for_a_short_slice() {
+    fn thread_to_be_on_time_asks_for_a_short_slice() {
         std::thread::spawn(|| {
             on_time();
             assert_eq!(timer_slack(), 1);

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_plain_and_short() {
+    fn setting_quoted_in_an_error_is_plain_and_short() {
         let unseen = "\u{202e}\u{9b}2J";
         let long = format!("{unseen}{}", "x".repeat(1_000_000));
         for (name, value) in [

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_a_processor_has_not_stood_still() {
+    fn wait_for_a_processor_is_no_stall() {
         let ms = Nanos::from_millis;
         assert_eq!(stall(ms(15), Nanos::ZERO), Some(ms(15)));
         assert_eq!(stall(ms(15), ms(5)), Some(ms(10)));

@@ -94,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn who_yields_is_marked_each_time() {
+    fn task_kind_that_yields_has_every_poll_marked() {
         assert_eq!(marked(&Yields::default(), 5000, true), 5000);
     }
 
     #[test]
-    fn who_does_not_is_marked_seldom() {
+    fn task_kind_that_does_not_yield_is_marked_seldom() {
         let yields = Yields::default();
         assert_eq!(marked(&yields, 1 + 10 * EVERY, false), FIRST + 9);
         assert!(marked(&yields, 2 * EVERY, true) > EVERY, "it is found out if that changes");

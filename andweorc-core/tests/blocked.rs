@@ -56,7 +56,7 @@ fn a_contended_lock_hides_no_delay() {
 }
 
 #[test]
-fn who_is_blocked_is_not_inside_the_target() {
+fn blocked_thread_is_not_inside_target() {
     let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     // One that is ended since the machine stopped the program says nothing.
     let inside_again = (0..20).any(|_| grows_after_blocked(&mut one) > Nanos::from_millis(10));

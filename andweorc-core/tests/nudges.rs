@@ -7,7 +7,7 @@ mod nudger;
 use andweorc_core::thread;
 
 #[test]
-fn it_looks_often_once_a_plain_thread_has_registered() {
+fn nudger_looks_often_once_a_plain_thread_has_registered() {
     nudger::looks_rarely_and_then_often(|| {
         thread::register().expect("there is room for one thread");
     });

@@ -8,7 +8,7 @@ use andweorc_core::sampler::{Event, Sampling};
 use andweorc_core::symbols::Symbols;
 
 #[test]
-fn it_looks_often_once_lines_are_sampled() {
+fn nudger_looks_often_once_lines_are_sampled() {
     let mut sampling = None;
     nudger::looks_rarely_and_then_often(|| {
         let symbols = Symbols::of_this_program().unwrap();

@@ -245,7 +245,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_not_seen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         for c in UNSEEN {
             let shown = name(&format!("a{c}b")).into_owned();
             assert!(shown.is_ascii() && shown.len() > 3 && !shown.contains(c), "{c:?}: {shown}");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_stays_as_it_is() {
+    fn visible_text_is_not_changed() {
         for text in [
             "",
             "shop::stock<'a>\\\"",

@@ -74,7 +74,7 @@ fn lines(records: &[Record]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn records_written_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/er/x.jsonl");
     let mut writer = Writer::create(&path).unwrap();
@@ -180,7 +180,7 @@ fn runs_are_merged_by_concatenation() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn parse_error_names_the_damaged_line() {
     let message = |bytes: &[u8]| Profile::parse(bytes).unwrap_err().to_string();
     assert!(message(b"").contains("is empty"));
     assert!(message(b"hello\n").contains("not a profile"));
@@ -258,7 +258,7 @@ fn the_longest_line_is_read_and_one_byte_more_is_not() {
 }
 
 #[test]
-fn what_no_reader_takes_is_not_written_but_counted() {
+fn record_too_long_for_readers_is_counted_as_lost() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.jsonl");
     let mut writer = Writer::create(&path).unwrap();

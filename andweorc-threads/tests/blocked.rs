@@ -95,7 +95,7 @@ fn owes_all(owed: impl Fn() -> Nanos) {
 }
 
 #[test]
-fn who_waited_for_a_lock_owes_nothing() {
+fn thread_that_waited_for_a_lock_owes_nothing() {
     let lock = Mutex::new(());
     owes_nothing(|| {
         owed(
@@ -129,7 +129,7 @@ fn who_waited_for_a_lock_owes_nothing() {
 }
 
 #[test]
-fn who_waited_at_a_barrier_owes_nothing() {
+fn thread_that_waited_at_a_barrier_owes_nothing() {
     let barrier = Barrier::new(2);
     owes_nothing(|| {
         owed(
@@ -147,7 +147,7 @@ fn who_waited_at_a_barrier_owes_nothing() {
 }
 
 #[test]
-fn who_waited_for_a_message_owes_nothing() {
+fn thread_that_waited_for_a_message_owes_nothing() {
     owes_nothing(|| {
         let (sender, receiver) = mpsc::channel();
         owed(
@@ -165,7 +165,7 @@ fn who_waited_for_a_message_owes_nothing() {
 }
 
 #[test]
-fn who_says_itself_that_it_is_blocked_is_not_counted_twice() {
+fn block_that_a_thread_reports_itself_is_not_counted_twice() {
     let told = || {
         let (lock, asks) = (Mutex::new(()), AtomicBool::new(false));
         let (tell, told) = mpsc::channel();
@@ -203,7 +203,7 @@ fn who_says_itself_that_it_is_blocked_is_not_counted_twice() {
 const LONG: Duration = Duration::from_secs(1);
 
 #[test]
-fn who_waited_until_a_time_owes_what_the_others_gained() {
+fn thread_that_waited_until_a_time_owes_all_its_delay() {
     let (lock, never) = (Mutex::new(()), Condvar::new());
     let worker = |meet: &dyn Fn(), work: &dyn Fn()| {
         meet();
@@ -227,7 +227,7 @@ fn who_waited_until_a_time_owes_what_the_others_gained() {
 }
 
 #[test]
-fn who_wakes_another_has_paid_before() {
+fn thread_that_unparks_another_has_paid_before() {
     owes_nothing(|| {
         let parked = spawn(park);
         let owes = owed(

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn those_behind_a_mark_are_woken_after_it() {
+    fn task_put_off_before_a_mark_is_woken_after_it() {
         for runtime in runtimes() {
             let all = [(); 4].map(|()| Arc::new(Notes::default()));
             let wakers = all.clone().map(Waker::from);

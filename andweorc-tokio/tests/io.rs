@@ -110,7 +110,7 @@ fn write(stream: &mut Outside<Socket>, cx: &mut Context<'_>) {
 }
 
 #[test]
-fn what_comes_is_held_by_what_grew_while_it_was_waited_for() {
+fn input_is_held_by_the_delay_that_grew_during_its_wait() {
     let _experiment = Experiment::begin();
     let Watched { waker, woken: told, .. } = &Watched::spawn();
     let mut context = Context::from_waker(waker);
@@ -125,7 +125,7 @@ fn what_comes_is_held_by_what_grew_while_it_was_waited_for() {
 }
 
 #[test]
-fn who_reads_too_early_finds_nothing() {
+fn read_before_the_data_is_due_finds_nothing() {
     let _experiment = Experiment::begin();
     let Watched { waker, woken: told, .. } = &Watched::spawn();
     let mut context = Context::from_waker(waker);
@@ -142,7 +142,7 @@ fn who_reads_too_early_finds_nothing() {
 }
 
 #[test]
-fn what_grew_before_the_question_was_written_does_not_count() {
+fn delay_before_the_question_does_not_hold_the_answer() {
     let _experiment = Experiment::begin();
     let Watched { waker, woken: told, .. } = &Watched::spawn();
     let mut context = Context::from_waker(waker);
@@ -157,7 +157,7 @@ fn what_grew_before_the_question_was_written_does_not_count() {
 }
 
 #[test]
-fn what_comes_after_the_first_of_a_request_is_not_held() {
+fn input_after_the_first_of_a_request_is_not_held() {
     let _experiment = Experiment::begin();
     let Watched { waker, woken: told, .. } = &Watched::spawn();
     let mut context = Context::from_waker(waker);

@@ -62,7 +62,7 @@ fn task(name: &str) -> &'static Target {
 }
 
 #[test]
-fn what_a_request_waits_for_is_known_in_a_task_that_nobody_profiled() {
+fn request_wait_is_known_in_an_unprofiled_task() {
     thread::enable();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().andweorc().build().unwrap();

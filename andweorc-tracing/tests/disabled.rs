@@ -17,7 +17,7 @@ fn work() -> Span {
 }
 
 #[test]
-fn it_asks_for_nothing_while_andweorc_is_off() {
+fn layer_asks_for_nothing_while_andweorc_is_off() {
     let alone = Dispatch::new(tracing_subscriber::registry().with(layer()));
     tracing::dispatcher::with_default(&alone, || assert!(work().is_disabled()));
     drop(alone);

@@ -147,7 +147,7 @@ fn beside_a_filtered_layer_it_adds_its_spans_and_no_events() {
 }
 
 #[test]
-fn it_takes_nothing_from_a_layer_without_a_filter() {
+fn layer_takes_nothing_from_an_unfiltered_layer() {
     let _turn = turn();
     let counting = Counting::default();
     in_each_order!(
@@ -173,7 +173,7 @@ fn would_be(to: &Dispatch) -> [bool; 3] {
 }
 
 #[test]
-fn what_is_prepared_only_to_be_logged_stays_off() {
+fn event_checks_stay_false_unless_a_layer_wants_events() {
     let _turn = turn();
     let spans_only = [false, true, false];
     assert_eq!(would_be(&Dispatch::new(registry().with(layer()))), spans_only);
@@ -228,7 +228,7 @@ fn events_are_seen_when_asked_for() {
 }
 
 #[test]
-fn what_is_more_verbose_than_its_own_level_stays_off() {
+fn callsites_more_verbose_than_the_layer_stay_disabled() {
     let _turn = turn();
     let counting = Counting::default();
     in_each_order!(
@@ -273,7 +273,7 @@ fn a_filter_may_be_put_around_it() {
 }
 
 #[test]
-fn it_composes_with_a_subscriber_that_takes_no_filters_of_layers() {
+fn layer_composes_with_a_subscriber_without_layer_filters() {
     let _turn = turn();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(std::io::sink)

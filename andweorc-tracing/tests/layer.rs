@@ -40,7 +40,7 @@ impl Write for Buffer {
 }
 
 #[test]
-fn it_composes_with_a_filtered_fmt_layer() {
+fn layer_composes_with_a_filtered_fmt_layer() {
     LazyLock::force(&ON);
     let (loud, quiet) = (Buffer::default(), Buffer::default());
     let (to_loud, to_quiet) = (loud.clone(), quiet.clone());

@@ -127,7 +127,7 @@ mod tests {
     const GOOD: &str = include_str!("../tests/fixtures/shop.jsonl");
 
     #[test]
-    fn what_was_there_is_kept_by_its_time_unless_nothing_follows_it() {
+    fn profile_is_kept_by_its_time_or_put_back_if_none_follows() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("shop.jsonl");
         assert!(!Earlier::put_aside(&out).unwrap().is_there());

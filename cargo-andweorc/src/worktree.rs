@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_revision_is_named() {
+    fn revision_unknown_to_git_is_named_in_the_error() {
         let repository = repository();
         let error = Commit::find(repository.path(), "--all").unwrap_err();
         assert_eq!(error, "git knows no commit `--all`");

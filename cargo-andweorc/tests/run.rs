@@ -326,7 +326,7 @@ fn a_project_elsewhere_is_named_by_its_manifest() {
 }
 
 #[test]
-fn what_can_not_be_written_is_said_before_the_build() {
+fn output_path_that_is_a_folder_is_rejected_before_the_build() {
     let project = project(&["shop"]);
     let at = project.path();
     fs::create_dir(at.join("folder")).unwrap();

@@ -142,7 +142,7 @@ fn a_kind_is_a_spawn_site() {
 }
 
 #[test]
-fn what_is_wrapped_is_not_seen_twice() {
+fn wrapped_task_is_not_counted_twice() {
     for runtime in runtimes() {
         let lines = runtime.block_on(async {
             andweorc::spawn(async { std::thread::sleep(WHILE) }).await.unwrap();
@@ -361,7 +361,7 @@ fn a_wait_outside_is_stretched_and_blocks_no_neighbour() {
 const TRIES: usize = 10;
 
 #[test]
-fn what_other_tasks_end_says_nothing_of_the_waits_outside() {
+fn wait_ended_by_a_task_leaves_outside_waits_stretched() {
     LazyLock::force(&EXPERIMENTER);
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build();
     let runtime = runtime.unwrap();

@@ -62,7 +62,7 @@ fn a_join_set_is_woken_by_its_tasks() {
 }
 
 #[test]
-fn who_blocks_wakes_in_the_name_of_its_task() {
+fn wake_from_blocking_code_names_its_task() {
     for (runtime, workers) in runtimes().into_iter().zip([true, false]) {
         runtime.block_on(async {
             let (sender, receiver) = oneshot::channel();

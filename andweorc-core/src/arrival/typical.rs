@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_wait_tells_which_one_it_was() {
+    fn wait_is_drawn_from_typical_waits_within_its_bounds() {
         let typical = Typical::default();
         for _ in 0..10 {
             typical.count(us(400));

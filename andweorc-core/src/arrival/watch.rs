@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_no_wake_from_anybody() {
+    fn watcher_takes_no_wake_from_a_worker() {
         let (connection, _other_side) = UnixStream::pair().unwrap();
         let other = |kind| {
             // SAFETY: takes plain numbers.
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn it_interrupts_nobody() {
+    fn watcher_runs_under_batch_scheduling() {
         static INPUTS: Inputs = Inputs::new();
         if policy(0) != libc::SCHED_OTHER {
             return println!("skipped: the tests were given a priority");
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_given_a_priority_keeps_it() {
+    fn thread_given_a_priority_keeps_it() {
         let policies = thread::spawn(|| {
             // SAFETY: as in `interrupts_nobody`.
             let set = unsafe {
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_while_it_waited_for_a_processor_came_one_after_the_other() {
+    fn inputs_during_a_processor_wait_are_spread_over_it() {
         static INPUTS: Inputs = Inputs::new();
         let watch = Watch::new(&INPUTS).unwrap();
         watch.count(4, Real(1000), Real(1400));
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn who_rests_does_not_look() {
+    fn resting_watcher_does_not_list_sockets() {
         static INPUTS: Inputs = Inputs::new();
         let mut watch = Watch::new(&INPUTS).unwrap();
         let listed = |watch: &Watch| watch.listed.is_some();

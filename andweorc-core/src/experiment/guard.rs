@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pause_took_too_long_is_not_the_experiments_doing() {
+    fn pause_overruns_cut_an_experiment_only_when_frequent() {
         let late = |after: i64, every: i64| {
             let mut held = held(false);
             let looks = (1..=5000).map(|i| (Real(PERIOD.0 * i), i));

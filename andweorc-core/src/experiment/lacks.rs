@@ -68,7 +68,7 @@ mod tests {
     use TargetKind::{Function, FunctionSelf, Line};
 
     #[test]
-    fn what_lacks_is_told_with_the_scope_and_what_to_do() {
+    fn missing_target_is_explained_with_scope_and_remedy() {
         let scope: Scope = "bank".parse().unwrap();
         let (no_lines, stripped) = (Some(&SymbolError::NoLines), Some(&SymbolError::Stripped));
         for (text, parts) in [

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_never_comes_again() {
+    fn cell_left_out_of_the_plan_is_never_chosen_again() {
         let mut plan = plan();
         let out = plan.next(|_| Known::Settled).unwrap();
         plan.leave_out(out);

@@ -220,7 +220,7 @@ fn a_new_experiment_forgives_and_a_stay_across_experiments_counts_for_neither() 
 }
 
 #[test]
-fn who_lags_is_named_unless_it_is_inside_the_target() {
+fn lagging_thread_is_named_unless_inside_the_target() {
     let ledger = ledger();
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
     ledger.begin(HALF, Real(0));
@@ -266,7 +266,7 @@ fn samples_inside_the_target_credit_from_another_thread() {
 }
 
 #[test]
-fn what_is_expected_is_read_until_it_is_known() {
+fn debt_includes_expected_time_until_it_is_settled() {
     let ledger = ledger();
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
     ledger.begin(HALF, Real(0));
@@ -288,7 +288,7 @@ fn what_is_expected_is_read_until_it_is_known() {
 }
 
 #[test]
-fn what_was_expected_of_an_earlier_experiment_counts_no_more() {
+fn expectation_of_an_earlier_experiment_is_not_counted() {
     let ledger = ledger();
     let a = ledger.open(Real(0)).unwrap();
     ledger.begin(HALF, Real(0));
@@ -302,7 +302,7 @@ fn what_was_expected_of_an_earlier_experiment_counts_no_more() {
 }
 
 #[test]
-fn what_was_expected_before_does_not_keep_a_thread_from_entering() {
+fn stale_expectation_does_not_keep_a_thread_from_entering() {
     let ledger = ledger();
     let a = ledger.open(Real(0)).unwrap();
     ledger.begin(HALF, Real(0));
@@ -318,7 +318,7 @@ fn what_was_expected_before_does_not_keep_a_thread_from_entering() {
 }
 
 #[test]
-fn who_is_only_expected_inside_the_target_is_named_when_it_lags() {
+fn lagging_thread_only_expected_inside_the_target_is_named() {
     let ledger = ledger();
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
     a.set_runs_as(7);

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_handler_knows_of_unloaded_code_is_forgotten() {
+    fn verdict_on_unloaded_code_is_forgotten() {
         let _alone = lock(&SAMPLINGS);
         let build = |name| Plugin::build(name, Plugin::STOCK, &["-Cdebuginfo=2"]).unwrap();
         let (gone, next) = (build("gone"), build("next"));
@@ -455,7 +455,7 @@ fn main() {
     }
 
     #[test]
-    fn what_is_inlined_is_its_callers_own_time_too() {
+    fn inlined_function_time_is_also_its_callers_own_time() {
         let own = |inlined| (0..6).filter(|&depth| is_own(depth, inlined)).collect::<Vec<_>>();
         assert_eq!(own(1), [0], "nothing is inlined");
         assert_eq!(own(2), [0, 1]);

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_usual_is_taken() {
+    fn median_lateness_ignores_an_outlier() {
         assert_eq!(median(vec![30, 500, 29, 31, 28]), Some(30));
         assert_eq!(median(Vec::new()), None);
     }

@@ -62,7 +62,7 @@ fn polls_of_one_task_are_contexts_by_their_place_in_its_round() {
 }
 
 #[test]
-fn what_follows_an_act_in_a_poll_is_another_context() {
+fn sample_after_an_act_in_a_poll_has_another_context() {
     let _alone = lock(&SAMPLINGS);
     thread::enable();
     share::set_learns(true);

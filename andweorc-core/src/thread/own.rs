@@ -77,7 +77,7 @@ mod tests {
     use std::sync::PoisonError;
 
     #[test]
-    fn what_is_taken_counts_as_time_in_which_the_thread_ran() {
+    fn processor_time_taken_counts_as_time_the_thread_ran() {
         // Other tests take it for time of their targets.
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         let (ran, schedstat, taken) = (Ran::new(), Schedstat::new(), Nanos::from_millis(50));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_here_is_seen_here() {
+    fn processor_time_taken_is_seen_on_the_same_processor() {
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         std::thread::spawn(|| {
             let (takes, from) = (Takes::new(), From::new());

@@ -85,7 +85,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn as_much_counts_as_processors_were_idle() {
+    fn preemption_counts_in_proportion_to_idle_processors() {
         let us = Nanos::from_micros;
         let preempted = Preempted::new();
         let look = |lost, idle: f64, waited: Option<i64>| {

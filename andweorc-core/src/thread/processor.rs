@@ -184,7 +184,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_grew_lately_is_known_by_its_time() {
+    fn processor_growth_is_prorated_over_its_time() {
         static LATELY: Lately = Lately::new();
         let here = Processor(3);
         let us = |us: i64| Real(us * 1000);

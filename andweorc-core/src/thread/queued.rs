@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_than_the_target_keep_a_worker_from_is_not_late() {
+    fn worker_queued_behind_other_threads_is_not_late() {
         static LATELY: Lately = Lately::new();
         let (processor, slope) = (Processor::current().unwrap(), Speedup::new(0.25).unwrap());
         let (us, at) = (Nanos::from_micros, |us: i64| Real(us * 1000));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_woken_behind_the_target_came_late() {
+    fn thread_woken_behind_the_target_came_late() {
         if !kernel_tells_waits() {
             return;
         }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_switched_out_is_not_asked_for_how_long_it_waited() {
+    fn thread_not_switched_out_is_not_asked_how_long_it_waited() {
         /// A wait that no thread has had: it stays where nobody asked.
         const NOT_ASKED: Nanos = Nanos(-1);
         if !kernel_tells_waits() {

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_behind_the_target_does_not_pay_for_it_again() {
+    fn thread_that_waited_behind_the_target_does_not_pay_again() {
         if !kernel_tells_waits() {
             return;
         }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_behind_another_one_goes_on_in_its_virtual_time() {
+    fn thread_waiting_behind_another_goes_on_in_its_virtual_time() {
         let preempted = |taken, waited| {
             behind(taken, |thread, other| takes(thread, other, Some(waited), Comes::Preempted))
         };
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_woken_waits_only_until_the_other_one_has_left() {
+    fn woken_thread_waits_only_until_the_other_has_left() {
         let woken = |left_ago: i64, comes| {
             behind(US(100), move |thread, other| {
                 let left = Real(clock::now().0 - US(left_ago).0);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_behind_itself_or_a_silent_kernel_takes_nothing() {
+    fn thread_behind_itself_or_a_silent_kernel_takes_nothing() {
         let own = behind(US(100), |thread, other| {
             let account = thread.account(clock::now()).unwrap();
             takes(thread, Occupant { account, ..other }, Some(US(500)), Comes::Preempted)
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_moved_has_left_where_it_was() {
+    fn moved_thread_has_left_its_old_processor() {
         static OCCUPANTS: Occupants = Occupants::new();
         let here = Processor::current().unwrap();
         let [one, other] = [0, 1].map(|_| LEDGER.open(clock::now()).unwrap());
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn who_blocks_or_parks_leaves_its_processor() {
+    fn thread_that_blocks_or_parks_leaves_its_processor() {
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         LEDGER.begin(Speedup::ZERO, clock::now());
         let processor = allowed().next().unwrap();

@@ -46,7 +46,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn who_works_does_not_sleep() {
+    fn busy_thread_has_not_slept() {
         std::thread::spawn(|| {
             let sleeps = Sleeps::new();
             std::thread::sleep(Duration::from_millis(1));

@@ -206,7 +206,7 @@ mod tests {
 
     #[cfg(not(loom))]
     #[test]
-    fn what_it_costs_to_enter_a_target_is_nobodys_time() {
+    fn target_entry_cost_is_credited_to_the_thread() {
         let target = target(TargetKind::Span, "entered often", None, None);
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         set_target(Some(target));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_order_is_timed_until_it_is_left() {
+    fn target_exited_out_of_order_is_timed_until_its_exit() {
         let target = |name| target(TargetKind::Span, name, None, None);
         let around = enter(target("around"), Real(0));
         let first = enter(target("first"), Real(10));

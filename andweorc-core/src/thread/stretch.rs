@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sample_takes_is_time_of_what_it_found_and_no_way() {
+    fn sample_cost_is_time_of_its_place_but_not_course_progress() {
         let us = Nanos::from_micros;
         let begun = Real(1_000_000);
         let mut stretch = Stretch { course: course(), at: begun, credited: begun };

@@ -281,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn who_ended_the_wait_tells_polls_apart() {
+    fn polls_differ_by_whether_a_task_ended_the_wait() {
         let turn = Turn(0).next();
         let phases = [None, ended(Cause::Outside), ended(Cause::Task)].map(|it| turn.phase(it));
         assert_eq!(phases, [2, 2, 3]);
     }
 
     #[test]
-    fn what_was_around_a_poll_comes_back() {
+    fn turn_and_phase_around_a_poll_survive_packing() {
         let most = share::in_phase(share::PHASES - 1);
         for (turn, phase, acts) in [(0, 0, 0), (u32::MAX, most, MOST_ACTS), (7, most, 0), (0, 0, 2)]
         {

@@ -170,7 +170,7 @@ mod tests {
 
     /// The thread parks just as the one goes that watched the driver, and so seems not to watch it.
     #[test]
-    fn who_finds_something_behind_the_back_of_who_watches_has_not_slept() {
+    fn worker_finding_events_behind_the_watcher_has_not_slept() {
         let finds_at_once = || {
             std::thread::sleep(Duration::from_millis(1));
             parked(false);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_busy_worker_finds_came_before_it_looked() {
+    fn event_found_by_a_busy_worker_came_before_its_look() {
         std::thread::spawn(|| {
             let (now, typical) = (clock::now(), Typical::default());
             assert_eq!(came_before(now, None, &typical), now, "no worker");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_woken_late_notices_what_came_earlier() {
+    fn worker_woken_late_dates_events_back() {
         std::thread::spawn(|| {
             let (late, typical) = (Nanos::from_micros(300), Typical::default());
             parked(true);

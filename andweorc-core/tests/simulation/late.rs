@@ -118,7 +118,7 @@ fn compare(programs: &[Program], rules: &[Rules]) -> Vec<Vec<Vec<Comparison>>> {
 /// 4. The answer comes late by as much however fast it was, but what is measured is one wait: all
 ///    of it is made faster.
 #[test]
-fn what_comes_late_is_predicted_once_it_is_known_when_it_came() {
+fn event_noticed_late_is_predicted_once_its_arrival_is_known() {
     let (programs, rules) = (beyond(), [SHIPPED, BY_THREAD, FOLLOWING, KNOWN, GUESSED, NOTICED]);
     let compared = compare(&programs, &rules);
     for (program, by_rules) in programs.iter().zip(&compared) {

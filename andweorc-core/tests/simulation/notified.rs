@@ -52,7 +52,7 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
 /// From when a worker is notified until it runs 30 to 60 us pass, however fast the target is. If it
 /// took what D grew by meanwhile it would, in virtual time, have come earlier by that.
 #[test]
-fn who_is_notified_takes_its_delay_until_then() {
+fn notified_worker_takes_delay_until_its_notification() {
     let programs = [
         spawned("spawn 4 and join, 2 workers", 2),
         spawned("spawn 4 and join, 4 workers", 4),

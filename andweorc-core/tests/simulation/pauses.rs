@@ -33,7 +33,7 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
 /// A thread that comes back late from a pause has credit. If one that waited for it goes on without
 /// that credit, it pays once more for what the first came late by.
 #[test]
-fn who_waits_for_a_thread_that_pauses_for_too_long_has_its_credit() {
+fn credit_of_a_late_pause_passes_to_threads_that_waited() {
     let programs =
         [offload(2), offload(4)].map(|program| program.late_pauses(30).units(600).seeds(4));
     let compared = in_parallel(&programs, compare);

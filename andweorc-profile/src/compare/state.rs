@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scatters_is_erratic_unless_runs_settle_it() {
+    fn scattered_change_is_erratic_unless_runs_settle_it() {
         let one = Evidence { scatter: 20.0, ..STEADY };
         assert_eq!(answer(-10.0, 4.0, one), State::Erratic { scatter: 20.0 });
         let several = Evidence { single_run: false, ..one };

@@ -101,7 +101,7 @@ fn a_drift_larger_than_assumed_is_learned_from_several_runs() {
 }
 
 #[test]
-fn what_improves_and_what_stays_is_said_too() {
+fn comparison_reports_improved_and_unchanged_metrics() {
     let mut random = fastrand::Rng::with_seed(5);
     let (a, b) = (side(&mut random, 3, 0.0, USUAL), side(&mut random, 3, -0.2, USUAL));
     let outcomes = compare(&a, &b, &Limits::default()).unwrap().outcomes;
@@ -247,7 +247,7 @@ fn chance_finds_among_many_targets_are_rare() {
 }
 
 #[test]
-fn what_makes_sides_less_comparable_is_noted() {
+fn differences_in_setup_between_sides_are_noted() {
     let (mut a, mut b) = (measured(2), measured(2));
     b.header.host = "there".into();
     b.header.duration_ns = 60_000_000_000;

@@ -5,11 +5,12 @@
 //! and its intervals would hold the truth too seldom where a part that gets faster is contended by
 //! little, so that no test tells that its curve falls again.
 
+use crate::estimate::metric::Metric;
 use crate::estimate::percent;
 use crate::estimate::runs::{self, Said};
 use crate::estimate::scatter::{self, Cell, Scatter, Variance};
 use crate::estimate::series::Observation;
-use crate::estimate::summary::{Effect, Impact, Metric, PointSummary};
+use crate::estimate::summary::{Effect, Impact, PointSummary};
 use crate::stats;
 
 /// By how much more CPU time each hit took at this speedup than in the baselines, as a logarithm.

@@ -7,7 +7,7 @@
 //! when the interval will be narrow enough, with the luck that further experiments may have. Only
 //! where most truths agree there is a forecast.
 
-use crate::estimate::summary::says;
+use crate::estimate::verdict::says;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// All that is known of the effect that a target is judged by.
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_is_known_when_its_interval_is_narrow_enough() {
+    fn forecast_for_zero_effect_grows_with_interval_width() {
         // Zero within 1.5 points: it takes more than 1.5 squared times as many.
         assert!((18.0..40.0).contains(&of(0.0, 1.5).unwrap()), "{:?}", of(0.0, 1.5));
         assert!(of(0.0, 3.0).unwrap() > 2.5 * of(0.0, 1.5).unwrap());

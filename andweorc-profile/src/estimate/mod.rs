@@ -30,7 +30,9 @@
 
 mod effects;
 mod forecast;
+mod judge;
 pub(crate) mod load;
+mod metric;
 mod now;
 pub(crate) mod observe;
 mod ongoing;
@@ -41,22 +43,23 @@ pub(crate) mod seen;
 mod series;
 pub(crate) mod summary;
 pub(crate) mod tally;
+mod verdict;
 mod waits;
 
 pub use load::{Load, Probes};
-pub use now::Now;
+pub use metric::{Metric, Now, Ranking};
 pub use observe::{Comparison, comparisons};
 pub use ongoing::Ongoing;
-pub use rank::Ranking;
-pub use summary::{Effect, Impact, Metric, PointSummary, TargetSummary, Verdict};
+pub use summary::{Effect, Impact, PointSummary, TargetSummary};
+pub use verdict::Verdict;
 pub use waits::WaitSummary;
 
 use crate::stats;
 use crate::{Run, TargetKind};
+use judge::{rank_key, verdict_of};
 use observe::Rows;
 use scatter::Scatter;
 use series::Observation;
-use summary::{rank_key, verdict_of};
 use tally::MOST;
 
 /// Results of the analysis of some runs.

@@ -3,37 +3,9 @@
 //! A metric is now its mean over the baselines that can be used and in which the point did
 //! anything. What it would be is that, changed by the effect.
 
+use crate::estimate::metric::{Metric, Now};
 use crate::estimate::observe::Rows;
-use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
-use serde::Serialize;
-
-/// The metrics of a point in baselines. `None` where no baseline tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Now {
-    /// Hits per second.
-    pub throughput: Option<f64>,
-    /// Mean latency, ns.
-    pub mean: Option<f64>,
-    /// Median latency, ns.
-    pub p50: Option<f64>,
-    /// 90th percentile of the latency, ns.
-    pub p90: Option<f64>,
-    /// 99th percentile of the latency, ns.
-    pub p99: Option<f64>,
-}
-
-impl Now {
-    /// One of the metrics: per second, or in ns.
-    pub fn get(&self, metric: Metric) -> Option<f64> {
-        match metric {
-            Metric::Throughput => self.throughput,
-            Metric::Mean => self.mean,
-            Metric::P50 => self.p50,
-            Metric::P90 => self.p90,
-            Metric::P99 => self.p99,
-        }
-    }
-}
+use crate::estimate::summary::{PointSummary, TargetSummary};
 
 /// Gives each point what it does now. `rows` know the points by the same indices.
 pub(crate) fn measure(points: &mut [PointSummary], rows: &[Rows<'_>]) {

@@ -1,8 +1,9 @@
 //! Experiments and what they are compared with: their neighbouring baselines.
 
+use crate::estimate::metric::Metric;
 use crate::estimate::scatter::Variance;
 use crate::estimate::series::{Observation, Series};
-use crate::estimate::summary::{Metric, PointSummary, TargetSummary};
+use crate::estimate::summary::{Identity, PointSummary, TargetSummary};
 use crate::estimate::tally::Tally;
 use crate::{ExperimentRecord, PointKind, Run, TargetKind};
 use std::borrow::Cow;
@@ -58,9 +59,6 @@ fn trials(run: &Run) -> Vec<Trial> {
     }
     all
 }
-
-/// Kind, name, file and line, which make a target or a point of kind `K` the same in two runs.
-pub(crate) type Identity<'a, K> = (K, &'a str, Option<&'a str>, Option<u32>);
 
 /// A run's experiments by what they are about, so that a program of ten thousand call sites is read
 /// once and not once for each of them.

@@ -14,24 +14,9 @@
 
 use crate::PointKind;
 use crate::estimate::load::Load;
+use crate::estimate::metric::{Metric, Ranking};
 use crate::estimate::observe::Rows;
-use crate::estimate::summary::{Metric, PointSummary};
-use serde::Serialize;
-
-/// Point and metric that targets are ranked and judged by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Ranking {
-    /// Index of the point among those of the analysis.
-    pub point_index: usize,
-    /// The metric: the throughput, or under a load that is not known to be closed the mean latency.
-    pub metric: Metric,
-}
-
-impl Default for Ranking {
-    fn default() -> Ranking {
-        Ranking { point_index: 0, metric: Metric::Throughput }
-    }
-}
+use crate::estimate::summary::PointSummary;
 
 /// The first point with latencies, where targets can be ranked by one.
 pub(crate) fn latency_point(points: &[PointSummary]) -> Option<usize> {

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_scatter_is_certain() {
+    fn variance_is_zero_without_scatter() {
         let scatter = Scatter::of([Variance { of_one: 0.0, df: 5.0 }]);
         assert_eq!(scatter.of_target(&[]).unwrap().of_one, 0.0);
     }

@@ -1,8 +1,10 @@
 //! What the runs know of: points and targets, told apart by kind, name and place.
 
-use crate::estimate::observe::{Identity, Rows};
-use crate::estimate::summary::{Metric, PointSummary, TargetSummary, Verdict};
+use crate::estimate::metric::Metric;
+use crate::estimate::observe::Rows;
+use crate::estimate::summary::{Identity, PointSummary, TargetSummary};
 use crate::estimate::tally::Tally;
+use crate::estimate::verdict::Verdict;
 use crate::{Run, TargetKind, TargetRecord};
 use std::collections::{HashMap, HashSet};
 

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_together_keeps_its_number_its_means_and_its_time() {
+    fn merged_observations_keep_their_count_means_and_time() {
         let value = |i: usize| 100.0 + (i % 17) as f64;
         for n in [1, 7, 8, 9, 15, 16, 17, 1_000, 1_001] {
             let all: Vec<_> = series(n, usize::MAX, value).observations(7).collect();

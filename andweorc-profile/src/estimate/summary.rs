@@ -1,85 +1,12 @@
-//! The results: points, targets, effects, impacts, verdicts.
+//! The results: points, targets, effects, impacts.
 
-use crate::estimate::forecast;
-use crate::estimate::now::Now;
-use crate::estimate::observe::Identity;
-use crate::estimate::rank::Ranking;
-use crate::{ExperimentRecord, PointCount, PointKind, PointRecord, TargetKind, TargetRecord};
+use crate::estimate::metric::{Metric, Now, Ranking};
+use crate::estimate::verdict::Verdict;
+use crate::{PointKind, PointRecord, TargetKind, TargetRecord};
 use serde::Serialize;
-use std::fmt;
 
-/// Quantity of a point that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Hits per virtual second.
-    Throughput,
-    /// Mean latency in virtual time.
-    Mean,
-    /// Median latency in virtual time.
-    P50,
-    /// 90th percentile of the latency in virtual time.
-    P90,
-    /// 99th percentile of the latency in virtual time.
-    P99,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Metric; 5] =
-        [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P90, Metric::P99];
-
-    /// The metric of a point, by its id in the run, in an experiment: per second or in ns. `None`
-    /// when the point did nothing, or has no latencies.
-    pub fn of(self, experiment: &ExperimentRecord, point: u32) -> Option<f64> {
-        let count = experiment.points.iter().find(|count| count.point == point)?;
-        self.of_count(experiment, count)
-    }
-
-    /// The metric of a point by its `count` in that experiment, as [`of`](Metric::of) has it.
-    pub(crate) fn of_count(self, experiment: &ExperimentRecord, count: &PointCount) -> Option<f64> {
-        let latency = &count.latency;
-        let total: u64 = latency.iter().map(|&(_, n)| n).sum();
-        let quantile = |q: f64| {
-            let rank = (q * total as f64).ceil().max(1.0) as u64;
-            let mut seen = 0;
-            latency.iter().find(|&&(_, n)| {
-                seen += n;
-                seen >= rank
-            })
-        };
-        match self {
-            Metric::Throughput => {
-                let virtual_ns = experiment.real_ns.checked_sub(experiment.delay_ns)?;
-                (virtual_ns > 0).then(|| count.count as f64 * 1e9 / virtual_ns as f64)
-            }
-            Metric::Mean if total > 0 => {
-                Some(latency.iter().map(|&(v, n)| v as f64 * n as f64).sum::<f64>() / total as f64)
-            }
-            Metric::Mean => None,
-            Metric::P50 => quantile(0.5).map(|&(value, _)| value as f64),
-            Metric::P90 => quantile(0.9).map(|&(value, _)| value as f64),
-            Metric::P99 => quantile(0.99).map(|&(value, _)| value as f64),
-        }
-    }
-
-    /// Whether less of it is better: true of latencies.
-    pub fn less_is_better(self) -> bool {
-        self != Metric::Throughput
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Metric::Throughput => "throughput",
-            Metric::Mean => "mean",
-            Metric::P50 => "p50",
-            Metric::P90 => "p90",
-            Metric::P99 => "p99",
-        })
-    }
-}
+/// Kind, name, file and line, which make a target or a point of kind `K` the same in two runs.
+pub(crate) type Identity<'a, K> = (K, &'a str, Option<&'a str>, Option<u32>);
 
 /// A point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -219,14 +146,14 @@ impl Effect {
     }
 
     /// Its interval, turned so that more is better.
-    fn gain(&self) -> Option<(f64, f64)> {
+    pub(crate) fn gain(&self) -> Option<(f64, f64)> {
         let (low, high) = (self.ci_low?, self.ci_high?);
         Some(if self.metric.less_is_better() { (-high, -low) } else { (low, high) })
     }
 
     /// Half the width of its interval by how repeats scatter, in points: more of them make it
     /// narrower. Infinite without one.
-    fn half_width(&self) -> f64 {
+    pub(crate) fn half_width(&self) -> f64 {
         self.repeats.map_or(f64::INFINITY, |[low, high]| (high - low) / 2.0)
     }
 }
@@ -258,40 +185,6 @@ pub struct Impact {
     pub p_value: f64,
     /// Number of experiments.
     pub n: usize,
-}
-
-/// The verdict on a target, by the 95 % interval of its effect at the largest speedup that was
-/// tested, turned so that more is better. One experiment at that speedup makes no verdict, nor does
-/// a throughput under a load that is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
-    /// The interval is above one point. Of many targets it also stands out from what chance would
-    /// show.
-    Matters,
-    /// The interval is below minus one point: faster, it lowers the throughput, or raises the
-    /// latency.
-    Hurts,
-    /// By how repeats scatter the effect is within one point of zero. What the experiments
-    /// [cost](Effect::overhead_pct) the program is not in that: the interval may be wider.
-    Nothing,
-    /// Neither of the three above is known yet.
-    Inconclusive {
-        /// About how many more seconds of experiments on it would tell; `None` when even that is
-        /// unknown, and of several runs, where more runs would tell.
-        more_seconds: Option<f64>,
-    },
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Matters => "matters",
-            Verdict::Hurts => "hurts",
-            Verdict::Nothing => "nothing",
-            Verdict::Inconclusive { .. } => "inconclusive",
-        })
-    }
 }
 
 impl TargetSummary {
@@ -342,61 +235,4 @@ impl TargetSummary {
     pub fn half_width(&self) -> f64 {
         self.ranking_effect().map_or(f64::INFINITY, Effect::half_width)
     }
-}
-
-/// The surest gain, by which targets are ranked: the lower end of the interval of the effect,
-/// turned so that more is better. A target without one is the last.
-pub(crate) fn rank_key(effect: Option<&Effect>) -> f64 {
-    effect.and_then(Effect::gain).map_or(f64::NEG_INFINITY, |(low, _)| low)
-}
-
-/// Bound within which an effect counts as none, points.
-pub(crate) const NOTHING: f64 = 1.0;
-
-/// The verdict on a target by one of its effects, given whether that is a discovery.
-pub(crate) fn verdict_of(target: &TargetSummary, effect: &Effect, discovered: bool) -> Verdict {
-    let Some((low, high)) = effect.gain() else {
-        return Verdict::Inconclusive { more_seconds: None };
-    };
-    let sign = if effect.metric.less_is_better() { -1.0 } else { 1.0 };
-    let gain = sign * effect.effect_pct;
-    if effect.n > 1 && effect.repeats.is_some_and(|[low, high]| is_nothing(low, high)) {
-        return Verdict::Nothing;
-    }
-    if effect.n > 1 && is_something(low, high) && discovered {
-        return if gain > 0.0 { Verdict::Matters } else { Verdict::Hurts };
-    }
-    let more_seconds = (effect.runs == 1).then(|| more_seconds(target, effect)).flatten();
-    Verdict::Inconclusive { more_seconds }
-}
-
-/// Whether an interval says what there is: nothing, or an effect of more than a point.
-pub(crate) fn says(low: f64, high: f64) -> bool {
-    is_nothing(low, high) || is_something(low, high)
-}
-
-fn is_nothing(low: f64, high: f64) -> bool {
-    low >= -NOTHING && high <= NOTHING
-}
-
-fn is_something(low: f64, high: f64) -> bool {
-    low > NOTHING || high < -NOTHING
-}
-
-/// About how many more seconds of experiments would tell.
-fn more_seconds(target: &TargetSummary, effect: &Effect) -> Option<f64> {
-    let judged = forecast::Judged {
-        effect: effect.effect_pct,
-        half: effect.half_width(),
-        df: effect.df,
-        n: effect.n,
-    };
-    let experiments = forecast::experiments(judged)?;
-    let same = |it: &&Effect| it.metric == effect.metric && it.point_index == effect.point_index;
-    let all = || target.effects.iter().filter(same);
-    let held: f64 = all().map(|it| it.n as f64).sum();
-    // The largest speedup gets two turns for each one of another.
-    let will_be = experiments * (1.0 + (all().count() as f64 - 1.0) / 2.0);
-    let more = (will_be - held).max(experiments - effect.n as f64);
-    Some(more * target.seconds / held)
 }

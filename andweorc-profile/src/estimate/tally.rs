@@ -7,8 +7,8 @@
 //! alike, so that effects and slopes are as they would be; intervals are by how much what is left
 //! scatters, and as wide but for the luck of the draw.
 
+use crate::estimate::metric::Metric;
 use crate::estimate::series::{Series, Trial};
-use crate::estimate::summary::Metric;
 use crate::{ExperimentRecord, Run};
 use std::collections::{HashMap, HashSet};
 

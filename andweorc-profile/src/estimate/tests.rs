@@ -1,5 +1,5 @@
 use super::*;
-use crate::estimate::summary::NOTHING;
+use crate::estimate::verdict::NOTHING;
 use crate::{
     ExperimentRecord, Header, PointCount, PointKind, PointRecord, Record, Run, SamplesRecord,
     TargetKind, TargetRecord, TargetTime, VERSION,
@@ -134,7 +134,7 @@ fn near(a: f64, b: f64, tolerance: f64) {
 }
 
 #[test]
-fn what_matters_is_first_and_what_does_not_is_nothing() {
+fn target_that_matters_ranks_first_and_the_other_is_nothing() {
     let analysis = analyse(&[measured(4)]);
     let names: Vec<_> = analysis.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, ["hot", "cold"]);
@@ -230,7 +230,7 @@ fn noise_is_inconclusive_and_says_how_much_longer() {
 }
 
 #[test]
-fn what_gets_worse_hurts() {
+fn target_whose_speedup_lowers_throughput_hurts() {
     let mut run = closed();
     push(&mut run, None, 0.0, 10_000, 1);
     for i in 0..6 {
@@ -299,7 +299,7 @@ fn open_load(probed: u64) -> Run {
 }
 
 #[test]
-fn what_cannot_do_more_is_ranked_by_latency() {
+fn targets_under_open_load_are_ranked_by_latency() {
     let runs = [open_load(12_500)];
     for analysis in [analyse(&runs), analyse_ranking(&runs)] {
         assert_eq!(analysis.load, Some(Load::Open));

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_say_differently_is_told() {
+    fn disagreement_between_runs_is_reported() {
         let mut runs: Vec<Run> = (0..8).map(|i| run(20 + i % 3, i < 2)).collect();
         let of = |runs: &[Run]| between_runs(runs.len(), &analyse(runs));
         assert_eq!(

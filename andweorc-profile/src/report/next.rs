@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_left_for_another_time() {
+    fn target_that_needs_too_long_is_left_for_a_later_run() {
         let next = of(&[measured(4)], |analysis| {
             for (target, more) in analysis.targets.iter_mut().zip([500.0, 2_000.0]) {
                 target.verdict = Verdict::Inconclusive { more_seconds: Some(more) };

@@ -78,7 +78,7 @@ fn is_of_defer(thread: ThreadId) -> bool {
 }
 
 #[test]
-fn what_is_held_is_released_by_the_worker_that_looks_into_the_driver() {
+fn wake_that_is_held_is_released_by_the_worker_in_the_driver() {
     let runtime = runtime();
     for ms in [2, 1, 3] {
         let (worker, since, told) = hold(&runtime, ms);
@@ -126,7 +126,7 @@ fn one_worker_watches_the_driver() {
 }
 
 #[test]
-fn who_finds_something_in_the_driver_is_the_one_that_waits_there() {
+fn worker_that_looks_into_the_driver_becomes_its_watcher() {
     let runtime = runtime();
     let shared = Shared::default();
     let _context = runtime.enter();
@@ -153,7 +153,7 @@ fn who_finds_something_in_the_driver_is_the_one_that_waits_there() {
 }
 
 #[test]
-fn who_will_be_woken_by_the_timer_has_set_it() {
+fn worker_that_waits_in_the_driver_sets_the_timer() {
     let runtime = runtime();
     let shared = Shared::default();
     let _context = runtime.enter();
@@ -347,7 +347,7 @@ impl Held for Again {
 }
 
 #[test]
-fn who_is_released_as_the_alarm_goes_may_hold_more() {
+fn wake_released_as_the_alarm_ends_may_hold_another() {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         thread::enable();

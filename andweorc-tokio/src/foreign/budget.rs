@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_asks_for_budget_is_told_from_what_does_not() {
+    async fn wait_that_asks_for_budget_is_told_from_one_that_does_not() {
         let asks = spawned(async {
             let (_send, mut receive) = mpsc::channel::<()>(1);
             look_at(async { receive.recv().await }).await
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_done_after_a_wait_began_does_not_hide_that_it_asked() {
+    async fn work_after_a_wait_began_does_not_hide_its_budget_request() {
         let asks = spawned(async {
             let (_send, mut receive) = mpsc::channel::<()>(1);
             let (send, mut sent) = mpsc::channel(40);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_busy_comes_to_look_where_nobody_does() {
+    fn idle_worker_watches_once_the_watcher_is_busy() {
         let watch = Watch::new();
         watch.idle();
         watch.busy(false);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_what_another_has_found_is_busy_in_its_place() {
+    fn worker_running_what_another_found_is_busy_in_its_place() {
         let watch = Watch::new();
         watch.idle();
         as_another(|| {

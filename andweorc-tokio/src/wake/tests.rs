@@ -41,7 +41,7 @@ fn cell(kind: &'static str) -> (Arc<WakeCell>, Nanos) {
 }
 
 #[test]
-fn what_a_busy_worker_notices_makes_a_task_ready_earlier() {
+fn task_woken_by_a_busy_worker_was_ready_before_the_wake() {
     as_busy_worker(|| {
         LEDGER.begin(Speedup::from_ppm(500_000), clock::now());
         let (cell, taken) = cell("wake: noticed late");

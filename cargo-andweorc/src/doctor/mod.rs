@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_comes_with_what_to_do() {
+    fn doctor_problem_comes_with_its_remedy() {
         let checks = [
             Check::good("cores", "8"),
             Check::doubt("debug info", "none", "add it"),

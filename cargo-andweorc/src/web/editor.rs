@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_editor_is_refused_with_what_can_be_given() {
+    fn editor_name_that_is_unknown_is_refused_with_the_choices() {
         let error = "emacs".parse::<Editor>().unwrap_err();
         assert!(error.contains("vscode, vscodium, cursor, zed, idea or none"), "{error}");
         assert!(error.contains("vscode://file{file}:{line}"), "{error}");

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_shown() {
+    fn snippet_of_missing_source_is_not_shown() {
         let (_folder, mut sources) = project();
         for (file, line) in
             [("src/shop.rs", 10), ("src/shop.rs", 0), ("src/gone.rs", 1), ("src", 1)]

@@ -70,7 +70,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_never_ends_is_refused_by_every_command() {
+fn endless_file_is_refused_by_every_command() {
     let folder = folder();
     for (name, why) in [
         ("/dev/zero", "is no file but a device, a pipe or a socket"),

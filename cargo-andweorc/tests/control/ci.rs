@@ -106,7 +106,7 @@ fn the_comment_has_a_marker_and_the_json_the_verdict() {
 }
 
 #[test]
-fn what_can_not_be_done_is_exit_code_2() {
+fn ci_error_exits_with_code_2() {
     let folder = before_and_after();
     for (arguments, expected) in [
         (&[][..], "no profile is named, and no cargo project is here"),
@@ -137,7 +137,7 @@ fn runs_that_are_too_few_to_pass_are_told_before_the_verdict() {
 }
 
 #[test]
-fn what_is_built_for_a_comparison_needs_one() {
+fn ci_run_options_require_compare() {
     let folder = before_and_after();
     for arguments in [&["--duration", "3s"][..], &["--locked"], &["--load", "x"], &["--runs", "2"]]
     {

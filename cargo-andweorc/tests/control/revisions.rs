@@ -160,7 +160,7 @@ fn both_revisions_are_put_under_load() {
 }
 
 #[test]
-fn what_is_not_committed_belongs_to_the_checkout() {
+fn uncommitted_changes_belong_to_the_checkout() {
     let project = project();
     let at = project.path();
     write(at, &BEFORE, 201);
@@ -172,7 +172,7 @@ fn what_is_not_committed_belongs_to_the_checkout() {
 }
 
 #[test]
-fn what_can_not_be_compared_is_said_before_the_build() {
+fn comparison_error_is_reported_before_the_build() {
     let project = project();
     let at = project.path();
     let say = |arguments: &[&str]| {

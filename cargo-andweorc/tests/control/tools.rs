@@ -55,7 +55,7 @@ fn a_torn_profile_does_not_tear_what_follows_it() {
 }
 
 #[test]
-fn what_is_no_profile_is_not_merged() {
+fn file_that_is_no_profile_is_not_merged() {
     let folder = before_and_after();
     fs::write(folder.path().join("before/x.jsonl"), "x\n").unwrap();
     let output = run(folder.path(), &["merge", "all.jsonl", "before"]);

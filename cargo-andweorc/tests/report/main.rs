@@ -83,7 +83,7 @@ fn merged_profiles_are_one_report() {
 }
 
 #[test]
-fn what_is_no_profile_is_refused_with_the_reason() {
+fn file_that_is_no_profile_is_refused_with_the_reason() {
     assert!(refusal("<html>\n<body>\n").contains("is not a profile"));
     assert!(refusal("").contains("is empty"));
     let newer = profile().replace(r#""schema":1"#, r#""schema":7"#);

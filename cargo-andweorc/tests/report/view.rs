@@ -72,7 +72,7 @@ fn the_report_is_served_and_nothing_else() {
 }
 
 #[test]
-fn it_listens_on_the_loopback_address_alone() {
+fn server_listens_only_on_the_loopback_address() {
     let server = Server::start(PROFILE);
     assert!(TcpStream::connect(("127.0.0.1", server.port)).is_ok());
     // What listens on all addresses listens on this one too.
@@ -117,7 +117,7 @@ fn a_reload_shows_what_the_run_has_added() {
 }
 
 #[test]
-fn what_can_not_be_served_is_told_at_once() {
+fn server_start_failure_is_reported_at_once() {
     let output = command().args(["view", "/nowhere/run.jsonl"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("/nowhere/run.jsonl: can't be read"), "{}", stderr(&output));

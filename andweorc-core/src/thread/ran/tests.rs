@@ -92,7 +92,7 @@ fn a_preempted_stretch_ran_for_as_long_as_it_did() {
 }
 
 #[test]
-fn what_was_said_too_much_is_taken_off() {
+fn stretch_is_shortened_by_what_earlier_ones_overstated() {
     let (mut machine, ran) = (Machine::default(), Ran::new());
     machine.begin(&ran);
     let (mut said, mut truly) = (Nanos::ZERO, Nanos::ZERO);

@@ -70,7 +70,7 @@ fn tells_what_experiments_cost_the_program() {
 }
 
 #[test]
-fn it_ends_in_one_command() {
+fn report_ends_with_one_next_command() {
     let report = report(measured(4));
     let next = report.lines().rev().nth(1).unwrap();
     assert_eq!(next, "NEXT  cargo andweorc run --compare HEAD");
@@ -166,7 +166,7 @@ fn says_what_is_not_known_yet() {
 }
 
 #[test]
-fn what_was_not_measured_or_says_nothing_is_called_so() {
+fn effect_without_evidence_reads_not_known_or_not_measured() {
     let vague = of(measured(2), |analysis| {
         let hot = &mut analysis.targets[0];
         hot.verdict = Verdict::Inconclusive { more_seconds: Some(2_280.0) };

@@ -174,7 +174,7 @@ fn behind() -> (&'static Ledger, &'static Account, &'static Account) {
 const NOW: Real = Real(3_000_000);
 
 #[test]
-fn who_was_let_in_by_one_that_has_paid_has_paid() {
+fn thread_let_in_by_one_that_has_paid_has_paid() {
     let (ledger, a, b) = behind();
     let mut door = Door { last: None };
     door.comes_out(ledger, a, NOW, NOW);
@@ -186,7 +186,7 @@ fn who_was_let_in_by_one_that_has_paid_has_paid() {
 }
 
 #[test]
-fn who_was_blocked_for_less_has_taken_no_more_than_that() {
+fn thread_takes_no_more_than_it_was_blocked_for() {
     let (ledger, a, b) = behind();
     let mut door = Door { last: None };
     door.comes_out(ledger, a, NOW, NOW);
@@ -235,7 +235,7 @@ fn absorbed(entered: Nanos) -> Nanos {
 }
 
 #[test]
-fn what_is_saved_after_the_unlock_is_not_taken() {
+fn saving_after_the_unlock_is_not_absorbed() {
     assert_eq!(absorbed(WAKES), Nanos::ZERO, "it wakes up meanwhile");
     let inside = Nanos::from_micros(300);
     assert_eq!(absorbed(inside), Nanos(inside.0 / 2), "it unlocked inside");
