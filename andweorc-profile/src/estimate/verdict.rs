@@ -16,7 +16,8 @@ pub enum Verdict {
     /// latency.
     Hurts,
     /// By how repeats scatter the effect is within one point of zero. What the experiments
-    /// [cost](crate::estimate::Effect::overhead_pct) the program is not in that: the interval may be wider.
+    /// [cost](crate::estimate::Effect::overhead_pct) the program is not in that: the interval may
+    /// be wider.
     Nothing,
     /// Neither of the three above is known yet.
     Inconclusive {
