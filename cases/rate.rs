@@ -1,5 +1,5 @@
-//! What the programs of the case studies share: units of work are counted, and their rate is
-//! printed when the time is up.
+//! Measurement that the programs of the case studies share: units of work are counted, and their
+//! rate is printed when the time is up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

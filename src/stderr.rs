@@ -1,6 +1,6 @@
-//! What andweorc says on stderr: stdout is the program's. To say it never panics, ends the program
-//! or holds it up for long, whatever stderr is: closed, a pipe that is full or has no reader, not
-//! blocking, or a file on a file system that hangs.
+//! Messages of andweorc on stderr: stdout is the program's. To print one never panics, ends the
+//! program or holds it up for long, whatever stderr is: closed, a pipe that is full or has no
+//! reader, not blocking, or a file on a file system that hangs.
 
 use andweorc_core::own_thread;
 use nix::errno::Errno;

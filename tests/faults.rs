@@ -1,5 +1,4 @@
-//! What happens to a profiled program when something goes wrong; docs/safety.md is the same in
-//! words.
+//! Behaviour of a profiled program when something goes wrong; docs/safety.md is the same in words.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 

@@ -1,4 +1,4 @@
-//! What symbols cost: opening them must take less than 100 ms and 64 MB, however large the program
+//! Cost of symbols: opening them must take less than 100 ms and 64 MB, however large the program
 //! is.
 //!
 //! `cargo bench -p andweorc-core --bench symbols -- PROGRAM..`: programs with debug information;

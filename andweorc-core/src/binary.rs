@@ -1,4 +1,4 @@
-//! What the running program's file tells of it.
+//! Facts about the running program, read from its file.
 //!
 //! A library does not learn the versions of other crates when it is built. But the paths of their
 //! sources are in each program that can panic in them, stripped or not:

@@ -62,9 +62,15 @@ pub trait Held: Send + Sync {
     fn release(self: Arc<Self>);
 }
 
-/// Longest time for which anything is held after it is due, but for the time in which the releasing
-/// thread has no processor.
+/// How long after it is due a wake is released at the latest where whoever was to do so does not
+/// come. The thread that does it then looks as often, so that it may take twice as long, and longer
+/// while it has no processor.
 pub const GRACE: Nanos = Nanos::from_millis(3);
+
+/// Least time between two looks at what others hold. V moves slowly while something stays in the
+/// target, so that by the real clock the same thing is overdue again and again, and each look takes
+/// a processor from the program.
+const LEAST_LOOK: Nanos = GRACE;
 
 struct Queue {
     entries: Mutex<Entries>,
@@ -257,7 +263,7 @@ impl Queue {
                 let in_time = (left - lead.0 - handoff()).max(Nanos(1));
                 if busy { in_time.max(GRACE) } else { in_time }
             });
-            let looks = entries.overdue_in(now);
+            let looks = entries.overdue_in(now).map(|overdue| overdue.max(LEAST_LOOK));
             let Some(sleep) = sleeps.into_iter().chain(looks).min() else {
                 entries = self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner);
                 continue;

@@ -349,7 +349,7 @@ impl Thread {
         self.is_caught_up(now);
         // What a pause spins is nobody's time.
         self.share_anew();
-        now
+        self.spent_since(now, account)
     }
 
     /// The virtual time of whoever acts on this thread.
@@ -371,6 +371,7 @@ impl Thread {
             self.share_no_more();
             self.takes_for_its_wait(account, Comes::Preempted, now);
             self.share_anew();
+            self.spent_since(now, account);
         }
         Some(LEDGER.virtual_of(account, now))
     }

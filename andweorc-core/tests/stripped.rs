@@ -117,9 +117,11 @@ fn the_advice_is_that_for_what_was_done_to_the_program() {
             }
             let other = [NO_LINES, STRIPPED].iter().any(|it| told(it) && expected[0] != Some(it));
             let finds_hot = wanted == "functions" && program != &stripped;
+            // Without a choice, functions are targets where the run has time for them.
+            let may_find = wanted.is_empty() && program != &stripped;
             let is_right = !other
                 && expected.iter().flatten().all(|words| told(words))
-                && finds_hot == tested(run).contains(&"stripped::hot");
+                && (may_find || finds_hot == tested(run).contains(&"stripped::hot"));
             if !is_right {
                 wrong.push(format!(
                     "{}, `{wanted}`: {:?}, {:?}",

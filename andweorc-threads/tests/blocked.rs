@@ -1,6 +1,6 @@
-//! What threads owe that were blocked, in programs of std's and parking_lot's locks: on the real
-//! ledger, with debts of tens of milliseconds. Who was blocked by another thread must not have
-//! them; who slept, or waited until a time, must.
+//! Debts of threads that were blocked, in programs of std's and parking_lot's locks: on the real
+//! ledger, of tens of milliseconds. A thread that was blocked by another one must not have them;
+//! one that slept, or waited until a time, must.
 
 use andweorc_core::experiment::{Experimenter, Lengths};
 use andweorc_core::target::{Target, target};

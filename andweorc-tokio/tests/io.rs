@@ -1,4 +1,4 @@
-//! What comes from outside to a task that nobody profiles is held there.
+//! Input from outside is held where it comes to a task that nobody profiles.
 
 use andweorc_core::clock;
 use andweorc_core::defer::LEAST;

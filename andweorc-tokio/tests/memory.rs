@@ -1,4 +1,4 @@
-//! What a live task costs in memory, and that nothing is kept of those that ended. Alone in its
+//! Memory that a live task takes, and that nothing is kept of those that ended. Alone in its
 //! process: it counts all allocations.
 
 use andweorc_core::experiment::Experimenter;

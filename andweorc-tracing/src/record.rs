@@ -1,4 +1,4 @@
-//! What becomes of the spans and events that were chosen.
+//! Recorder of the spans and events that were chosen: it times spans and counts events.
 
 use crate::open::{Spans, Timed};
 use crate::site::{self, Site, Sites};

@@ -1,4 +1,4 @@
-//! What is known of spans, by id; sharded, so that threads seldom meet.
+//! Table of what is known of spans, by id; sharded, so that threads seldom meet.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

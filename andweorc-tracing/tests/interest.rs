@@ -1,5 +1,5 @@
-//! What the layer makes a subscriber ask for, beside other layers and in any order: its own spans
-//! and points, and nothing else.
+//! The layer makes a subscriber ask, beside other layers and in any order, for the layer's own
+//! spans and points, and nothing else.
 //!
 //! Interests and the greatest level are those of all live subscribers of the process: tests take
 //! turns.

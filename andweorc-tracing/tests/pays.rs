@@ -1,5 +1,5 @@
-//! Who ends a span pays what it owes, before anything else that it does can be seen. One test:
-//! there is one experiment at a time.
+//! A thread that ends a span pays what it owes, before anything else that it does can be seen. One
+//! test: there is one experiment at a time.
 
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Lengths};

@@ -1,4 +1,4 @@
-//! What tokio tells of its tasks, with `--cfg tokio_unstable`, is for andweorc alone.
+//! Tokio's spans and events about its tasks, with `--cfg tokio_unstable`, are for andweorc alone.
 #![cfg(tokio_unstable)]
 
 use andweorc_core::experiment::Experimenter;

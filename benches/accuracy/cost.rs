@@ -1,4 +1,4 @@
-//! What a sample costs, and how much samples slow a thread that works: `--sampling-cost`.
+//! Cost of a sample, and how much samples slow a thread that works: `--sampling-cost`.
 
 use crate::work::{Pace, hash};
 use andweorc_core::clock;

@@ -1,4 +1,4 @@
-//! What the machine does beside a program, kept out of it.
+//! Effects of the machine on a program, kept out of what is measured.
 //!
 //! Where a part is really faster, the program is busy for less, and a machine answers to that,
 //! which no virtual speedup can know:

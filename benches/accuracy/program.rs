@@ -1,5 +1,5 @@
-//! What a program of the bench is, and what it finds on its stage: parts with dials, a line to the
-//! world outside, and a point to hit.
+//! A program of the bench, and what it finds on its stage: parts with dials, a line to the world
+//! outside, and a point to hit.
 
 use crate::hot::{HOT, Hot};
 use crate::line::Line;

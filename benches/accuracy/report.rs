@@ -1,4 +1,4 @@
-//! What came out of a program: rows, errors and totals.
+//! Results of a program: rows, errors and totals.
 
 use andweorc_core::target::Target;
 use andweorc_core::time::Speedup;

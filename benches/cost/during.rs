@@ -1,4 +1,4 @@
-//! What experiments cost beyond the delays that are meant.
+//! Cost of experiments beyond the delays that are meant.
 //!
 //! A side thread, on a core of its own and waited for by nobody, is the target: however much faster
 //! it gets, the program beside it is as fast as before. So its rate in virtual time should be that

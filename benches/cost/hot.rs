@@ -1,4 +1,5 @@
-//! What andweorc adds to a poll, a wake, a span and a progress point, in this process and in ns.
+//! Cost that andweorc adds to a poll, a wake, a span and a progress point, in this process and in
+//! ns.
 
 use crate::rounds::{Difference, ROUNDS, compare, compare_timed};
 use andweorc::runtime::BuilderExt;

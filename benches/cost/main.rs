@@ -1,4 +1,4 @@
-//! What andweorc costs: `cargo bench --bench cost`. The figures and what they mean are in
+//! Cost of andweorc: `cargo bench --bench cost`. The figures and what they mean are in
 //! docs/performance.md.
 //!
 //! - a poll, a wake, a span, a progress point: in this process, not enabled, then enabled between

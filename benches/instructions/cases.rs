@@ -1,4 +1,4 @@
-//! What is counted.
+//! Cases whose instructions are counted.
 
 use crate::measured_loop;
 use andweorc::Profile;

@@ -1,4 +1,4 @@
-//! What is printed, how much of it, and in which colours.
+//! Printing on the console: what, how much of it, and in which colours.
 //!
 //! Results go to stdout, everything else to stderr. Texts carry their colours always; `anstream`
 //! takes them out where they are not wanted: `--color`, else `NO_COLOR`, `CLICOLOR_FORCE`, and

@@ -1,4 +1,4 @@
-//! What each part of a checkout costs. The numbers decide what the example shows:
+//! Cost of each part of a checkout. The numbers decide what the example shows:
 //!
 //! - `stock` works 700 us under a lock and then, still under it, waits 600 us for the journal. So
 //!   no more than about 700 checkouts a second get through, and that is the bottleneck of a shop

@@ -1,4 +1,5 @@
-//! What the examples share: work of a known size, and the truth to check a prediction against.
+//! Modules that the examples share: work of a known size, and the truth to check a prediction
+//! against.
 
 pub(crate) mod options;
 pub(crate) mod truth;

@@ -1,4 +1,4 @@
-//! What [`tokio::runtime::Builder`] does not have in every supported version of tokio.
+//! Methods that [`tokio::runtime::Builder`] does not have in every supported version of tokio.
 //!
 //! A method of the type itself goes before one of a trait: where tokio has the method, the one here
 //! is not called. So a call compiles with any version, without asking which one it is.

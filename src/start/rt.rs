@@ -1,4 +1,4 @@
-//! What `#[andweorc::main]` and `#[andweorc::test]` build runtimes from: tokio's attributes
+//! Module from which `#[andweorc::main]` and `#[andweorc::test]` build runtimes: tokio's attributes
 //! generate calls of `<crate>::runtime::Builder`, and this module is their `crate`.
 //!
 //! It has all methods that the attributes of any supported version of tokio may call, also where

@@ -1,4 +1,4 @@
-//! What the programs do until something befalls them.
+//! Work of the programs until something befalls them.
 
 use andweorc::Speedup;
 use andweorc_core::thread::LEDGER;

@@ -1,4 +1,4 @@
-//! What is held, in the order in which it is due.
+//! Queue of what is held, in the order in which it is due.
 
 use super::Held;
 use crate::time::Virtual;

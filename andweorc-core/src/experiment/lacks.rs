@@ -1,4 +1,4 @@
-//! What to say when the hottest lines or functions are wanted, and there are none.
+//! Explanations when the hottest lines or functions are wanted, and there are none.
 
 use crate::experiment::choose::{LEAST_SHARE, all_of};
 use crate::spelled::spelled;

@@ -1,4 +1,4 @@
-//! What else the machine did during an experiment.
+//! Disturbances of an experiment: other things that the machine did meanwhile.
 
 use crate::clock;
 use crate::experiment::throttle::Throttled;

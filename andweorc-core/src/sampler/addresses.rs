@@ -1,4 +1,4 @@
-//! What the signal handler knows of an address: whether code there is inside the target of the
+//! Addresses as the signal handler knows them: whether code there is inside the target of the
 //! running experiment.
 //!
 //! A table that only grows, of addresses that were sampled before and are resolved by now. The

@@ -1,4 +1,4 @@
-//! What the samples tell: how hot each line and function is, and how large its share is of each
+//! Results of sampling: how hot each line and function is, and how large its share is of each
 //! context.
 
 use crate::sampler::addresses::{Addresses, Verdict};

@@ -1,4 +1,4 @@
-//! What sends a thread the signal at which it is sampled: a perf event, or a timer of its CPU time
+//! Source of the signal at which a thread is sampled: a perf event, or a timer of its CPU time
 //! where perf events are refused.
 
 use crate::descriptors::Permit;

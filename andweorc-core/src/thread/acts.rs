@@ -1,4 +1,4 @@
-//! What the entity on the calling thread does that others see: it pays first.
+//! Acts of the entity on the calling thread that others see: it pays what it owes before them.
 
 use super::notified::notifies;
 use super::{Role, Thread, with};

@@ -1,4 +1,4 @@
-//! Who sleeps, and another thread gets going.
+//! Wake-ups: a sleeping thread absorbs delay until another thread notifies it.
 //!
 //! From a wake to the first instruction of the worker that slept until then 20 to 60 us pass here,
 //! in which a processor wakes up and the kernel switches. They are as long whatever is made faster.

@@ -1,4 +1,4 @@
-//! What is predicted wrongly, each with its cause, and what helps.
+//! Programs that are predicted wrongly, each with its cause, and what helps.
 
 use crate::measure::{Comparison, Errors, Truth};
 use crate::percent;

@@ -1,4 +1,4 @@
-//! What a task does in a poll: its operations, one after the other, until it must wait.
+//! A poll of a task: its operations, one after the other, until it must wait.
 
 use crate::engine::{Act, Engine};
 use crate::program::{Branch, Cpu, External, Inst, Op, Target, scaled};

@@ -1,5 +1,4 @@
-//! What a simulated program is: tasks as sequences of operations, what they share, and what is made
-//! faster.
+//! A simulated program: tasks as sequences of operations, what they share, and what is made faster.
 
 use crate::driver::Latencies;
 use andweorc_core::time::{Nanos, Speedup};

@@ -1,4 +1,4 @@
-//! Who runs what: tokio's queues, the blocking pool, and what is deferred.
+//! Scheduling of tasks: tokio's queues, the blocking pool, and what is deferred.
 
 use crate::engine::{Act, Engine, Held, Thread};
 use crate::program::Queues;

@@ -1,5 +1,5 @@
-//! What tasks share: semaphores (which are also mutexes and RwLocks), channels, notifies, servers
-//! outside.
+//! Things that tasks share: semaphores (which are also mutexes and RwLocks), channels, notifies,
+//! servers outside.
 
 use crate::engine::Engine;
 use crate::program::Program;

@@ -1,4 +1,4 @@
-//! What changed between two versions, A and B, each known from the runs of one or more profiles.
+//! Changes between two versions, A and B, each known from the runs of one or more profiles.
 //!
 //! - The **outcome** is what the service does when nothing is sped up: the metric of a point in the
 //!   baselines. Each unspoiled baseline is an observation, each run a cluster of them (see

@@ -1,4 +1,4 @@
-//! What makes two sides less comparable, as their headers tell.
+//! Reasons why two sides are less comparable, as their headers tell.
 
 use crate::{Header, Run};
 use std::collections::BTreeSet;

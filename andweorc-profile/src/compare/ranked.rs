@@ -1,4 +1,4 @@
-//! What the impacts of two sides are on.
+//! Point and metric that the impacts of two sides are on.
 
 use crate::compare::impact;
 use crate::estimate::{Load, Metric};

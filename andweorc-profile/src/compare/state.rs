@@ -1,4 +1,4 @@
-//! What a change comes to.
+//! Judgement of a change: regressed, improved, unchanged, inconclusive or erratic.
 
 use crate::compare::clusters::Interval;
 use serde::Serialize;

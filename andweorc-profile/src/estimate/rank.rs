@@ -1,4 +1,4 @@
-//! What targets are ranked and judged by.
+//! Point and metric that targets are ranked and judged by.
 //!
 //! The throughput of the first point, if its load waits for it. A program that keeps up with a load
 //! that comes at its own pace does all of it however fast it is, so that its throughput can't rise;

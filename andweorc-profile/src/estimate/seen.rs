@@ -1,4 +1,4 @@
-//! What the runs know of: points and targets, told apart by kind, name and place.
+//! Points and targets that the runs know of, told apart by kind, name and place.
 
 use crate::estimate::metric::Metric;
 use crate::estimate::observe::Rows;

@@ -1,4 +1,5 @@
-//! What the estimates need of a run's experiments, in memory that does not grow with their number.
+//! The part of a run's experiments that the estimates need, in memory that does not grow with their
+//! number.
 //!
 //! Experiments come in their order, and are forgotten when they have been compared with their
 //! neighbouring baselines: what is kept is an observation of each metric of each point that is

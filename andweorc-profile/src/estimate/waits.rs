@@ -1,4 +1,4 @@
-//! What tasks and spans waited for, as it was before the first experiment.
+//! Waits of tasks and spans, by what they waited for, as they were before the first experiment.
 
 use crate::{Run, TargetKind, TargetRecord, TargetTime, WaitTime};
 use serde::Serialize;

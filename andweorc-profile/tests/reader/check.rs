@@ -1,4 +1,4 @@
-//! What holds of any bytes that are read as a profile.
+//! Checks that hold of any bytes that are read as a profile.
 
 use andweorc_profile::estimate;
 use andweorc_profile::report::{self, Looks};

@@ -1,4 +1,4 @@
-//! What a task that nobody wrapped is counted as.
+//! Targets of a task that nobody wrapped: it is counted by its name or its spawn site.
 
 use crate::profiled::Kind;
 use andweorc_core::foreign::Spawned;

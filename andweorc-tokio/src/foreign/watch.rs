@@ -1,4 +1,4 @@
-//! Who would look into the driver, were nothing held.
+//! The worker that would look into the driver, were nothing held.
 //!
 //! A worker that has a task in its hands which must not run yet looks into the driver again and
 //! again, and so does one that was got going only to take such a task over. Were nothing held, both

@@ -1,4 +1,4 @@
-//! Who woke a task, and until when it is held for that.
+//! Tests of wakes: who woke a task, and until when it is held for that.
 
 use super::*;
 use crate::profiled::{Kind, Profile, wait_ended};

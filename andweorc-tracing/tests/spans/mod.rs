@@ -1,5 +1,5 @@
-//! What becomes of spans and events in a process with andweorc on, whoever hands them over: tests
-//! of the [layer](Tested), or of the subscriber.
+//! Spans and events in a process with andweorc on, whoever hands them over: tests of the
+//! [layer](Tested), or of the subscriber.
 
 use crate::{Tested, dispatch, library, tested};
 use andweorc_core::clock;

@@ -1,4 +1,4 @@
-//! What the program and the load print: handed through, and looked into for the line that shows
+//! Output of the program and of the load: handed through, and looked into for the line that shows
 //! that the program is ready.
 //!
 //! A stream is piped only where that is needed: when lines are looked for, or when it would run

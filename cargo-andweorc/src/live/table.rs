@@ -1,4 +1,4 @@
-//! What is known of the targets, in rows.
+//! Rows of the table of targets: what is known of each so far.
 
 use andweorc_profile::estimate::{Analysis, TargetSummary, Verdict};
 use andweorc_profile::report::{change, label, value};

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as it takes to serve one page: one request a connection, GET and HEAD of
+//! The part of HTTP/1.1 that it takes to serve one page: one request a connection, GET and HEAD of
 //! `/`.
 //!
 //! Not for the open network: no TLS, no limit on connections. A request must name this host, so

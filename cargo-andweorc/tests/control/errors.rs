@@ -1,4 +1,4 @@
-//! What the commands say about files that they can't use.
+//! Messages of the commands about files that they can't use.
 
 use crate::common::{command, stderr};
 use crate::made::{BEFORE, profile};

@@ -1,5 +1,5 @@
-//! What is easily taken for something else: probes for experiments on a target, points of one name
-//! for each other, and what a program does under an open load for what it can.
+//! Things that are easily taken for something else: probes for experiments on a target, points of
+//! one name for each other, and what a program does under an open load for what it can.
 
 use crate::browser::{Browser, Look};
 use crate::common::{command, profile, stderr, stdout};

@@ -1,4 +1,4 @@
-//! What stands around the attribute stays.
+//! Other attributes and items around the attribute stay.
 
 mod service {
     /// Documented, generic, and called with arguments.

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as the loads need: clients in threads that are none of the service's.
+//! The part of HTTP/1.1 that the loads need: clients in threads that are none of the service's.
 
 use crate::shop::CLIENTS;
 use std::io::{self, Read, Write};

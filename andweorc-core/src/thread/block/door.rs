@@ -1,4 +1,4 @@
-//! Who let a blocked thread in.
+//! The thread that let a blocked thread in, as far as it can be known.
 //!
 //! `v = max(v at the block, v of who woke it)`: a blocked thread absorbs what it owes only as far
 //! as the one that let it in had paid. A task's waker says who wakes it; a lock of std does not.

@@ -1,4 +1,4 @@
-//! What the page shows, as its script reads it.
+//! Data that the page shows, as its script reads it.
 
 use super::dead_end::{DeadEnd, dead_end};
 use crate::report::place;
