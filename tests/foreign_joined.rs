@@ -4,7 +4,7 @@
 
 use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
-use andweorc_core::defer::LEAST;
+use andweorc_core::engine::Rules;
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use std::future::poll_fn;
@@ -141,7 +141,9 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         // On a machine that is busy it may have come too late for that, or a pause took too long,
         // which the task has as credit.
         let [first, second] = [first, second].map(|came| (came, task.early(came, looked)));
-        first.1 <= LEAST && looked > second.0 && second.1 <= LEAST
+        first.1 <= Rules::SHIPPED.min_hold
+            && looked > second.0
+            && second.1 <= Rules::SHIPPED.min_hold
     });
     assert!(raised, "an answer was seen too early each time");
 
@@ -153,7 +155,7 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         let in_time = [(); 2].map(|()| {
             let came = task.answer(&runtime);
             let looked = task.looks();
-            task.early(came, looked) <= LEAST
+            task.early(came, looked) <= Rules::SHIPPED.min_hold
         });
         in_time == [true; 2]
     });

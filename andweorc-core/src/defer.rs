@@ -52,10 +52,6 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError};
 
-/// Shortest time ahead of V for which a wake is deferred: for less, the thread that polls the task
-/// pauses for the rest, which is shorter than it would be late after another wake.
-pub const LEAST: Nanos = Nanos::from_micros(20);
-
 /// Something that waits to be passed on.
 pub trait Held: Send + Sync {
     /// Passes the wake on. Called once for each [`until`].

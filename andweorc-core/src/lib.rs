@@ -27,6 +27,7 @@ mod copies;
 mod counter;
 pub mod defer;
 mod descriptors;
+pub mod engine;
 pub mod experiment;
 pub mod foreign;
 pub mod fork;

@@ -48,6 +48,7 @@ use crate::arrival::Look;
 use crate::clock;
 use crate::counter;
 use crate::defer;
+use crate::engine::{Model, Rules};
 use crate::ledger::{Account, Ledger};
 use crate::nudge;
 use crate::pause;
@@ -79,6 +80,12 @@ loom::lazy_static! {
     pub static ref LEDGER: Ledger = Ledger::new();
 }
 
+/// The model that this process goes by.
+#[inline]
+pub fn model() -> Model<'static> {
+    Model::shipped(&LEDGER)
+}
+
 /// Held by tests that begin experiments in the ledger of the process.
 #[cfg(test)]
 pub(crate) static EXPERIMENTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -88,7 +95,8 @@ static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A debt below this is left for later: pausing costs about as much.
 const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
-const _: () = assert!(LEAST_PAUSE.0 < defer::LEAST.0, "a level thread would poll tasks too early");
+const _: () =
+    assert!(LEAST_PAUSE.0 < Rules::SHIPPED.min_hold.0, "a level thread would poll tasks too early");
 
 /// Overshoot of a pause that is still counted, at most. What is later was a stop, or a machine too
 /// busy to be measured on, and would be credit for whole experiments.

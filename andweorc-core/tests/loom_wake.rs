@@ -7,20 +7,6 @@
 
 /// Stand-in for `parks` of `andweorc-tokio`, without tokio.
 mod parks {
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    #[allow(dead_code, reason = "these wakes are all from outside, or in a name")]
-    pub(crate) enum Unnamed {
-        Outside,
-        Program,
-        Runtime,
-    }
-
-    impl Unnamed {
-        pub(crate) fn from_number(_: u8) -> Unnamed {
-            Unnamed::Outside
-        }
-    }
-
     pub(crate) fn clock_is_paused() -> bool {
         false
     }

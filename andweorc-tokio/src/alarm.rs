@@ -34,7 +34,8 @@
 #[cfg(tokio_unstable)]
 use crate::foreign::watch::{self, Watch};
 use crate::runtime_id::RuntimeId;
-use andweorc_core::defer::{Guarded, Held, LEAST, Lead, Waiting};
+use andweorc_core::defer::{Guarded, Held, Lead, Waiting};
+use andweorc_core::engine::Rules;
 use andweorc_core::fork::forked;
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Real, Virtual};
@@ -347,7 +348,7 @@ impl Alarm {
         let due = if holds.ended {
             holds.waiting.take_due(Virtual::NEVER)
         } else {
-            holds.waiting.take_due(Virtual(LEDGER.virtual_now(now).0 + LEAST.0))
+            holds.waiting.take_due(Virtual(LEDGER.virtual_now(now).0 + Rules::SHIPPED.min_hold.0))
         };
         if let Some(next) = holds.waiting.first() {
             self.set(&mut holds, next, now);

@@ -7,10 +7,10 @@
 //! that. [`Outside`] is such a waker for reads of one stream: what comes is held until the virtual
 //! clock gets there.
 
-use crate::parks::Unnamed;
 use crate::profiled::{Kind, defers};
 use crate::wake::{WakeCell, keep};
-use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::engine::WaitHint;
+use andweorc_core::thread::{self, LEDGER, model};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::{clock, enabled};
 use pin_project_lite::pin_project;
@@ -80,7 +80,7 @@ impl Other {
     #[cold]
     fn move_to(&mut self, outer: &Waker) {
         let ready = self.cell.take_ready(self.at);
-        self.cell = WakeCell::new(keep(outer), self.cell.targets(), self.cell.taken(), ready);
+        self.cell = WakeCell::new(keep(outer), self.cell.targets(), self.cell.clock.taken(), ready);
     }
 
     /// Whether what came comes too early, and is held.
@@ -94,24 +94,24 @@ impl Other {
         let now = clock::now();
         self.at = LEDGER.virtual_now(now);
         self.answers = true;
-        self.waits(self.at.delay_at(now), Unnamed::Outside);
+        self.waits(self.at.delay_at(now), WaitHint::External);
     }
 
     /// There is nothing to read yet.
     fn has_nothing(&mut self) {
-        let who = match self.answers {
-            _ if !coop::has_budget_remaining() => Unnamed::Runtime,
-            true => Unnamed::Outside,
-            false => Unnamed::Program,
+        let hint = match self.answers {
+            _ if !coop::has_budget_remaining() => WaitHint::Runtime,
+            true => WaitHint::External,
+            false => WaitHint::Loopback,
         };
-        self.waits(self.cell.taken(), who);
+        self.waits(self.cell.clock.taken(), hint);
     }
 
-    /// The reader waits, as of when it had `taken` this delay, for `who`.
-    fn waits(&self, taken: Nanos, who: Unnamed) {
+    /// The reader waits, as of when it had `taken` this delay, for what `hint` says.
+    fn waits(&self, taken: Nanos, hint: WaitHint) {
         // What it waited for before is over.
-        self.cell.take_woken();
-        self.cell.parks(self.at.more(taken), taken, who);
+        self.cell.clock.take_woken();
+        self.cell.clock.parks(model(), self.at.more(taken), taken, hint);
     }
 }
 

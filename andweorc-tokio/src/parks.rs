@@ -2,36 +2,13 @@
 //! runs on the thread that wakes.
 
 use crate::put_off;
+use andweorc_core::engine::WaitHint;
 use andweorc_core::program_clock;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-
-/// Source of a wake, when no task runs where it comes from. What a poll says last is not what
-/// counts, but the greatest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum Unnamed {
-    /// A timer, or a socket to another program.
-    Outside,
-    /// A socket of which this program has the other end too.
-    Program,
-    /// The runtime, as soon as others had their turn.
-    Runtime,
-}
-
-impl Unnamed {
-    /// From its number.
-    pub(crate) fn from_number(number: u8) -> Unnamed {
-        match number {
-            2 => Unnamed::Runtime,
-            1 => Unnamed::Program,
-            _ => Unnamed::Outside,
-        }
-    }
-}
 
 /// Whether tokio's clock stands still here. Asked where something would be held.
 #[cold]
@@ -45,19 +22,19 @@ pub(crate) fn clock_is_paused() -> bool {
 }
 
 andweorc_core::plain_thread_local! {
-    static SAID: Cell<Unnamed> = Cell::new(Unnamed::Outside);
+    static SAID: Cell<WaitHint> = Cell::new(WaitHint::External);
 }
 
 /// Says it of the poll under way.
-pub(crate) fn say(unnamed: Unnamed) {
-    SAID.set(SAID.get().max(unnamed));
+pub(crate) fn say(hint: WaitHint) {
+    SAID.set(SAID.get().max(hint));
 }
 
 /// Listens to what a poll says. Polls nest, and what a profiled part says is of its own wait: its
 /// waker tells the one around it.
 #[derive(Debug)]
 pub(crate) struct Listen {
-    before: Unnamed,
+    before: WaitHint,
 }
 
 impl Listen {
@@ -65,14 +42,14 @@ impl Listen {
     #[inline]
     pub(crate) fn begin() -> Listen {
         put_off::ends();
-        Listen { before: SAID.replace(Unnamed::Outside) }
+        Listen { before: SAID.replace(WaitHint::External) }
     }
 
     /// Ends the poll. Returns what it said.
     #[inline]
-    pub(crate) fn end(&self) -> Unnamed {
+    pub(crate) fn end(&self) -> WaitHint {
         let said = SAID.with(|said| said.replace(self.before));
-        if tokio::task::coop::has_budget_remaining() { said } else { Unnamed::Runtime }
+        if tokio::task::coop::has_budget_remaining() { said } else { WaitHint::Runtime }
     }
 }
 
@@ -98,7 +75,7 @@ impl<F: Future> Future for InProcess<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let poll = self.project().future.poll(cx);
         if poll.is_pending() {
-            say(Unnamed::Program);
+            say(WaitHint::Loopback);
         }
         poll
     }
@@ -108,7 +85,7 @@ impl<F: Future> Future for InProcess<F> {
 /// looks like one of the world outside, for which a task is held in an experiment; andweorc finds
 /// out whom tokio had put off, but for the first ones of a kind.
 pub async fn yield_now() {
-    say(Unnamed::Runtime);
+    say(WaitHint::Runtime);
     tokio::task::yield_now().await;
 }
 
@@ -119,20 +96,13 @@ mod tests {
     #[test]
     fn each_poll_has_its_own_say() {
         let outer = Listen::begin();
-        say(Unnamed::Program);
+        say(WaitHint::Loopback);
         let inner = Listen::begin();
-        say(Unnamed::Runtime);
-        say(Unnamed::Program);
-        assert_eq!(inner.end(), Unnamed::Runtime);
+        say(WaitHint::Runtime);
+        say(WaitHint::Loopback);
+        assert_eq!(inner.end(), WaitHint::Runtime);
         let silent = Listen::begin();
-        assert_eq!(silent.end(), Unnamed::Outside);
-        assert_eq!(outer.end(), Unnamed::Program);
-    }
-
-    #[test]
-    fn numbers_come_back() {
-        for unnamed in [Unnamed::Outside, Unnamed::Program, Unnamed::Runtime] {
-            assert_eq!(Unnamed::from_number(unnamed as u8), unnamed);
-        }
+        assert_eq!(silent.end(), WaitHint::External);
+        assert_eq!(outer.end(), WaitHint::Loopback);
     }
 }

@@ -1,14 +1,15 @@
 //! The profiled future.
 
-use crate::parks::{InProcess, Listen, Unnamed};
+use crate::parks::{InProcess, Listen};
 use crate::put_off;
 use crate::wake::{WakeCell, clones, is_early, keep};
+use andweorc_core::engine::{Parking, PollBegun, PollEnded};
 use andweorc_core::symbols;
 use andweorc_core::target::{Target, TaskTargets, target};
-use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
-use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::thread::{self, LEDGER, Level, Poll as PollScope, Polled, model};
+use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Ended;
-use andweorc_core::{clock, defer, enabled, unstarted};
+use andweorc_core::{clock, enabled, unstarted};
 use andweorc_profile::TargetKind;
 use andweorc_profile::plain;
 use pin_project_lite::pin_project;
@@ -48,7 +49,7 @@ pin_project! {
             }
             let now = clock::now();
             let (targets, at) = match &*this.stage {
-                Stage::Polled(state) => (state.cell.targets(), state.at),
+                Stage::Polled(state) => (state.cell.targets(), state.parking.at),
                 Stage::New { kind, born } if enabled() => (kind.targets(), virtual_birth(*born, now)),
                 Stage::Rested(targets) if enabled() => (*targets, LEDGER.virtual_now(now)),
                 Stage::New { .. } | Stage::Rested(_) => return,
@@ -61,7 +62,7 @@ pin_project! {
             scope.end(true, now);
             if let Stage::Polled(state) = this.stage {
                 state.cell.end_wait(now);
-                state.cell.let_go();
+                state.cell.clock.let_go();
             }
         }
     }
@@ -230,13 +231,9 @@ impl Stage {
     }
 }
 
-/// State of a profiled future between polls. Its clock as it parked is `at`, and the delay that it
-/// had taken by then the rest to `parked`.
+/// State of a profiled future between polls.
 struct State {
-    /// Its virtual time as it parked, or was born.
-    at: Virtual,
-    /// When it parked; [`Real::NEVER`] before its first poll has ended.
-    parked: Real,
+    parking: Parking,
     cell: Arc<WakeCell>,
 }
 
@@ -262,19 +259,20 @@ impl State {
         let now = clock::now();
         let at = virtual_birth(born, now);
         let cell = WakeCell::new(keep(outer), targets, at.delay_at(now), at);
-        State { at, parked: Real::NEVER, cell }
+        State { parking: Parking::born(at), cell }
     }
 
     /// Goes on in another task, whose waker is `outer`; or in the same one, whose waker is not
     /// known to be the same (one and the same table of functions may lie at several addresses).
     #[cold]
     fn move_to(&mut self, outer: &Waker) {
-        let taken = if self.parked == Real::NEVER { clock::now() } else { self.parked };
-        let (targets, ready) = (self.cell.targets(), self.cell.take_ready(self.at));
-        let woken = self.cell.take_woken();
-        self.cell = WakeCell::new(keep(outer), targets, self.at.delay_at(taken), ready);
+        let Parking { at, since } = self.parking;
+        let taken = if since == Real::NEVER { clock::now() } else { since };
+        let (targets, ready) = (self.cell.targets(), self.cell.take_ready(at));
+        let woken = self.cell.clock.take_woken();
+        self.cell = WakeCell::new(keep(outer), targets, at.delay_at(taken), ready);
         if let Some((at, by)) = woken {
-            self.cell.set_woken(at, by);
+            self.cell.clock.set_woken(at, by);
         }
     }
 
@@ -285,99 +283,78 @@ impl State {
         if !self.cell.passes_on_to(outer) {
             self.move_to(outer);
         }
-        let State { at, parked, cell } = self;
+        let State { parking, cell } = self;
         let now = clock::now();
         cell.end_wait(now);
-        let ready = cell.take_ready(*at);
+        let ready = cell.take_ready(parking.at);
         let woken = ready != Virtual::NEVER;
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
-        let from = if woken { ready } else { *at };
+        let from = if woken { ready } else { parking.at };
         let level = PollScope::level(from, now);
         if level.is_none() && woken && defers(cell, ready, now) {
             return None;
         }
-
-        let targets = cell.targets();
-        let ended = match *parked {
-            Real::NEVER => None,
-            parked => wait_ended(targets.wait, parked, cell, now),
-        };
-        let polled = Polled::of(&**cell, *parked == Real::NEVER);
-        let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
-        Some(Begun::new(cell, scope, woken))
+        Some(Begun::new(cell, parking, level, from, woken, now))
     }
 
     /// Ends it. Only borrowed, since it would be copied to be moved in here.
     #[inline(never)]
     fn end(&mut self, begun: &mut Begun, completed: bool) {
-        let State { at, parked, cell } = self;
-        let Begun { scope, listen, woken, before } = begun;
-        let unnamed = listen.end();
-        let waits = !completed && scope.waits(cell.targets().wait);
-        let now = clock::now();
-        let ended = scope.end(completed, now);
-        // A poll without a wake of its own that ends pending changed nothing here: what it waits
-        // for goes on since it parked.
-        if *woken {
-            *at = ended.at;
-            *parked = before.waits_since(scope, *at, now);
-        }
-        if !completed {
-            put_off::marks(&cell.targets().yields);
-            cell.parks(*parked, at.delay_at(*parked), unnamed);
-            if waits {
-                begin_wait(cell, now);
-            }
-        } else {
-            cell.let_go();
-        }
-        scope.pay();
+        begun.end(&self.cell, &mut self.parking, completed);
+        begun.scope.pay();
     }
 }
 
 /// A poll under way.
 pub(crate) struct Begun {
-    pub(crate) scope: PollScope,
-    pub(crate) listen: Listen,
-    /// By a wake of its own.
-    pub(crate) woken: bool,
-    pub(crate) before: Before,
-}
-
-/// State of a task and of its thread when a poll began.
-#[derive(Clone, Copy)]
-pub(crate) struct Before {
-    /// The delay that the task had taken when its wait began.
-    waited: Nanos,
-    /// How many wakers its thread had cloned.
+    scope: PollScope,
+    listen: Listen,
+    pub(crate) poll: PollBegun,
+    /// How many wakers its thread had cloned when it began.
     clones: u32,
 }
 
 impl Begun {
-    /// A poll of the task of `cell`, `woken` for it or not.
+    /// Begins a poll at `now` of the task of `cell`, `woken` for it or not, which goes on `from`
+    /// there in virtual time.
     #[inline]
-    pub(crate) fn new(cell: &WakeCell, scope: PollScope, woken: bool) -> Begun {
-        let waited = cell.taken();
-        cell.set_taken(scope.taken(), Unnamed::Outside);
-        Begun { scope, listen: Listen::begin(), woken, before: Before { waited, clones: clones() } }
+    pub(crate) fn new(
+        cell: &WakeCell,
+        parking: &Parking,
+        level: Option<Level>,
+        from: Virtual,
+        woken: bool,
+        now: Real,
+    ) -> Begun {
+        let targets = cell.targets();
+        let ended = match parking.since {
+            Real::NEVER => None,
+            since => wait_ended(targets.wait, since, cell, now),
+        };
+        let polled = Polled::of(cell, parking.since == Real::NEVER);
+        let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
+        let poll = cell.clock.poll_begun(scope.taken(), woken);
+        Begun { scope, listen: Listen::begin(), poll, clones: clones() }
     }
-}
 
-impl Before {
-    /// Whether the thread has cloned a waker since.
+    /// Ends the poll, but for [paying](PollScope::pay), which follows when this is dropped.
     #[inline]
-    fn left_a_waker(self) -> bool {
-        clones() != self.clones
-    }
-
-    /// Since when the task waits whose poll, in `scope`, has ended at `now`, when its virtual time
-    /// was `at`. Since it parked before if the poll left no waker, and did hardly anything: of two
-    /// answers that a `join!` waits for the first has come. Its clock has gone on, but what else it
-    /// waits for has done so since it parked first.
-    #[inline]
-    pub(crate) fn waits_since(self, scope: &PollScope, at: Virtual, now: Real) -> Real {
-        let waits_on = !self.left_a_waker() && scope.lasted() < defer::LEAST;
-        if waits_on { at.more(self.waited) } else { now }
+    pub(crate) fn end(&mut self, cell: &WakeCell, parking: &mut Parking, completed: bool) {
+        let hint = self.listen.end();
+        let waits = !completed && self.scope.waits(cell.targets().wait);
+        let now = clock::now();
+        let at = self.scope.end(completed, now).at;
+        if completed {
+            cell.clock.let_go();
+            return;
+        }
+        put_off::marks(&cell.targets().yields);
+        let (lasted, began_wait) = (self.scope.lasted(), clones() != self.clones);
+        let ended = PollEnded { at, lasted, began_wait, hint };
+        cell.clock.poll_ended(model(), self.poll, parking, ended, now);
+        if waits {
+            begin_wait(cell, now);
+        }
     }
 }
 
@@ -398,14 +375,14 @@ pub(crate) fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
 #[cold]
 #[inline(never)]
 fn begin_wait(cell: &WakeCell, now: Real) {
-    cell.begin_wait(now);
+    cell.clock.begin_wait(model(), now);
 }
 
 /// How the wait of a task that parked at `parked` ended, if a wake did, now that it is polled;
 /// counts it.
 #[inline]
 pub(crate) fn wait_ended(wait: &Target, parked: Real, cell: &WakeCell, now: Real) -> Option<Ended> {
-    let (woken, by) = cell.take_woken()?;
+    let (woken, by) = cell.clock.take_woken()?;
     // The clocks of two threads differ by some ns: to this one, `now` may be before the other has
     // parked it.
     let ended = Ended::new(parked, woken.clamp(parked, now.max(parked)), by);

@@ -1,7 +1,7 @@
 //! Input from outside is held where it comes to a task that nobody profiles.
 
 use andweorc_core::clock;
-use andweorc_core::defer::LEAST;
+use andweorc_core::engine::Rules;
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use andweorc_tokio::Profile;
@@ -120,7 +120,7 @@ fn input_is_held_by_the_delay_that_grew_during_its_wait() {
     delay();
     let came = stream.get_mut().comes();
     let woken = told.recv().expect("it is woken");
-    assert!(LEDGER.early(came.less(taken), woken) <= LEAST);
+    assert!(LEDGER.early(came.less(taken), woken) <= Rules::SHIPPED.min_hold);
     assert!(read(&mut stream, &mut context));
 }
 
@@ -138,7 +138,7 @@ fn read_before_the_data_is_due_finds_nothing() {
     while !read(&mut stream, &mut context) {
         told.recv().expect("it is woken when there is something to read");
     }
-    assert!(LEDGER.early(came.less(taken), clock::now()) <= LEAST);
+    assert!(LEDGER.early(came.less(taken), clock::now()) <= Rules::SHIPPED.min_hold);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn input_after_the_first_of_a_request_is_not_held() {
     assert!(!read(&mut stream, &mut context));
     let came = stream.get_mut().comes();
     let woken = told.recv().expect("it is woken");
-    assert!(LEDGER.early(came.less(taken), woken) <= LEAST);
+    assert!(LEDGER.early(came.less(taken), woken) <= Rules::SHIPPED.min_hold);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_stream_that_moves_to_another_task_wakes_that_one() {
     while !read(&mut stream, &mut context) {
         told.recv().expect("it is woken when there is something to read");
     }
-    assert!(LEDGER.early(came.less(taken), clock::now()) <= LEAST);
+    assert!(LEDGER.early(came.less(taken), clock::now()) <= Rules::SHIPPED.min_hold);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A task that waits for two answers from outside waits for each of them since it asked.
 
 use andweorc_core::clock;
-use andweorc_core::defer::LEAST;
+use andweorc_core::engine::Rules;
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_tokio::Profile;
@@ -97,7 +97,7 @@ fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
         assert!(task.as_mut().poll(&mut context).is_pending());
     }
     let early = polled.get().map(|at| LEDGER.early(came.less(taken), at));
-    assert!(early <= Some(LEAST), "{early:?}");
+    assert!(early <= Some(Rules::SHIPPED.min_hold), "{early:?}");
     LEDGER.end(clock::now());
 }
 
@@ -109,7 +109,8 @@ fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
     // The poll for the first answer must be short, and who releases in time, as they mostly are on
     // a machine with nothing else to do.
     let outer = Watched::spawn();
-    let both_in_time = (0..1000).any(|_| answer_two(&outer).iter().all(|&early| early <= LEAST));
+    let both_in_time =
+        (0..1000).any(|_| answer_two(&outer).iter().all(|&early| early <= Rules::SHIPPED.min_hold));
     assert!(both_in_time, "one of them came too early each time");
     LEDGER.end(clock::now());
 }

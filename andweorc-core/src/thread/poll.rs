@@ -2,7 +2,7 @@
 
 use super::runqueue_wait::Comes;
 use super::turn::Around;
-use super::{Entered, LEDGER, Polled, Role, THREAD, Thread, is_target, with};
+use super::{Entered, LEDGER, Polled, Role, THREAD, Thread, is_target, model, with};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Parked;
@@ -45,7 +45,8 @@ impl Thread {
     #[inline]
     fn is_level(&self, ready: Virtual, now: Real) -> Option<Virtual> {
         let taken = self.level()?;
-        (self.busy_until.get().is_none() && taken <= ready.delay_at(now)).then(|| now.less(taken))
+        let is_level = self.busy_until.get().is_none() && model().is_level(taken, ready, now);
+        is_level.then(|| now.less(taken))
     }
 
     /// The virtual time of whoever acts here, where it changes; V when nobody does.
@@ -68,7 +69,7 @@ impl Thread {
             }
             if self.depth.get() == 0 {
                 self.takes_for_its_wait(account, Comes::Preempted, now);
-                LEDGER.join(account, ready, now);
+                model().join(account, ready, now);
             }
         }
         let began = self.pay(now);

@@ -162,7 +162,7 @@ impl Engine<'_> {
             return if self.rules.arrivals == Arrivals::Known { known } else { now };
         };
         let worker = &self.threads[i].worker_state;
-        let (waits, typical) = (task.waits.take(), &driver.typical[task.kind]);
+        let (waits, typical) = (task.clock.waits_since(), &driver.typical[task.kind]);
         let slept = || worker.parked.is_some_and(|since| now > since);
         let mut look =
             driver.looks.notices(&worker.look, now, worker.parked, slept, &driver.inputs);

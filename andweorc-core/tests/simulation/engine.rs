@@ -9,6 +9,7 @@ use crate::program::{Program, Target};
 use crate::rules::{Credit, Pay, Rules};
 use crate::schedule::BUDGET;
 use crate::task::{SOURCE, Task};
+use andweorc_core::engine::Model;
 use andweorc_core::ledger::{Account, Ledger};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::cmp::Reverse;
@@ -136,8 +137,6 @@ pub(crate) struct Engine<'a> {
     pub(crate) global: VecDeque<usize>,
     /// How workers sleep; without one, they see everything at once.
     pub(crate) driver: Option<Driver>,
-    /// Target waits that are under way.
-    pub(crate) waits: usize,
     owed: Nanos,
     count: u32,
     warm: u32,
@@ -170,7 +169,6 @@ impl<'a> Engine<'a> {
             order: 0,
             global: VecDeque::new(),
             driver: program.latencies.map(|it| Driver::new(it, program.kinds.len(), setup.seed)),
-            waits: 0,
             owed: Nanos::ZERO,
             count: 0,
             warm: program.units / 4,
@@ -192,6 +190,11 @@ impl<'a> Engine<'a> {
             engine.at(engine.now + NUDGE_PERIOD, Event::Nudge);
         }
         engine
+    }
+
+    /// The model that the clocks of tasks go by.
+    pub(crate) fn model(&self) -> Model<'a> {
+        Model { ledger: self.ledger, rules: self.rules.of_clocks() }
     }
 
     pub(crate) fn open_thread(&mut self, worker: bool) -> usize {
@@ -315,7 +318,8 @@ impl<'a> Engine<'a> {
         // Far enough to be on the line, and a multiple of what makes the slope exact.
         const FAR: Nanos = Nanos(1_000_000_000_000);
         let owed = self.ledger.owed(self.now).0;
-        let grows = self.waits > 0 || self.threads.iter().any(|thread| thread.entered.is_some());
+        let grows = self.threads.iter().any(|thread| thread.entered.is_some())
+            || self.tasks.iter().any(|task| task.clock.is_in_wait());
         let far = if grows { self.ledger.owed(self.now + FAR).0 } else { owed };
         let line = (far > owed).then(|| far - self.ledger.speedup().of(FAR).0);
         Shape { owed, line }

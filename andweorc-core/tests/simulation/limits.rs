@@ -138,7 +138,7 @@ fn a_tight_timeout_strikes_too_often() {
 }
 
 /// Two tasks that start children on two workers run in step or in turns, and the least shift lets
-/// them change over. What is early by less than [`andweorc_core::defer::LEAST`] is paid by the
+/// them change over. What is early by less than `Rules::min_hold` is paid by the
 /// worker, which is such a shift; with everything deferred the prediction is exact.
 #[test]
 fn a_program_with_two_ways_to_run_is_moved_by_the_least_pause() {

@@ -3,50 +3,35 @@
 
 use crate::engine::{Engine, Held};
 use crate::program::External;
-use andweorc_core::ledger::Parked;
-use andweorc_core::time::{Real, Virtual};
+use crate::task::external;
+use andweorc_core::engine::{Effect, Parking, PollEnded, TaskClock, WaitHint};
+use andweorc_core::time::{Nanos, Real, Virtual};
 
 /// One of them.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
-    parked: Parked,
-    ready: Virtual,
-    by_outside: Real,
-    held: bool,
+    clock: TaskClock,
+    parking: Parking,
     answer: Real,
     done: bool,
 }
 
 impl Engine<'_> {
-    /// How much a part is early, if it is by so much that it is deferred.
-    fn defers(&self, ready: Virtual) -> bool {
-        self.rules.defer_from.is_some_and(|least| self.ledger.early(ready, self.now) > least)
-    }
-
-    fn hold_part(&mut self, task: usize, part: usize, due: Virtual) {
-        let wait = self.tasks[task].wait;
-        if !std::mem::replace(&mut self.tasks[task].parts[part].held, true) {
-            self.defer(Held::Part { task, wait, part }, due);
-        }
-    }
-
     /// The world outside wakes a part; says whether it is deferred.
     pub(crate) fn part_answered(&mut self, task: usize, part: usize) -> bool {
-        let (now, floor) = (self.now, self.ledger.floor());
-        let woken = &mut self.tasks[task].parts[part];
-        woken.by_outside = now;
-        let due = now.less(woken.parked.taken.max(floor));
-        let defers = self.defers(due);
-        if defers {
-            self.hold_part(task, part, due);
+        let (model, now, wait) = (self.model(), self.now, self.tasks[task].wait);
+        let clock = &self.tasks[task].parts[part].clock;
+        let Effect::Hold(due) = clock.woken(model, external(now), now) else { return false };
+        if clock.hold(due, false) {
+            self.defer(Held::Part { task, wait, part }, due);
         }
-        defers
+        true
     }
 
     /// A part was deferred until now: it wakes the task around it.
     pub(crate) fn released(&mut self, task: usize, wait: u64, part: usize, due: Virtual) {
         if self.tasks[task].wait == wait {
-            self.tasks[task].parts[part].held = false;
+            // It waits for one thing: nothing else came meanwhile.
+            self.tasks[task].parts[part].clock.let_go();
             let entity = self.rules.parts.wake_as_entity.then_some(due);
             self.wake_at(task, None, entity);
         }
@@ -54,43 +39,42 @@ impl Engine<'_> {
 
     /// `join!` of them: polls all that are not done.
     pub(crate) fn poll_parts(&mut self, i: usize, id: usize, all: &[External]) -> bool {
-        let (now, floor) = (self.now, self.ledger.floor());
+        let (now, model) = (self.now, self.model());
         if self.tasks[id].phase == 0 {
             self.tasks[id].phase = 1;
             for (n, external) in all.iter().enumerate() {
                 let (born, answer) = (self.clock(i), self.ask(id, external));
-                let parked = Parked { at: born, taken: born.delay_at(now) };
-                let (ready, by_outside) = (born, Real::NEVER);
-                let part = Part { parked, ready, by_outside, held: false, answer, done: false };
-                self.tasks[id].parts.push(part);
+                let (clock, parking) =
+                    (TaskClock::new(born.delay_at(now), born), Parking::born(born));
+                self.tasks[id].parts.push(Part { clock, parking, answer, done: false });
                 self.external(answer, id, Some(n));
             }
         }
         for n in 0..all.len() {
-            let part = &mut self.tasks[id].parts[n];
+            let (task, account) = (&self.tasks[id], self.threads[i].account);
+            let (part, wait) = (&task.parts[n], task.wait);
             if part.done {
                 continue;
             }
-            let mut ready = part.ready;
-            let by_outside = std::mem::replace(&mut part.by_outside, Real::NEVER);
-            if by_outside != Real::NEVER {
-                ready = ready.min(part.parked.woken_outside(by_outside, floor));
-            }
-            part.ready = ready;
-            if ready != Virtual::NEVER && self.defers(ready) {
-                self.hold_part(id, n, ready);
+            let ready = part.clock.take_ready(model, part.parking.at);
+            let woken = ready != Virtual::NEVER;
+            if woken && model.is_early(ready, now) {
+                if part.clock.defer_poll(ready) {
+                    self.defer(Held::Part { task: id, wait, part: n }, ready);
+                }
                 continue;
             }
-            if ready != Virtual::NEVER && self.threads[i].entered.is_none() {
-                self.ledger.join(self.threads[i].account, ready, now);
+            if woken && self.threads[i].entered.is_none() {
+                model.join(account, ready, now);
             }
             let at = self.clock(i);
+            let keeps_clock = self.rules.parts.keep_clock;
             let part = &mut self.tasks[id].parts[n];
-            part.ready = Virtual::NEVER;
             part.done = part.answer <= now;
-            if ready != Virtual::NEVER || !self.rules.parts.keep_clock {
-                part.parked = Parked { at, taken: at.delay_at(now) };
-            }
+            let poll = part.clock.poll_begun(at.delay_at(now), woken || !keeps_clock);
+            let (lasted, hint) = (Nanos::ZERO, WaitHint::External);
+            let ended = PollEnded { at, lasted, began_wait: true, hint };
+            part.clock.poll_ended(model, poll, &mut part.parking, ended, now);
         }
         self.tasks[id].parts.iter().all(|part| part.done)
     }

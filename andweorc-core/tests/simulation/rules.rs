@@ -1,6 +1,6 @@
 //! The rules that a simulation runs by: those that ship, and what is left of them in each ablation.
 
-use andweorc_core::defer;
+use andweorc_core::engine;
 use andweorc_core::time::Nanos;
 
 /// When an entity that owes delay pays.
@@ -87,6 +87,8 @@ pub(crate) struct Rules {
     pub(crate) name: &'static str,
     pub(crate) pay: Pay,
     pub(crate) wakes: Wakes,
+    /// Tasks have clocks. Otherwise threads alone have.
+    pub(crate) task_clocks: bool,
     pub(crate) credit: Credit,
     /// Least lead over V that is deferred: less is paid by the worker. `None`: everything is paid
     /// by the worker.
@@ -108,6 +110,18 @@ pub(crate) struct Rules {
     pub(crate) credit_passes: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
+}
+
+impl Rules {
+    /// The rules by which the clocks of tasks go.
+    pub(crate) fn of_clocks(&self) -> engine::Rules {
+        engine::Rules {
+            task_clocks: self.task_clocks,
+            min_hold: self.defer_from.unwrap_or(Nanos(i64::MAX)),
+            raised_holds: self.joined.raise != Raise::Never,
+            ongoing_waits: self.joined.go_on != GoOn::Never,
+        }
+    }
 }
 
 /// How futures that are profiled inside a profiled task keep their clocks.
@@ -137,8 +151,6 @@ pub(crate) enum Raise {
     /// By what comes while the task is held, and not by what comes while it is in the queue.
     WhileHeld,
     Once,
-    /// Also by what comes while it is held for the others.
-    Again,
 }
 
 /// After which polls that end pending the waits outside go on as they were. After the others they
@@ -157,8 +169,9 @@ pub(crate) const SHIPPED: Rules = Rules {
     name: "shipped rules",
     pay: Pay::Continuously,
     wakes: Wakes::Shipped,
+    task_clocks: true,
     credit: Credit::Timed,
-    defer_from: Some(defer::LEAST),
+    defer_from: Some(engine::Rules::SHIPPED.min_hold),
     arrivals: Arrivals::Watched,
     clock: Clock::Virtual,
     releases: Releases::ThroughDriver,
@@ -186,7 +199,8 @@ pub(crate) const PAYMENTS: [Rules; 2] = [
 ];
 
 /// Sets of rules that each lack one that ships, to show what that is needed for.
-pub(crate) const ABLATIONS: [Rules; 6] = [
+pub(crate) const ABLATIONS: [Rules; 7] = [
+    Rules { name: "threads alone have clocks", task_clocks: false, ..SHIPPED },
     Rules { name: "wake edge off", wakes: Wakes::EdgeUnknown, ..SHIPPED },
     Rules { name: "external waits not stretched", wakes: Wakes::NotStretched, ..SHIPPED },
     Rules { name: "worker blocked instead of task deferred", defer_from: None, ..SHIPPED },

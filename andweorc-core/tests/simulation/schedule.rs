@@ -145,22 +145,29 @@ impl Engine<'_> {
         }
     }
 
-    /// Holds a task until V gets to `due`.
-    pub(crate) fn hold(&mut self, task: usize, due: Virtual) {
-        if self.first_to_hold(task, due) {
+    /// A task whose poll is deferred, and which was not held, is so until V gets to `due`.
+    pub(crate) fn is_held(&mut self, task: usize, due: Virtual) {
+        if self.tasks[task].unseen {
+            self.is_held_for_a_wake(task, due);
+        } else {
             self.defer(Held::Task(task), due);
         }
     }
 
-    /// Holds a task, which the world outside has woken, until V gets to `due`.
-    pub(crate) fn hold_woken(&mut self, task: usize, due: Virtual) {
+    /// Holds a task, which the world outside has woken, until V gets to `due`, for the `last` time
+    /// before its next poll or not.
+    pub(crate) fn hold_woken(&mut self, task: usize, due: Virtual, last: bool) {
+        if self.tasks[task].clock.hold(due, last) {
+            self.is_held_for_a_wake(task, due);
+        }
+    }
+
+    fn is_held_for_a_wake(&mut self, task: usize, due: Virtual) {
         if self.driver.is_none() || self.rules.releases == Releases::ByThread {
-            return self.hold(task, due);
+            return self.defer(Held::Task(task), due);
         }
-        if self.first_to_hold(task, due) {
-            self.order += 1;
-            self.woken.push(Reverse((due, self.order, task)));
-        }
+        self.order += 1;
+        self.woken.push(Reverse((due, self.order, task)));
     }
 
     pub(crate) fn defer(&mut self, held: Held, due: Virtual) {

@@ -1,13 +1,15 @@
-//! A task and its clock: the protocol of a profiled future and its waker, as `andweorc-tokio` and
-//! `andweorc_core::thread` have it.
+//! A task: what the runtime knows of it, and its clock, which is that of the
+//! [engine](andweorc_core::engine). Calls are those of the waker and the poll of `andweorc-tokio`.
 
 use crate::engine::{Act, Engine};
 use crate::part::Part;
 use crate::program::{Branch, Inst, Op, Program, Target};
 use crate::rules::{Credit, GoOn, Raise, Wakes};
-use andweorc_core::defer;
-use andweorc_core::ledger::{Parked, TargetWait};
-use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
+use andweorc_core::engine::{
+    Effect, Parking, PollBegun, PollEnded, TaskClock, WaitHint, WakeSource,
+};
+use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::wait::Cause;
 use std::collections::VecDeque;
 
 /// In the place of the number of a wait: a source that is there for all of them.
@@ -17,6 +19,7 @@ pub(crate) const SOURCE: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     at: Real,
+    poll: PollBegun,
     /// The wait that was so, too.
     under_way: Option<u64>,
     /// How many wakers of the task there were.
@@ -47,23 +50,18 @@ pub(crate) struct Task {
     born: Option<Virtual>,
     /// L of who spawned it, as it did.
     pub(crate) by: Nanos,
-    parked: Parked,
+    pub(crate) clock: TaskClock,
+    parking: Parking,
+    /// The virtual time that it goes on from in the poll that begins, where a wake of its own
+    /// caused that.
     ready: Virtual,
-    by_entity: Virtual,
-    by_outside: Real,
-    taken: Nanos,
-    yielded: bool,
-    /// Since when it waits, while an experiment runs and no wake has come.
-    pub(crate) waits: Option<Real>,
-    pub(crate) held: bool,
-    target_wait: Option<TargetWait>,
-    /// When the last of those is due that came while it was held.
-    raised: Option<Virtual>,
-    /// The task is held for the last time before its next poll.
+    /// The world outside has woken it since its last poll.
+    came: bool,
+    /// It is held once more, for what came while it was held.
     held_last: bool,
     /// An entity has woken it since its last poll, with the waker that it had got.
     used_up: bool,
-    begun: Begun,
+    begun: Option<Begun>,
 
     // The operation that is under way.
     pub(crate) phase: u8,
@@ -107,19 +105,13 @@ impl Task {
             woken_by_entity: false,
             born: Some(born),
             by: Nanos::ZERO,
-            parked: Parked { at: born, taken: Nanos::ZERO },
+            clock: TaskClock::new(Nanos::ZERO, born),
+            parking: Parking::born(born),
             ready: born,
-            by_entity: Virtual::NEVER,
-            by_outside: Real::NEVER,
-            taken: Nanos::ZERO,
-            yielded: false,
-            waits: None,
-            held: false,
-            target_wait: None,
-            raised: None,
+            came: false,
             held_last: false,
             used_up: false,
-            begun: Begun { at: Real(0), under_way: None, wakers: 0 },
+            begun: None,
             phase: 0,
             wait: 0,
             waits_for: "",
@@ -163,20 +155,11 @@ impl Task {
         };
         inside + self.deadlines.iter().chain(&self.sources).filter(|&&when| when > now).count()
     }
+}
 
-    /// `WakeCell::take_ready`.
-    fn take_ready(&mut self, floor: Nanos) -> Virtual {
-        let by_entity = std::mem::replace(&mut self.by_entity, Virtual::NEVER);
-        let by_outside = std::mem::replace(&mut self.by_outside, Real::NEVER);
-        let mut ready = Virtual::NEVER;
-        if by_entity != Virtual::NEVER {
-            ready = self.parked.woken_by(by_entity);
-        }
-        if by_outside != Real::NEVER {
-            ready = ready.min(self.parked.woken_outside(by_outside, floor));
-        }
-        ready
-    }
+/// The world outside, by what came then.
+pub(crate) fn external(came: Real) -> WakeSource {
+    WakeSource::External { came, by: Cause::Outside }
 }
 
 impl Engine<'_> {
@@ -185,58 +168,60 @@ impl Engine<'_> {
         self.ledger.virtual_of(self.threads[thread].account, self.now)
     }
 
-    /// `WakeCell::wake`. `by` is the thread whose task wakes; `None` is the world outside.
+    /// Wakes a task. `by` is the thread whose task does; `None` is the world outside.
     pub(crate) fn wake(&mut self, task: usize, by: Option<usize>) {
         let entity = by.map(|thread| self.clock(thread));
         self.wake_at(task, by, entity);
     }
 
-    /// `WakeCell::wake` at the virtual time `entity`; `None` is the world outside. `by` is the
-    /// thread whose task wakes, if one does.
+    /// Wakes a task at the virtual time `entity`; `None` is the world outside. `by` is the thread
+    /// whose task wakes, if one does.
     pub(crate) fn wake_at(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>) {
-        self.tasks[task].waits = None;
-        self.wake_when(task, by, entity, self.now);
+        let source = match entity {
+            Some(at) => WakeSource::Task { at, by: Cause::Task },
+            None => external(self.now),
+        };
+        self.wake_by(task, by, source);
     }
 
-    /// `WakeCell::wake` at the virtual time `entity`. If that is `None`, the world outside wakes,
-    /// by what came at `came`.
-    fn wake_when(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>, came: Real) {
-        let mut entity = entity;
-        match self.rules.wakes {
-            Wakes::Shipped => {}
-            Wakes::EdgeUnknown => entity = None,
-            Wakes::NotStretched => {
-                entity = entity.or_else(|| Some(self.ledger.virtual_now(self.now)));
+    /// Wakes a task, as `WakeCell::wake` does. `by` is the thread whose task wakes, if one does.
+    fn wake_by(&mut self, task: usize, by: Option<usize>, source: WakeSource) {
+        let is_external = matches!(source, WakeSource::External { .. });
+        let source = match self.rules.wakes {
+            Wakes::Shipped => source,
+            Wakes::EdgeUnknown if !is_external => external(self.now),
+            Wakes::EdgeUnknown => source,
+            Wakes::NotStretched if is_external => {
+                let at = self.ledger.virtual_now(self.now);
+                WakeSource::Task { at, by: Cause::Outside }
             }
+            Wakes::NotStretched => source,
             Wakes::Coz => return self.push(task, by, by.is_some()),
-        }
-        let (now, floor) = (self.now, self.ledger.floor());
+        };
+        let (model, now) = (self.model(), self.now);
         let woken = &mut self.tasks[task];
-        if let Some(waker) = entity {
-            woken.by_entity = woken.by_entity.min(waker);
-            woken.used_up = true;
-        } else if woken.yielded {
-            woken.by_entity = Virtual(i64::MIN);
-        } else {
-            let all = match self.rules.joined.raise {
-                Raise::Never => false,
-                Raise::WhileHeld => woken.held && !woken.held_last,
-                Raise::Once | Raise::Again => true,
-            };
-            woken.by_outside = match woken.by_outside {
-                Real::NEVER => came,
-                before if all => before.max(came),
-                before => before.min(came),
-            };
-            let due = came.less(woken.taken.max(floor));
-            if let Some(least) = self.rules.defer_from
-                && !woken.unseen
-                && self.ledger.early(due, now) > least
+        let is_external = matches!(source, WakeSource::External { .. });
+        let source = match woken.clock.hint() {
+            WaitHint::Runtime if is_external => WakeSource::Runtime,
+            _ => source,
+        };
+        woken.used_up |= matches!(source, WakeSource::Task { .. });
+        let in_queue = woken.came && (!woken.clock.is_held() || woken.held_last);
+        woken.came |= is_external;
+        let effect = match source {
+            WakeSource::External { came, .. }
+                if in_queue && self.rules.joined.raise == Raise::WhileHeld =>
             {
-                return self.hold_woken(task, due);
+                // Only its wake is held: what came is found when the first is due.
+                let due = came.less(woken.clock.taken().max(self.ledger.floor()));
+                if model.is_early(due, now) { Effect::Hold(due) } else { Effect::PassOn(due) }
             }
+            _ => woken.clock.woken(model, source, now),
+        };
+        match effect {
+            Effect::Hold(due) if !woken.unseen => self.hold_woken(task, due, false),
+            Effect::Hold(_) | Effect::PassOn(_) => self.push(task, by, by.is_some()),
         }
-        self.push(task, by, by.is_some());
     }
 
     /// Notices that the world outside answered a wait at `at`.
@@ -251,85 +236,52 @@ impl Engine<'_> {
             return;
         }
         let came = self.came(task, at);
-        self.end_target_wait(task, came);
         if self.tasks[task].unseen && !self.rules.requests_follow {
             let now = self.ledger.virtual_now(self.now);
             return self.wake_at(task, None, Some(now));
         }
-        self.wake_when(task, None, None, came);
+        self.wake_by(task, None, external(came));
     }
 
-    /// `WakeCell::end_wait`: the wait that is the target ended then, if the task is in one.
+    /// The wait that is the target ended then, if the task is in one.
     pub(crate) fn end_target_wait(&mut self, task: usize, ended: Real) {
-        if let Some(target_wait) = self.tasks[task].target_wait.take() {
-            self.waits -= 1;
-            let grown = self.ledger.end_wait(target_wait, ended);
-            self.tasks[task].taken += grown;
-            self.tasks[task].parked.taken += grown;
-        }
-    }
-
-    /// Whether the task is to be held from now on, until `due`; if it is held already, that is
-    /// raised.
-    pub(crate) fn first_to_hold(&mut self, task: usize, due: Virtual) -> bool {
-        let task = &mut self.tasks[task];
-        let first = !std::mem::replace(&mut task.held, true);
-        if !first {
-            task.raised = task.raised.max(Some(due));
-        }
-        first
+        self.tasks[task].clock.end_wait(self.model(), ended);
     }
 
     /// The task was held until now: passes its wake on, or holds it once more. `by` as in
     /// [`Engine::push`].
     pub(crate) fn is_due(&mut self, task: usize, by: Option<usize>) {
-        let held = &mut self.tasks[task];
-        held.held = false;
-        let last = std::mem::take(&mut held.held_last);
-        let once_more = match self.rules.joined.raise {
-            Raise::Never => false,
-            Raise::WhileHeld | Raise::Once => !last,
-            Raise::Again => true,
-        };
-        if let Some(raised) = held.raised.take()
-            && let Some(least) = self.rules.defer_from
-            && once_more
-            && self.ledger.early(raised, self.now) > least
-        {
-            held.held_last = true;
-            return self.hold_woken(task, raised);
+        let released = self.tasks[task].clock.released(self.model(), self.now);
+        self.tasks[task].held_last = released.is_some_and(|released| released.again.is_some());
+        match released.and_then(|released| released.again) {
+            Some(again) => self.hold_woken(task, again, true),
+            None => self.push(task, by, false),
         }
-        self.push(task, by, false);
     }
 
-    /// `Profiled::poll` up to where the thread pays, or `false` if the task is deferred.
+    /// Begins a poll, up to where the thread pays, or returns `false` if the task is deferred.
     pub(crate) fn start_poll(&mut self, i: usize, id: usize) -> bool {
-        let (now, floor) = (self.now, self.ledger.floor());
+        let (now, model) = (self.now, self.model());
         let task = &mut self.tasks[id];
         if let Some(born) = task.born.take() {
-            task.parked = Parked { at: born, taken: born.delay_at(now) };
+            task.clock = TaskClock::new(born.delay_at(now), born);
         }
-        let ready = task.ready.min(task.take_ready(floor));
+        task.clock.end_wait(model, now);
+        let ready = task.clock.take_ready(model, task.parking.at);
         if self.rules.wakes != Wakes::Coz {
-            if let Some(least) = self.rules.defer_from
-                && !task.blocking
-                && ready != Virtual::NEVER
-                && self.ledger.early(ready, now) > least
-            {
-                task.ready = ready;
+            if !task.blocking && ready != Virtual::NEVER && model.is_early(ready, now) {
                 task.state = State::Idle;
-                if self.tasks[id].unseen {
-                    self.hold_woken(id, ready);
-                } else {
-                    self.hold(id, ready);
+                if self.tasks[id].clock.defer_poll(ready) {
+                    self.is_held(id, ready);
                 }
                 return false;
             }
-            let from = if ready == Virtual::NEVER { task.parked.at } else { ready };
-            self.ledger.join(self.threads[i].account, from, now);
+            let from = if ready == Virtual::NEVER { task.parking.at } else { ready };
+            model.join(self.threads[i].account, from, now);
         }
         let task = &mut self.tasks[id];
-        task.ready = Virtual::NEVER;
+        task.ready = ready;
+        task.came = false;
         task.state = State::Running;
         self.threads[i].task = id;
         true
@@ -342,15 +294,16 @@ impl Engine<'_> {
         self.threads[i].act = Act::Run;
         self.threads[i].work = 0;
         self.threads[i].faster = self.faster();
+        let taken = self.ledger.taken(self.threads[i].account, self.now);
         let task = &mut self.tasks[id];
-        task.taken = self.ledger.taken(self.threads[i].account, self.now);
-        task.yielded = false;
-        task.begun = Begun {
+        task.clock.take_woken();
+        task.begun = Some(Begun {
             at: self.now,
+            poll: task.clock.poll_begun(taken, task.ready != Virtual::NEVER),
             under_way: (task.phase != 0).then_some(task.wait),
             // Who woke it has used its waker up.
             wakers: task.wakers(self.program, self.now).saturating_sub(task.used_up.into()),
-        };
+        });
         task.used_up = false;
         if self.virtually.is_some_and(|(target, _)| target == Target::Task(kind)) {
             self.enter(i);
@@ -365,25 +318,27 @@ impl Engine<'_> {
         thread.act = Act::End;
         thread.nudged = false;
         let yielded = self.program.coop && thread.budget == 0;
-        let task = &mut self.tasks[thread.task];
-        let Begun { at: begun, under_way, wakers } = task.begun;
-        let goes_on = match self.rules.joined.go_on {
-            GoOn::Never => false,
-            GoOn::NoMore => now - begun < defer::LEAST && task.wakers(self.program, now) <= wakers,
-            GoOn::NoneBegan => now - begun < defer::LEAST && under_way == Some(task.wait),
+        let (id, model) = (thread.task, self.model());
+        let task = &mut self.tasks[id];
+        let Some(Begun { at: begun, poll, under_way, wakers }) = task.begun.take() else {
+            return self.fail("a poll ended that had not begun");
         };
-        let taken = if goes_on { task.parked.taken } else { at.delay_at(now) };
-        task.parked = Parked { at, taken };
-        task.taken = taken;
-        task.yielded = yielded;
-        task.waits = (self.ledger.speedup() != Speedup::ZERO).then_some(now);
         if completed {
             task.state = State::Done;
-        } else if let Some((Target::Wait(tag), _)) = self.virtually
+            return;
+        }
+        let began_wait = match self.rules.joined.go_on {
+            GoOn::Never => true,
+            GoOn::NoMore => task.wakers(self.program, now) > wakers,
+            GoOn::NoneBegan => under_way != Some(task.wait),
+        };
+        let hint = if yielded { WaitHint::Runtime } else { WaitHint::External };
+        let ended = PollEnded { at, lasted: now - begun, began_wait, hint };
+        task.clock.poll_ended(model, poll, &mut task.parking, ended, now);
+        if let Some((Target::Wait(tag), _)) = self.virtually
             && tag == task.waits_for
         {
-            task.target_wait = self.ledger.begin_wait(task.taken, now);
-            self.waits += usize::from(task.target_wait.is_some());
+            task.clock.begin_wait(model, now);
         }
     }
 

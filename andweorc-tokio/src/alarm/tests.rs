@@ -3,6 +3,7 @@
 use super::*;
 use crate::runtime::BuilderExt;
 use crate::wake::tests::alone;
+use andweorc_core::engine::Rules;
 use andweorc_core::time::Speedup;
 use std::sync::mpsc;
 use std::thread::ThreadId;
@@ -84,7 +85,7 @@ fn wake_that_is_held_is_released_by_the_worker_in_the_driver() {
         let (worker, since, told) = hold(&runtime, ms);
         let (by, at) = told.recv().unwrap();
         assert_eq!(by, worker);
-        assert!(at - since >= Nanos::from_millis(ms) - LEAST);
+        assert!(at - since >= Nanos::from_millis(ms) - Rules::SHIPPED.min_hold);
     }
 }
 

@@ -53,8 +53,9 @@ use crate::id_number::number_of;
 use crate::put_off;
 use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
+use andweorc_core::engine::Parking;
 use andweorc_core::foreign::{How, Spawned, Task, Tasks};
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::time::Real;
 use andweorc_core::{clock, thread};
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,8 +93,7 @@ impl Tasks for Foreign {
             by: me(),
             cell: WakeCell::new(waker, targets, born.delay_at(now), born),
             state: Mutex::new(State {
-                at: born,
-                parked: Real::NEVER,
+                parking: Parking::born(born),
                 has_waited: false,
                 asked: None,
                 handed_back: None,
@@ -123,10 +123,7 @@ struct ForeignTask {
 /// State that is kept of a task between polls.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// Its virtual time as it parked, or was born.
-    at: Virtual,
-    /// When it parked; [`Real::NEVER`] before its first poll has ended.
-    parked: Real,
+    parking: Parking,
     /// The task had waited before the wait that it is in.
     has_waited: bool,
     /// Whether the wait that began last has asked for budget, if that was looked at.
@@ -150,7 +147,7 @@ impl State {
 
     /// Which record is that of the wait that it begins next.
     fn next_wait(&self) -> usize {
-        usize::from(self.parked != Real::NEVER)
+        usize::from(self.parking.since != Real::NEVER)
     }
 }
 

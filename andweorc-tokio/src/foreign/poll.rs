@@ -2,11 +2,11 @@
 
 use super::budget::{self, Look};
 use super::{ForeignTask, watch};
-use crate::profiled::{Begun, wait_ended};
+use crate::profiled::Begun;
 use crate::put_off;
 use andweorc_core::clock;
 use andweorc_core::foreign::How;
-use andweorc_core::thread::{self, LEDGER, Poll as PollScope, Polled};
+use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
 use andweorc_core::time::{Real, Virtual};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -106,13 +106,13 @@ fn begin(task: &ForeignTask) -> Entry {
     if task.how == How::Worker {
         let finds = |ready| !state.found || watch::finds(ready);
         let may_hold = asks[state.wait()].always() && !task.was_stirred();
-        if may_hold && task.cell.holds(state.at, now, finds) {
+        if may_hold && task.cell.holds(state.parking.at, now, finds) {
             task.hands_back();
             return Entry::Held { _budget: budget::use_up() };
         }
         task.goes_on(state);
     }
-    let ready = task.cell.take_ready(state.at);
+    let ready = task.cell.take_ready(state.parking.at);
     let woken = ready != Virtual::NEVER;
     let from = match task.how {
         // Nobody says who woke it.
@@ -121,42 +121,28 @@ fn begin(task: &ForeignTask) -> Entry {
         // forgiven.
         How::Worker if woken => ready.min(LEDGER.virtual_now(now)),
         How::Worker | How::Blocking if woken => ready,
-        How::Worker | How::Blocking => state.at,
+        How::Worker | How::Blocking => state.parking.at,
     };
     if task.how == How::Blocking {
-        thread::in_pool(task.cell.taken());
+        thread::in_pool(task.cell.clock.taken());
     }
-    let targets = task.cell.targets();
-    let ended = match state.parked {
-        Real::NEVER => None,
-        parked => wait_ended(targets.wait, parked, &task.cell, now),
-    };
     let level = PollScope::level(from, now);
-    let polled = Polled::of(&*task.cell, state.parked == Real::NEVER);
-    let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
+    let begun = Begun::new(&task.cell, &state.parking, level, from, woken, now);
     let looks = || asks[state.next_wait()].looks();
     let look = (task.how == How::Worker && woken && looks()).then(Look::default);
-    Entry::Poll { begun: Begun::new(&task.cell, scope, woken), look }
+    Entry::Poll { begun, look }
 }
 
-fn end(task: &ForeignTask, begun: Begun) {
-    let Begun { mut scope, listen, woken, before } = begun;
-    let unnamed = listen.end();
-    let waits = scope.waits(task.cell.targets().wait);
-    let now = clock::now();
+fn end(task: &ForeignTask, mut begun: Begun) {
     // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken
     // next, in its name.
-    let at = scope.end(!woken && task.how != How::Root, now).at;
-    if woken {
-        let parked = before.waits_since(&scope, at, now);
+    let completed = !begun.poll.is_woken() && task.how != How::Root;
+    let mut parking = task.state().parking;
+    begun.end(&task.cell, &mut parking, completed);
+    if begun.poll.is_woken() {
         task.change(|state| {
-            state.has_waited = state.parked != Real::NEVER;
-            (state.at, state.parked) = (at, parked);
+            state.has_waited = state.parking.since != Real::NEVER;
+            state.parking = parking;
         });
-        put_off::marks(&task.cell.targets().yields);
-        task.cell.parks(parked, at.delay_at(parked), unnamed);
-        if waits {
-            task.cell.begin_wait(now);
-        }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::profiled::{Kind, Profile, wait_ended};
+use andweorc_core::engine::Rules;
+use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Speedup;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -46,14 +48,16 @@ fn task_woken_by_a_busy_worker_was_ready_before_the_wake() {
         LEDGER.begin(Speedup::from_ppm(500_000), clock::now());
         let (cell, taken) = cell("wake: noticed late");
         let parks = clock::now();
-        cell.waits_from(parks);
+        cell.clock.waits_from(parks);
         sleep(MS);
         let before = clock::now();
         Arc::clone(&cell).wake();
         let ready = cell.take_ready(Virtual(i64::MIN));
         assert!(parks.less(taken) <= ready && ready < before.less(taken), "{ready:?}");
         // How it was noticed is told as it was.
-        assert!(cell.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside));
+        assert!(
+            cell.clock.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside)
+        );
         LEDGER.end(clock::now());
     });
 }
@@ -67,14 +71,16 @@ fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
         // before.
         let ends = (0..20).map(|_| {
             let (cell, _) = cell("wake: a target noticed late");
-            let taken = cell.taken();
+            let taken = cell.clock.taken();
             let parks = clock::now();
-            cell.parks(parks, taken, Unnamed::Outside);
-            cell.begin_wait(parks);
+            cell.clock.parks(model(), parks, taken, WaitHint::External);
+            cell.clock.begin_wait(model(), parks);
             sleep(MS);
             let noticed = clock::now();
-            let came = cell.woken_outside(noticed);
-            assert_eq!(cell.taken() - taken, half.of(came - parks), "until {noticed:?}");
+            let source = cell.unnamed(noticed);
+            let WakeSource::External { came, .. } = source else { panic!("{source:?}") };
+            cell.clock.woken(model(), source, noticed);
+            assert_eq!(cell.clock.taken() - taken, half.of(came - parks), "until {noticed:?}");
             (came, noticed)
         });
         let late = ends.filter(|(came, noticed)| came < noticed).count();
@@ -88,7 +94,7 @@ fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
     let targets = Kind::Name("wake: polled on a clock that is behind".into()).targets();
     let now = clock::now();
     let cell = WakeCell::new(Waker::noop().clone(), targets, LEDGER.owed(now), Virtual::NEVER);
-    cell.set_woken(now, Cause::Task);
+    cell.clock.set_woken(now, Cause::Task);
     let parked = now + Nanos(50);
     let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
     assert_eq!((ended.parked(), ended.woken()), (parked, parked));
@@ -122,7 +128,10 @@ fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     let second = clock::now();
     Arc::clone(&cell).wake();
     let woken = told.recv().unwrap();
-    assert!(LEDGER.early(second.less(taken), woken) <= defer::LEAST, "{woken:?} {second:?}");
+    assert!(
+        LEDGER.early(second.less(taken), woken) <= Rules::SHIPPED.min_hold,
+        "{woken:?} {second:?}"
+    );
     assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken), "as of the second");
     LEDGER.end(clock::now());
 }
@@ -139,8 +148,10 @@ fn a_task_is_ready_when_the_latest_is_that_came_from_outside() {
     Arc::clone(&cell).wake();
     assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken));
     // What comes later, but was there earlier, changes nothing.
-    cell.set_by_outside(second + Nanos(2));
-    cell.set_by_outside(second);
+    for came in [second + Nanos(2), second] {
+        let source = WakeSource::External { came, by: Cause::Outside };
+        cell.clock.woken(model(), source, clock::now());
+    }
     assert_eq!(cell.take_ready(Virtual(i64::MIN)), (second + Nanos(2)).less(taken));
     LEDGER.end(clock::now());
 }
