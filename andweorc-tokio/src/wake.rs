@@ -230,6 +230,7 @@ impl WakeCell {
     }
 
     /// Returns who wakes the task at `now`, with no participant on the waking thread.
+    #[inline]
     fn unnamed(&self, now: Real) -> WakeSource {
         if seldom(put_off::is_woken()) {
             self.targets.yields.had();

@@ -215,27 +215,25 @@ impl TaskClock {
         WaitHint::from_number(self.taken.load(Ordering::Relaxed))
     }
 
-    /// Takes in a wake that is made at `now`.
-    #[inline]
+    /// Takes in a wake that is made at `now`. Inlined with all that it calls: the rules are constants
+    /// then, and of the sources only that is left which the caller has.
+    #[inline(always)]
     pub fn woken(&self, model: Model<'_>, source: WakeSource, now: Real) -> Effect {
+        let v = || model.ledger.virtual_now(now);
         match source {
             WakeSource::Task { at, by } => self.is_ready(model, at, now, (now, by)),
-            WakeSource::Timer => {
-                self.is_ready(model, model.ledger.virtual_now(now), now, (now, Cause::Timer))
-            }
-            WakeSource::Loopback => {
-                self.is_ready(model, model.ledger.virtual_now(now), now, (now, Cause::Task))
-            }
+            WakeSource::External { came, by } => self.external(model, came, by, now),
+            WakeSource::Timer => self.is_ready(model, v(), now, (now, Cause::Timer)),
+            WakeSource::Loopback => self.is_ready(model, v(), now, (now, Cause::Task)),
             // Ready since it parked: it waited for nobody, and was in the run queue all the time.
             WakeSource::Runtime => {
                 self.is_ready(model, Virtual(i64::MIN), now, (Real(0), Cause::Task))
             }
-            WakeSource::External { came, by } => self.external(model, came, by, now),
         }
     }
 
     /// The task is ready at `at`. Its wait is over at `now`; `woken` is what is counted of that.
-    #[inline]
+    #[inline(always)]
     fn is_ready(&self, model: Model<'_>, at: Virtual, now: Real, woken: (Real, Cause)) -> Effect {
         self.end_wait(model, now);
         self.set_woken(woken.0, woken.1);
@@ -245,6 +243,7 @@ impl TaskClock {
 
     /// The world outside woke the task by what came at `came` and was noticed at `now`. A wait that
     /// is the target ended as it came.
+    #[inline(always)]
     fn external(&self, model: Model<'_>, came: Real, by: Cause, now: Real) -> Effect {
         self.end_wait(model, came);
         self.set_woken(now, by);
@@ -256,6 +255,7 @@ impl TaskClock {
     /// The world outside woke the task at `came`. It can't be kept from seeing, once it is polled,
     /// what has come by then: `join!` needs both answers, and may not have the second one before
     /// that is due. So it is ready when the latest is.
+    #[inline(always)]
     fn set_by_external(&self, model: Model<'_>, came: Real) {
         let raised = model.rules.raised_holds;
         let other = |at: i64| {
@@ -296,6 +296,7 @@ impl TaskClock {
     }
 
     /// Since when the task waits, where that was written down and no wake has come since.
+    #[inline]
     pub fn waits_since(&self) -> Option<Real> {
         let woken = self.woken.load(Ordering::Relaxed);
         (woken < 0).then_some(Real(-woken))

@@ -57,7 +57,7 @@ pub(crate) struct Task {
     ready: Virtual,
     /// The world outside has woken it since its last poll.
     came: bool,
-    /// It is held once more, for what came while it was held.
+    /// The task is held once more, for what came while it was held.
     held_last: bool,
     /// An entity has woken it since its last poll, with the waker that it had got.
     used_up: bool,
@@ -196,7 +196,10 @@ impl Engine<'_> {
                 WakeSource::Task { at, by: Cause::Outside }
             }
             Wakes::NotStretched => source,
-            Wakes::Coz => return self.push(task, by, by.is_some()),
+            Wakes::Coz => {
+                self.end_target_wait(task, self.now);
+                return self.push(task, by, by.is_some());
+            }
         };
         let (model, now) = (self.model(), self.now);
         let woken = &mut self.tasks[task];
@@ -296,10 +299,12 @@ impl Engine<'_> {
         self.threads[i].faster = self.faster();
         let taken = self.ledger.taken(self.threads[i].account, self.now);
         let task = &mut self.tasks[id];
+        // By Coz's rule wakes tell the clock nothing.
+        let woken = task.ready != Virtual::NEVER || self.rules.wakes == Wakes::Coz;
         task.clock.take_woken();
         task.begun = Some(Begun {
             at: self.now,
-            poll: task.clock.poll_begun(taken, task.ready != Virtual::NEVER),
+            poll: task.clock.poll_begun(taken, woken),
             under_way: (task.phase != 0).then_some(task.wait),
             // Who woke it has used its waker up.
             wakers: task.wakers(self.program, self.now).saturating_sub(task.used_up.into()),
