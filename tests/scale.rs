@@ -148,7 +148,7 @@ fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> 
     let began = Instant::now();
     let record = std::thread::scope(|scope| {
         scope.spawn(hit);
-        experimenter.hold(Some(target), Speedup::new(0.25).unwrap(), lengths).unwrap()
+        experimenter.hold(Some(target), Speedup::new(0.25).unwrap(), lengths).record().unwrap()
     });
     let late = began.elapsed().saturating_sub(measure);
     assert!(record.points.len() <= points().len());

@@ -42,7 +42,7 @@ fn delayed_by<T: Send>(kind: TargetKind, act: impl FnOnce() -> T + Send) -> (T, 
             measure: Duration::from_millis(600),
             recover: Duration::from_millis(20),
         };
-        let record = experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths);
+        let record = experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths).record();
         assert!(ended.load(Ordering::SeqCst), "the experiment lasts for as long");
         (acting.join().unwrap(), record.expect("nobody stops it"))
     })

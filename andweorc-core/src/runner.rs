@@ -134,7 +134,7 @@ impl Runner {
         };
         let mut rounds = Vec::new();
         let mut hold = |target, speedup: Speedup| {
-            if let Some(record) = experimenter.hold(target, speedup, lengths)
+            if let Some(record) = experimenter.hold(target, speedup, lengths).record()
                 && record.spoiled.is_none()
             {
                 rounds.push(Round::new(&record, point));

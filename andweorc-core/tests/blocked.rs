@@ -73,7 +73,7 @@ fn grows_after_blocked(experimenter: &mut Experimenter) -> Nanos {
                 measure: Duration::from_millis(1),
                 recover: Duration::ZERO,
             };
-            experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths);
+            experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths).record();
         });
         while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
             sleep(Duration::from_millis(1));

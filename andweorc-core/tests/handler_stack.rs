@@ -103,7 +103,7 @@ fn the_handler_fits_on_the_usual_alternate_stack() {
         sampling.take();
         let sampled = targets().into_iter().filter(|it| it.kind() == TargetKind::Line).take(5);
         for target in sampled.chain([timed; 3]) {
-            experimenter.hold(Some(target), half, lengths);
+            experimenter.hold(Some(target), half, lengths).record();
         }
         DONE.store(true, Ordering::SeqCst);
         used.join().unwrap()

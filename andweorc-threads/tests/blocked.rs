@@ -49,7 +49,7 @@ fn owed(
     };
     let owes = scope(|scope| {
         let half = Speedup::new(0.5).unwrap();
-        let held = scope.spawn(move || experimenter.hold(Some(target), half, lengths));
+        let held = scope.spawn(move || experimenter.hold(Some(target), half, lengths).record());
         while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
             sleep(Duration::from_millis(1));
         }

@@ -46,7 +46,7 @@ fn hold(name: &str) {
     // What passes while the machine is too busy to run the program is not credited: then once more.
     let delayed = (0..20).any(|_| {
         let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), lengths);
-        let record = record.expect("nobody stops it");
+        let record = record.record().expect("nobody stops it");
         record.delay_ns > record.real_ns / 4
     });
     assert!(delayed, "it is not delayed by 40 %, nor by 25 %");

@@ -29,7 +29,7 @@ static EXPERIMENTS: LazyLock<Arc<Stop>> = LazyLock::new(|| {
         };
         for percent in (0..=100).step_by(25).cycle() {
             let speedup = Speedup::new(f64::from(percent) / 100.0).expect("a fraction");
-            if experimenter.hold(Some(target), speedup, lengths).is_none() {
+            if experimenter.hold(Some(target), speedup, lengths).record().is_none() {
                 return;
             }
         }

@@ -54,7 +54,7 @@ static EXPERIMENTS: LazyLock<Arc<Stop>> = LazyLock::new(|| {
         };
         for percent in [0, 50, 25, 100].into_iter().cycle() {
             let speedup = Speedup::new(f64::from(percent) / 100.0).expect("a fraction");
-            if experimenter.hold(Some(target), speedup, lengths).is_none() {
+            if experimenter.hold(Some(target), speedup, lengths).record().is_none() {
                 return;
             }
         }

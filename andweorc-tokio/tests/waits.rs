@@ -38,7 +38,7 @@ fn hold(target: &Target, speedup: f64) -> ExperimentRecord {
     };
     let speedup = Speedup::new(speedup).unwrap();
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
-    experimenter.hold(Some(target), speedup, lengths).expect("nobody stops it")
+    experimenter.hold(Some(target), speedup, lengths).record().expect("nobody stops it")
 }
 
 const TIMER: Duration = Duration::from_millis(10);

@@ -76,7 +76,7 @@ fn a_debt_is_paid_at_the_end_of_a_span() {
                 recover: Duration::from_millis(1),
             };
             while !DONE.load(Ordering::SeqCst) {
-                experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths);
+                experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths).record();
             }
         });
         let left = scope.spawn(left).join();

@@ -358,6 +358,7 @@ impl Turner {
             let mut record = self
                 .experimenter
                 .hold(target, speedup, LENGTHS)
+                .record()
                 .ok_or("the experiments were stopped")?;
             record.spoiled = record.spoiled.or_else(|| self.watch.disturbed_since(before));
             if record.spoiled.is_none() || repeats == MOST_REPEATS {

@@ -99,7 +99,7 @@ pub(crate) fn program(name: &str) -> Result<()> {
     let item = point(PointKind::Progress, POINT, None, None, true).id();
     let half = Speedup::new(0.5).ok_or("a half is a fraction")?;
     let mut hold = |target: Option<&Target>, speedup| {
-        experimenter.hold(target, speedup, LENGTHS).ok_or("nobody stops it")
+        experimenter.hold(target, speedup, LENGTHS).record().ok_or("nobody stops it")
     };
     let rate = |record: &ExperimentRecord| {
         let count = record.points.iter().find(|count| count.point == item);

@@ -147,7 +147,7 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
         && let Some(mut experimenter) = experimenter.take()
     {
         thread::spawn(move || {
-            let mut hold = || experimenter.hold(None, Speedup::ZERO, LENGTHS).is_some();
+            let mut hold = || experimenter.hold(None, Speedup::ZERO, LENGTHS).record().is_some();
             while hold() && mode == Mode::Baseline {}
         });
     }

@@ -39,7 +39,7 @@ fn in_experiments<R>(name: &'static str, f: impl FnOnce(&dyn Fn() -> bool) -> R)
             let speedup = Speedup::new(0.4).unwrap();
             while !done.load(Ordering::SeqCst) {
                 let mut one = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
-                one.hold(Some(target), speedup, HELD_LENGTHS).expect("nobody stops it");
+                one.hold(Some(target), speedup, HELD_LENGTHS).record().expect("nobody stops it");
                 held.fetch_add(1, Ordering::SeqCst);
             }
         });

@@ -259,7 +259,7 @@ fn hold(name: &str) -> (Nanos, f64) {
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
     let before = LEDGER.owed(clock::now());
-    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), HELD_LENGTHS);
+    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), HELD_LENGTHS).record();
     let record = record.expect("nobody stops it");
     (before, record.delay_ns as f64 / record.real_ns as f64)
 }

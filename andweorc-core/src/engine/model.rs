@@ -3,9 +3,9 @@
 use crate::ledger::{Account, Ledger};
 use crate::time::{Nanos, Real, Virtual};
 
-/// Rules of tasks' clocks. The [shipped](Rules::SHIPPED) ones are constants to the compiler. Each can
-/// be turned off, to show what it is for: by the simulation, and in real programs by a build with
-/// `--cfg andweorc_without="RULE"` (`benches/ablation/run.sh`).
+/// Rules of tasks' clocks. The [shipped](Rules::SHIPPED) ones are constants to the compiler. Each
+/// can be turned off, to show what it is for: by the simulation, and in real programs by a build
+/// with `--cfg andweorc_without="RULE"` (`benches/ablation/run.sh`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Tasks have clocks (`task_clocks`): a thread goes on in the virtual time of the task that it
@@ -16,9 +16,9 @@ pub struct Rules {
     /// polls the task pauses for the rest, which is shorter than it would be late after another
     /// wake. The greatest there is holds nothing.
     pub min_hold: Nanos,
-    /// What comes from outside before a task is polled raises its hold (`raised_holds`): the task
-    /// is ready when the latest is due, since it finds all of it. Otherwise it is ready when the
-    /// first is.
+    /// A hold is raised by what comes from outside until the task is polled (`raised_holds`): the
+    /// task is ready when the latest is due, since it finds all of it. Otherwise it is ready when
+    /// the first is.
     pub raised_holds: bool,
     /// A short poll that began no wait leaves those that go on as they were (`ongoing_waits`).
     /// Otherwise they count as begun by it, and what D grew before it is lost to them.

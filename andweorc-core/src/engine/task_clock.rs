@@ -23,7 +23,7 @@ pub enum WakeSource {
     Task {
         /// Its virtual time.
         at: Virtual,
-        /// What had woken that, where it passes the wake on.
+        /// Cause of the wake of that one, where it passes its wake on.
         by: Cause,
     },
     /// The world outside, which is not delayed: a socket, or a timer of the kernel.
@@ -80,7 +80,7 @@ pub enum Effect {
 pub struct Released {
     /// Until when the task was held.
     pub due: Virtual,
-    /// What had woken it.
+    /// Cause of the wake that was held.
     pub by: Cause,
     /// More came from outside meanwhile, and is due later: the task is to be held once more, for
     /// the last time before its next poll. Who is woken again and again is not held for ever.
@@ -130,7 +130,7 @@ pub struct PollEnded {
     pub lasted: Nanos,
     /// A wait began in it: it left a waker somewhere.
     pub began_wait: bool,
-    /// What will end the wait, as far as the poll has told.
+    /// End of the wait, as far as the poll has told.
     pub hint: WaitHint,
 }
 
@@ -209,14 +209,14 @@ impl TaskClock {
         Nanos(self.taken.load(Ordering::Relaxed) >> 2)
     }
 
-    /// What will end its wait, as far as the poll told that began it.
+    /// End of its wait, as far as the poll told that began it.
     #[inline]
     pub fn hint(&self) -> WaitHint {
         WaitHint::from_number(self.taken.load(Ordering::Relaxed))
     }
 
-    /// Takes in a wake that is made at `now`. Inlined with all that it calls: the rules are constants
-    /// then, and of the sources only that is left which the caller has.
+    /// Takes in a wake that is made at `now`. Inlined with all that it calls: the rules are
+    /// constants then, and of the sources only that is left which the caller has.
     #[inline(always)]
     pub fn woken(&self, model: Model<'_>, source: WakeSource, now: Real) -> Effect {
         let v = || model.ledger.virtual_now(now);

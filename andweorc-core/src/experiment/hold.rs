@@ -136,6 +136,28 @@ impl Drop for Running {
     }
 }
 
+/// Outcome of a held experiment.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "an experiment may have been stopped or cut short"]
+pub enum Outcome {
+    /// The experimenter was stopped before the experiment was measured to its end.
+    Stopped,
+    /// The experiment did not do the program good and was ended early. Its record is spoiled.
+    CutShort(ExperimentRecord, Cut),
+    /// The experiment was measured to its end. Its record may be spoiled: by the machine.
+    Measured(ExperimentRecord),
+}
+
+impl Outcome {
+    /// The record of the experiment, unless it was stopped.
+    pub fn record(self) -> Option<ExperimentRecord> {
+        match self {
+            Outcome::Stopped => None,
+            Outcome::CutShort(record, _) | Outcome::Measured(record) => Some(record),
+        }
+    }
+}
+
 /// The state of all points at one instant.
 struct Snapshot {
     at: Real,
@@ -204,11 +226,6 @@ impl Experimenter {
         self
     }
 
-    /// Why the last experiment was ended early, if it was.
-    pub fn cut(&self) -> Option<Cut> {
-        self.guard.cut()
-    }
-
     /// When it was made: the zero of the profile's times.
     pub fn start(&self) -> Real {
         self.start
@@ -225,15 +242,8 @@ impl Experimenter {
     }
 
     /// Holds one experiment, a baseline when there is no target, and says what every point did.
-    /// Blocks meanwhile. `None` when it was stopped before the experiment was measured to its end.
-    /// An experiment that does not do the program good is [ended early](Experimenter::cut), and
-    /// spoiled.
-    pub fn hold(
-        &mut self,
-        target: Option<&Target>,
-        speedup: Speedup,
-        lengths: Lengths,
-    ) -> Option<ExperimentRecord> {
+    /// Blocks meanwhile. An experiment that does not do the program good is cut short.
+    pub fn hold(&mut self, target: Option<&Target>, speedup: Speedup, lengths: Lengths) -> Outcome {
         program_clock::start();
         let seq = self.next;
         self.next += 1;
@@ -241,7 +251,7 @@ impl Experimenter {
         let _helping = [&self.nudger, &self.watcher].map(Helper::work);
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
         if self.stop.sleep_unless_cut(lengths.settles()) {
-            return None;
+            return Outcome::Stopped;
         }
         let points = points();
         for point in &points {
@@ -250,7 +260,7 @@ impl Experimenter {
         }
         let before = Snapshot::take(&points);
         if self.stop.sleep_unless_cut(lengths.measure) {
-            return None;
+            return Outcome::Stopped;
         }
         let after = Snapshot::take(&points);
         if target.is_none() {
@@ -258,9 +268,9 @@ impl Experimenter {
         }
         let counts = points.iter().filter_map(|point| count(point, &before, &after)).collect();
         drop(running);
-        let cut = self.guard.cut().map(|cut| cut.to_string());
+        let cut = self.guard.cut();
         self.stop.sleep(lengths.recover);
-        Some(ExperimentRecord {
+        let record = ExperimentRecord {
             seq,
             target: target.map(Target::id),
             speedup: speedup.fraction(),
@@ -269,8 +279,14 @@ impl Experimenter {
             delay_ns: to_ns(after.owed - before.owed),
             cpu_ns: Some(to_ns(after.cpu - before.cpu)),
             points: counts,
-            spoiled: cut.or_else(|| self.watch.spoiled(&before.noise, &after.noise)),
-        })
+            spoiled: cut
+                .map(|cut| cut.to_string())
+                .or_else(|| self.watch.spoiled(&before.noise, &after.noise)),
+        };
+        match cut {
+            Some(cut) => Outcome::CutShort(record, cut),
+            None => Outcome::Measured(record),
+        }
     }
 }
 
@@ -323,7 +339,7 @@ mod tests {
         let settled: Vec<_> = (0..10)
             .map(|_| {
                 let began = clock::now();
-                let held = experimenter.hold(None, Speedup::ZERO, lengths).unwrap();
+                let held = experimenter.hold(None, Speedup::ZERO, lengths).record().unwrap();
                 experimenter.start() + Nanos(held.start_ns as i64) - began
             })
             .collect();

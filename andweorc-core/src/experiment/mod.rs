@@ -21,6 +21,6 @@ mod unended;
 
 pub(crate) use choose::names;
 pub use guard::Cut;
-pub use hold::{Experimenter, Lengths, MAX_SLOWDOWN, Stop};
+pub use hold::{Experimenter, Lengths, MAX_SLOWDOWN, Outcome, Stop};
 pub(crate) use run::Runner;
 pub use run::Status;

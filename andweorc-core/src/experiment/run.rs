@@ -12,7 +12,7 @@ use crate::experiment::clocks::by_counter;
 use crate::experiment::early::{self, Early, nothing_hit};
 use crate::experiment::first::first_to_mark;
 use crate::experiment::guard::Cut;
-use crate::experiment::hold::{Experimenter, Lengths, to_ns};
+use crate::experiment::hold::{Experimenter, Lengths, Outcome, to_ns};
 use crate::experiment::lacks::why_none;
 use crate::experiment::noise::Noise;
 use crate::experiment::plan::{Cell, Known, Plan};
@@ -120,6 +120,19 @@ pub(crate) struct Runner {
     noted_causes: HashSet<String>,
 }
 
+/// How an experiment went that is written down, with the hits of the first point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Held {
+    /// The run was stopped meanwhile.
+    Stopped,
+    /// The experiment did not do the program good.
+    CutShort(Cut),
+    /// The machine disturbed the experiment.
+    Spoiled(u64),
+    /// The experiment can be used.
+    Measured(u64),
+}
+
 impl Runner {
     pub(crate) fn new(
         settings: Settings,
@@ -168,7 +181,7 @@ impl Runner {
         let mut analysis = None;
         let mut first = self.lengths(&plan, &points);
         let mut lengths = first;
-        if !self.hold(None, lengths) {
+        if self.hold(None, lengths, &points) == Held::Stopped {
             return "time";
         }
         let probe = crate::target::target(TargetKind::Probe, "everything", None, None);
@@ -200,23 +213,23 @@ impl Runner {
             if self.left() < 2 * lengths.mean() {
                 return "time";
             }
-            if !self.hold(Some(cell), lengths) {
-                return "stopped";
+            let held = self.hold(Some(cell), lengths, &points);
+            match held {
+                Held::Stopped => return "stopped",
+                Held::CutShort(Cut::TooSlow(_)) => plan.leave_out(cell),
+                Held::CutShort(_) | Held::Spoiled(_) => {}
+                Held::Measured(_) => plan.held(cell),
             }
             if self.has_lost_samples() {
                 plan.leave_out_all(sampler::is_sampled);
             }
-            if let Some(Cut::TooSlow(_)) = self.experimenter.cut() {
-                plan.leave_out(cell);
-            } else if self.run.last().is_some_and(|it| it.spoiled.is_none()) {
-                plan.held(cell);
-            }
             if self.reconsider(&mut points, &hits) {
                 first = self.lengths(&plan, &points);
                 lengths = first;
+            } else {
+                lengths = self.lengthened(lengths, first, held);
             }
-            lengths = self.lengthened(lengths, first, &points);
-            if !self.hold(None, lengths) {
+            if self.hold(None, lengths, &points) == Held::Stopped {
                 return "stopped";
             }
             let known = self.run.ranking();
@@ -233,7 +246,9 @@ impl Runner {
 
     /// Holds a probe of the load, and the baseline after it. False when they were stopped.
     fn probe(&mut self, probe: &'static Target, lengths: Lengths) -> bool {
-        self.hold(Some(Cell::new(probe, PROBE)), lengths) && self.hold(None, lengths)
+        [Some(Cell::new(probe, PROBE)), None]
+            .into_iter()
+            .all(|cell| self.hold(cell, lengths, &[]) != Held::Stopped)
     }
 
     /// Puts another point first, where nobody named one and the first is hardly hit any more: it
@@ -610,37 +625,45 @@ impl Runner {
 
     /// How long the next experiment should be, after one with few hits of the first point, or with
     /// plenty again.
-    fn lengthened(&self, lengths: Lengths, first: Lengths, points: &[&'static Point]) -> Lengths {
-        if self.experimenter.cut().is_some() {
+    fn lengthened(&self, lengths: Lengths, first: Lengths, held: Held) -> Lengths {
+        let hits = match held {
+            Held::Measured(hits) | Held::Spoiled(hits) => hits,
             // What it saw is not what such a length shows.
-            return lengths;
-        }
-        let hits = self.run.last().and_then(|experiment| {
-            let first = points.first()?.id();
-            experiment.points.iter().find(|count| count.point == first).map(|count| count.count)
-        });
+            Held::Stopped | Held::CutShort(_) => return lengths,
+        };
         let most = SPARSE.max(first.measure).min(self.left() / 10);
-        let measure = next_length(lengths.measure, hits.unwrap_or(0), first.measure, most);
+        let measure = next_length(lengths.measure, hits, first.measure, most);
         Lengths { measure, ..lengths }
     }
 
-    /// Holds one experiment and writes it down. False when it was stopped.
-    fn hold(&mut self, cell: Option<Cell>, lengths: Lengths) -> bool {
+    /// Holds one experiment and writes it down.
+    fn hold(&mut self, cell: Option<Cell>, lengths: Lengths, points: &[&'static Point]) -> Held {
         let what = cell.map_or("baseline".to_owned(), |cell| {
             format!("{} {} faster", cell.target.name(), cell.speedup)
         });
         self.set_status("experimenting", Some(what.clone()));
         let speedup = cell.map_or(Speedup::ZERO, |cell| cell.speedup);
         let target = cell.map(|cell| cell.target);
-        let Some(mut record) = self.experimenter.hold(target, speedup, lengths) else {
-            return false;
+        let (mut record, cut) = match self.experimenter.hold(target, speedup, lengths) {
+            Outcome::Stopped => return Held::Stopped,
+            Outcome::CutShort(record, cut) => (record, Some(cut)),
+            Outcome::Measured(record) => (record, None),
         };
         if self.has_lost_samples() && target.is_some_and(sampler::is_sampled) {
             record.spoiled = Some("the program took SIGURG over, by which it was sampled".into());
         }
+        let hits = points.first().map_or(0, |first| {
+            let counts = record.points.iter().filter(|count| count.point == first.id());
+            counts.map(|count| count.count).sum()
+        });
+        let held = match cut {
+            Some(cut) => Held::CutShort(cut),
+            None if record.spoiled.is_some() => Held::Spoiled(hits),
+            None => Held::Measured(hits),
+        };
         self.write_experiment(record);
         self.note_copies();
-        if let Some(cut) = self.experimenter.cut() {
+        if let Some(cut) = cut {
             let then = match cut {
                 Cut::Stopped(_) => "was it stopped, or had it no processor? It is left out",
                 Cut::TooSlow(_) => &format!(
@@ -651,7 +674,7 @@ impl Runner {
             };
             self.note(format!("an experiment ({what}) was ended early, since {cut}: {then}"));
         }
-        true
+        held
     }
 
     fn write_experiment(&mut self, record: ExperimentRecord) {

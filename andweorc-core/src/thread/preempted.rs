@@ -109,7 +109,8 @@ mod tests {
         set_idle(0.123_456);
         let mut experimenter = Experimenter::new().expect("one at a time");
         let [settle, measure, recover] = [1, 50, 1].map(Duration::from_millis);
-        let held = experimenter.hold(None, Speedup::ZERO, Lengths { settle, measure, recover });
+        let held =
+            experimenter.hold(None, Speedup::ZERO, Lengths { settle, measure, recover }).record();
         let told = idle();
         set_idle(0.0);
         drop(experimenter);

@@ -32,7 +32,7 @@ fn looks(experimenter: &mut Experimenter) -> [f64; 2] {
     [(None, 0.0), (Some(held), 0.5)].map(|(target, speedup)| {
         let (before, begun) = (sleeps(), clock::now());
         let speedup = Speedup::new(speedup).unwrap();
-        experimenter.hold(target, speedup, Lengths { settle, measure, recover });
+        experimenter.hold(target, speedup, Lengths { settle, measure, recover }).record();
         (sleeps() - before) as f64 / (clock::now() - begun).as_secs_f64()
     })
 }

@@ -8,7 +8,7 @@
 use crate::estimate::observe::Rows;
 use crate::estimate::tally::{MOST, Tally};
 use crate::estimate::{Analysis, analyse_all, analyse_metrics, ranking_points, seen};
-use crate::{EndRecord, ExperimentRecord, Header, NoteRecord, PointKind, PointRecord, Record, Run};
+use crate::{EndRecord, Header, NoteRecord, PointKind, PointRecord, Record, Run};
 use std::slice;
 
 /// The most important points, whose effects are estimated. The first one with latencies is always
@@ -26,7 +26,6 @@ pub struct Ongoing {
     run: Run,
     tally: Tally,
     has_latencies: bool,
-    last: Option<ExperimentRecord>,
     notes_left_out: usize,
 }
 
@@ -37,7 +36,6 @@ impl Ongoing {
             run: Run::new(header),
             tally: Tally::new(MOST),
             has_latencies: false,
-            last: None,
             notes_left_out: 0,
         }
     }
@@ -45,10 +43,7 @@ impl Ongoing {
     /// Adds a record.
     pub fn push(&mut self, record: Record) {
         match record {
-            Record::Experiment(experiment) => {
-                self.tally.push(&experiment);
-                self.last = Some(experiment);
-            }
+            Record::Experiment(experiment) => self.tally.push(&experiment),
             Record::Note(note) => {
                 self.run.notes.push(note);
                 if self.run.notes.len() > 2 * NOTES {
@@ -86,11 +81,6 @@ impl Ongoing {
     /// The run, without its experiments.
     pub fn run(&self) -> &Run {
         &self.run
-    }
-
-    /// The experiment that was held last.
-    pub fn last(&self) -> Option<&ExperimentRecord> {
-        self.last.as_ref()
     }
 
     /// Experiments and baselines held.

@@ -233,7 +233,7 @@ fn rates(mut experimenter: Experimenter, part: usize, percent: u64, seconds: u64
     };
     let speedup = Speedup::new(percent as f64 / 100.0).expect("a percentage");
     sleep(Duration::from_millis(500));
-    let mut held = |target, speedup| experimenter.hold(target, speedup, lengths);
+    let mut held = |target, speedup| experimenter.hold(target, speedup, lengths).record();
     let pairs = (0..seconds.max(1))
         .filter_map(|_| Some((held(None, Speedup::ZERO)?, held(Some(TARGETS[part]), speedup)?)));
     let (baselines, experiments): (Vec<_>, Vec<_>) = pairs.unzip();
