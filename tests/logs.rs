@@ -1,4 +1,4 @@
-//! A program that adds andweorc's layer in the way of the README writes the same logs, line by
+//! A program that adds andweorc's layer in the way of `docs/adding.md` writes the same logs, line by
 //! line, profiled or not.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
@@ -83,8 +83,8 @@ fn andweorc_sees_spans_that_the_logs_leave_out() {
 }
 
 #[test]
-fn readme_says_what_is_tested_here() {
-    let readme = include_str!("../README.md");
+fn docs_say_what_is_tested_here() {
+    let readme = include_str!("../docs/adding.md");
     let child = include_str!("logs/child.rs");
     let flat = |text: &str| text.split_whitespace().collect::<String>();
     for form in [
