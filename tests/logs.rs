@@ -1,4 +1,4 @@
-//! A program that adds andweorc's layer in the way of `docs/adding.md` writes the same logs, line by
+//! A program that adds the layer of andweorc as `docs/adding.md` says writes the same logs, line by
 //! line, profiled or not.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
