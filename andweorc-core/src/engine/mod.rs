@@ -10,6 +10,8 @@
 
 mod model;
 mod task_clock;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub use model::{Model, Rules};
 pub use task_clock::{
