@@ -66,7 +66,7 @@ pub const GRACE: Nanos = Nanos::from_millis(3);
 /// Least time between two looks at what others hold. V moves slowly while something stays in the
 /// target, so that by the real clock the same thing is overdue again and again, and each look takes
 /// a processor from the program.
-const LEAST_LOOK: Nanos = GRACE;
+const MIN_LOOK: Nanos = GRACE;
 
 struct Queue {
     entries: Mutex<Entries>,
@@ -259,7 +259,7 @@ impl Queue {
                 let in_time = (left - lead.0 - handoff()).max(Nanos(1));
                 if busy { in_time.max(GRACE) } else { in_time }
             });
-            let looks = entries.overdue_in(now).map(|overdue| overdue.max(LEAST_LOOK));
+            let looks = entries.overdue_in(now).map(|overdue| overdue.max(MIN_LOOK));
             let Some(sleep) = sleeps.into_iter().chain(looks).min() else {
                 entries = self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner);
                 continue;

@@ -340,9 +340,9 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn pay_debt(&self) -> Real {
+        self.share_no_more();
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
-        self.share_no_more();
         self.takes_for_its_wait(account, Comes::Preempted, now);
         for _ in 0..ROUNDS {
             let debt = self.owes_now(account, now);
@@ -355,9 +355,11 @@ impl Thread {
             self.paused_since(begun, now);
         }
         self.is_caught_up(now);
+        // Before its share begins anew, which counts what it spends by itself.
+        let goes_on = self.spent_since(now, account);
         // What a pause spins is nobody's time.
         self.share_anew();
-        self.spent_since(now, account)
+        goes_on
     }
 
     /// The virtual time of whoever acts on this thread.
@@ -377,9 +379,13 @@ impl Thread {
         // In a poll that the target preempted: nobody has asked yet for how long.
         if self.depth.get() == 0 && LEDGER.is_held() {
             self.share_no_more();
+            let since = clock::now();
             self.takes_for_its_wait(account, Comes::Preempted, now);
+            // As of `now`: what is spent on telling it comes after that.
+            let at = LEDGER.virtual_of(account, now);
+            self.spent_since(since, account);
             self.share_anew();
-            self.spent_since(now, account);
+            return Some(at);
         }
         Some(LEDGER.virtual_of(account, now))
     }

@@ -271,7 +271,7 @@ impl TaskClock {
     pub fn take_ready(&self, model: Model<'_>, at: Virtual) -> Virtual {
         let by_task = Virtual(take(&self.by_task));
         let by_external = Real(take(&self.by_external));
-        // What it took by now: a wait that is the target adds to it.
+        // The delay that it has taken by now: a wait that is the target adds to it.
         let parked = Parked { at, taken: self.taken() };
         let mut ready = Virtual::NEVER;
         if by_task != Virtual::NEVER {
@@ -431,7 +431,7 @@ impl TaskClock {
         let held = self.due.swap(NOTHING, Ordering::AcqRel);
         let due = Virtual(held >> 1);
         (held != NOTHING).then(|| {
-            // What is due no later than that was released early, for its task to run in time.
+            // A hold for nothing more was released early, for its task to run in time.
             let again = self.all_due(model).filter(|&all| {
                 let is_more = model.rules.raised_holds && all > due;
                 is_more && !is_last(held) && model.is_early(all, now)

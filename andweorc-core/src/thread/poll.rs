@@ -233,9 +233,12 @@ impl Poll {
 mod tests {
     use super::*;
     use crate::target::target;
-    use crate::thread::{entity_at, parked, register, wait_begins};
+    use crate::thread::stay::SPENT;
+    use crate::thread::{EXPERIMENTS, entity_at, parked, register, wait_begins};
+    use crate::time::Speedup;
     use crate::wait::Cause;
     use andweorc_profile::TargetKind;
+    use std::sync::PoisonError;
 
     /// How the wait ended of the task that is polled.
     fn ended_here() -> Option<Ended> {
@@ -258,6 +261,33 @@ mod tests {
         assert_eq!(ended_here(), ended);
         outer.end(false, clock::now());
         assert_eq!(ended_here(), None);
+    }
+
+    #[test]
+    fn virtual_time_told_while_d_grows_is_without_the_time_spent_on_telling() {
+        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+        let inside = LEDGER.open(clock::now()).unwrap();
+        LEDGER.enter(inside, clock::now());
+        let told = std::thread::spawn(|| {
+            let account = register().unwrap();
+            let tells = |_| {
+                let (now, spent) = (clock::now(), SPENT.get());
+                let before = LEDGER.taken(account, now);
+                let at = entity_at(now).unwrap();
+                let counted = SPENT.get() - spent;
+                let taken = LEDGER.taken(account, clock::now());
+                (at == now.less(before), counted > Nanos::ZERO && taken - before == counted)
+            };
+            // Where it waited for its processor behind another thread, it takes that too.
+            (0..100).map(tells).collect::<Vec<_>>()
+        });
+        let told = told.join();
+        LEDGER.exit(inside, clock::now(), Nanos(i64::MAX));
+        LEDGER.close(inside, clock::now());
+        LEDGER.end(clock::now());
+        drop(alone);
+        assert!(told.unwrap().contains(&(true, true)));
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Engine<'_> {
     /// A part was deferred until now: it wakes the task around it.
     pub(crate) fn released(&mut self, task: usize, wait: u64, part: usize, due: Virtual) {
         if self.tasks[task].wait == wait {
-            // It waits for one thing: nothing else came meanwhile.
+            // A part waits for one thing: nothing else came meanwhile.
             self.tasks[task].parts[part].clock.let_go();
             let entity = self.rules.parts.wake_as_entity.then_some(due);
             self.wake_at(task, None, entity);
