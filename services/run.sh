@@ -12,10 +12,10 @@
 # All turns are as long, of processes that have just been started: what becomes of a service, or of a machine, under load for so long is in each.
 #
 # The tools stand for clients on other machines: they have real-time priority where that is allowed, so that they do not wait for a
-# processor behind the service (docs/accuracy-notes.md, "What shares the processors with the program").
+# processor behind the service (docs/lab-notebook/causes.md, "What shares the processors with the program").
 #
 # Idle processors look for work instead of sleeping, as in the accuracy bench: what sleeps for half as long, because a part is really faster,
-# is woken sooner, and no virtual speedup shows that (docs/real-services.md, "Processors that sleep").
+# is woken sooner, and no virtual speedup shows that (docs/book/src/results/services.md, "Processors that sleep").
 #
 #   PROFILE_SECONDS   how long each is profiled, in all rounds (default 120); the three versions are measured for as long, each
 #   ROUNDS            how many times they take turns (default 6)

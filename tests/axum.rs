@@ -88,7 +88,7 @@ fn answer(socket: &mut TcpStream) -> String {
     String::from_utf8(body).unwrap()
 }
 
-/// Names requests as `docs/services.md` shows it.
+/// Names requests as `docs/book/src/how-to/axum.md` shows it.
 #[tokio::test]
 async fn requests_are_named_by_their_route() {
     use axum::Router;

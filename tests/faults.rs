@@ -1,4 +1,5 @@
-//! Behaviour of a profiled program when something goes wrong; docs/safety.md is the same in words.
+//! Behaviour of a profiled program when something goes wrong; docs/book/src/reference/safety.md is
+//! the same in words.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 

@@ -1,5 +1,5 @@
-//! A program that adds the layer of andweorc as `docs/adding.md` says writes the same logs, line by
-//! line, profiled or not.
+//! A program that adds the layer of andweorc as `docs/book/src/how-to/add.md` says writes the same
+//! logs, line by line, profiled or not.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 
@@ -84,7 +84,7 @@ fn andweorc_sees_spans_that_the_logs_leave_out() {
 
 #[test]
 fn docs_say_what_is_tested_here() {
-    let readme = include_str!("../docs/adding.md");
+    let readme = include_str!("../docs/book/src/how-to/add.md");
     let child = include_str!("logs/child.rs");
     let flat = |text: &str| text.split_whitespace().collect::<String>();
     for form in [

@@ -1,5 +1,5 @@
 //! Behaviour of a profiled program on a machine that gives it less than it asks for, and beside
-//! other tools that hold or watch it; docs/safety.md is the same in words.
+//! other tools that hold or watch it; docs/book/src/reference/safety.md is the same in words.
 //!
 //! The programs are this test binary, run again: [`child`] is what they do.
 

@@ -42,8 +42,8 @@ use std::time::Duration;
 const OFTEN: Duration = Duration::from_millis(2);
 
 /// How often it looks otherwise. In nine programs of tasks, up to a third of the time behind by
-/// more than [`LEAST`], predictions were the same with both (docs/accuracy-notes.md), and looks
-/// every 2 ms took 16 us of each request of two services whose processors were all busy.
+/// more than [`LEAST`], predictions were the same with both (docs/lab-notebook/causes.md), and
+/// looks every 2 ms took 16 us of each request of two services whose processors were all busy.
 const RARELY: Duration = Duration::from_millis(16);
 
 /// Whether to look [`OFTEN`].

@@ -5,7 +5,7 @@
 //! it woke, nobody looks there, though another worker be idle: what comes next lies there until
 //! somebody looks. A wake passed on by a thread of andweorc's own would get any idle worker going,
 //! mostly not that one. In experiments the driver would be watched all the time, and services with
-//! time to spare be predicted too high, by up to 20 points (docs/accuracy-notes.md).
+//! time to spare be predicted too high, by up to 20 points (docs/lab-notebook/causes.md).
 //!
 //! So each runtime has a timer in its driver that goes off when the first wake that it holds is
 //! due. Whoever looks there releases it: a sleeping worker at once, a busy one when it would have

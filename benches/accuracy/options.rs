@@ -25,13 +25,13 @@ cargo bench --bench accuracy [-- OPTIONS]
                      3 points (1.5 where there is nothing to gain) and p99 within 10 %
   --unwrapped        let tokio itself spawn all tasks, as libraries do. Build with RUSTFLAGS=\"--cfg tokio_unstable\"
   --quiet-machine    with real-time priority (which takes root, or `ulimit -r 3`), and on processors that are kept awake: what
-                     the machine does when a program is busy for less is kept out of the errors then (docs/accuracy-notes.md).
+                     the machine does when a program is busy for less is kept out of the errors then (docs/lab-notebook/causes.md).
                      Programs that are hardly ever idle have such priority only after `sysctl kernel.sched_rt_runtime_us=-1`
   --workers N        give each runtime N workers in the place of two, and run the program N / 2 times beside itself,
                      so that there is work for them
   --real-clock       let the program's own clock run in real time: what is wrong then of programs that live by the clock
   --steady           let each answer of the world outside take as long as the one before. Then loops fall in step with each other
-                     (docs/accuracy.md)
+                     (docs/book/src/results/accuracy.md)
   --json FILE        write all rows to FILE
   --list             list the programs
 

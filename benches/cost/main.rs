@@ -1,5 +1,5 @@
 //! Cost of andweorc: `cargo bench --bench cost`. The figures and what they mean are in
-//! docs/performance.md.
+//! docs/book/src/results/cost.md.
 //!
 //! - a poll, a wake, a span, a progress point: in this process, not enabled, then enabled between
 //!   experiments ([`hot`]);

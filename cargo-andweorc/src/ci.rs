@@ -1,4 +1,4 @@
-//! `cargo andweorc ci`: a guard against regressions. See `docs/ci.md`.
+//! `cargo andweorc ci`: a guard against regressions. See `docs/book/src/how-to/ci.md`.
 
 use crate::cli::ProgramOptions;
 use crate::console::{self, Console};
@@ -62,7 +62,7 @@ pub(crate) struct CiOptions {
 }
 
 /// So many runs a side show that equal versions are equal in nine pairs of ten, with the limits as
-/// they are by default (docs/diff.md).
+/// they are by default (docs/book/src/reference/comparisons.md).
 const RUNS: u32 = 4;
 
 /// Whether a metric is guarded, and by which limit.

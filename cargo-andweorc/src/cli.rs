@@ -155,7 +155,7 @@ pub(crate) struct ViewOptions {
 pub(crate) enum Format {
     /// Words, for people
     Text,
-    /// JSON, for machines (docs/report-json.md)
+    /// JSON, for machines (docs/book/src/reference/report-json.md)
     Json,
     /// A Markdown table, for a pull request
     Markdown,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Is andweorc compatible with what it stands beside? Each combination is a small service with a known bottleneck (`shop`): built, run as
-# it is, and profiled; the answer is checked. Prints a row of a Markdown table for each (docs/compatibility.md).
+# it is, and profiled; the answer is checked. Prints a row of a Markdown table for each (docs/book/src/results/compatibility.md).
 #
 #   tests/compat/run.sh                       # all; half an hour on two processors, and nothing else should run meanwhile
 #   tests/compat/run.sh actix tonic           # these

@@ -2,7 +2,8 @@
 //! that drives the ledger that ships.
 //!
 //! A *prediction* is a simulated program with a target that the ledger makes faster virtually; the
-//! *truth* is the same program with that target's costs really smaller. See docs/simulation.md.
+//! *truth* is the same program with that target's costs really smaller. See
+//! docs/book/src/results/simulation.md.
 
 mod catalogue;
 mod clock;

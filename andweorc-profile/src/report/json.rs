@@ -9,13 +9,13 @@ use serde::Serialize;
 /// The version of the JSON report.
 ///
 /// **Bump it whenever a key goes, or changes its meaning, unit or type**; a new key needs no bump.
-/// `docs/report-json.md` says what each key means.
+/// `docs/book/src/reference/report-json.md` says what each key means.
 pub const REPORT_VERSION: u32 = 4;
 
 /// The report as JSON: `{"schema", "program", .., "points": [..], "targets": [{.., "effects": [..],
 /// "impacts": [..]}]}`, targets in the order of the ranking. `schema` is that of the profile. Names
 /// are whole, and what is not seen in them stands as `\u202e`. Intervals that are not known are
-/// `null`. `docs/report-json.md` has it all.
+/// `null`. `docs/book/src/reference/report-json.md` has it all.
 pub fn json(runs: &[Run], analysis: &Analysis) -> String {
     #[derive(Serialize)]
     struct Report<'a> {

@@ -6,7 +6,7 @@ use crate::web::{self, Sources, escaped};
 use andweorc_profile::compare::{Comparison, Limits, State, TargetChange};
 use andweorc_profile::plain;
 
-/// The meaning of the states, in short; docs/diff.md has it in full.
+/// The meaning of the states, in short; docs/book/src/reference/comparisons.md has it in full.
 const STATES: [(&str, &str); 7] = [
     (
         "regressed",

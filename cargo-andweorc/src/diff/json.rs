@@ -18,7 +18,7 @@ pub(crate) struct Verdict<'a> {
 }
 
 /// `{"schema", "a", "b", "outcomes", "targets", "load", "ranked_by", "notes"}`, and with a verdict
-/// `"result", "exit_code"`. See `docs/diff.md`.
+/// `"result", "exit_code"`. See `docs/book/src/reference/comparisons.md`.
 pub(crate) fn json(
     sides: &[Side; 2],
     comparison: &Comparison,

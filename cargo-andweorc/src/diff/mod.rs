@@ -1,4 +1,5 @@
-//! `cargo andweorc diff`: what changed between two versions. See `docs/diff.md`.
+//! `cargo andweorc diff`: what changed between two versions. See
+//! `docs/book/src/reference/comparisons.md`.
 
 mod html;
 mod json;

@@ -119,7 +119,7 @@ fn each_key_of_the_json_is_explained() {
     }
     let mut all = BTreeSet::new();
     keys(&serde_json::from_str(&formatted("json")).unwrap(), &mut all);
-    let explained = include_str!("../../../docs/report-json.md");
+    let explained = include_str!("../../../docs/book/src/reference/report-json.md");
     for key in all {
         let named = [format!("`{key}`"), format!("].{key}`"), format!("\"{key}\"")];
         assert!(named.iter().any(|name| explained.contains(name)), "{key}");
