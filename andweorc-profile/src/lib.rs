@@ -25,7 +25,8 @@
 //! ```
 //!
 //! Where next: `docs/book/src/reference/report-json.md` for the JSON report,
-//! `docs/book/src/reference/reports.md` for the words, and [`estimate`] for how effects and intervals are computed.
+//! `docs/book/src/reference/reports.md` for the words, and [`estimate`] for how effects and
+//! intervals are computed.
 
 #![forbid(unsafe_code)]
 
