@@ -44,6 +44,11 @@ pub fn until(until: Real) -> Real {
     sleep_and_spin(until, spin(UNDER_LIMIT.load(Relaxed)))
 }
 
+/// Sleeps until about `until`, without spinning, for a thread that has nothing to do before then.
+pub fn nap(until: Real) {
+    sleep_until(until);
+}
+
 /// CPU time that pauses of all threads have used, in ns. Relaxed: a count that publishes nothing.
 static CPU_NS: AtomicI64 = AtomicI64::new(0);
 

@@ -456,6 +456,12 @@ impl TaskClock {
         }
     }
 
+    /// When the task is due that is held.
+    pub fn due(&self) -> Option<Virtual> {
+        let due = self.due.load(Ordering::Relaxed);
+        (due != NOTHING).then_some(Virtual(due >> 1))
+    }
+
     /// Whether the task is held.
     pub fn is_held(&self) -> bool {
         self.due.load(Ordering::Relaxed) != NOTHING

@@ -7,11 +7,22 @@ use crate::put_off;
 use andweorc_core::clock;
 use andweorc_core::foreign::How;
 use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::time::{Nanos, Real, Virtual};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::task::Waker;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::coop::RestoreOnPending;
+
+/// The longest that a worker sleeps that has found nothing but tasks that are held. Short, since
+/// whatever else comes for it waits as long.
+const NAP: Nanos = Nanos::from_micros(100);
+
+/// How long it sleeps where it waits for another worker, which may be done at any moment.
+const LOOK: Nanos = Nanos::from_micros(30);
+
+/// A shorter nap takes more time than it lasts.
+const MIN_NAP: Nanos = Nanos::from_micros(10);
 
 /// A task whose span the calling thread has entered and not left.
 struct Entered {
@@ -85,16 +96,40 @@ pub(super) fn exit(task: &Arc<ForeignTask>) {
         None | Some(Entry::Other) => {}
         Some(held @ Entry::Held { .. }) => {
             drop(held);
+            let has_else = !watch::is_idle();
             watch::idle();
             thread::handed_back();
             // It will look again in a moment: whoever has something to do goes first.
-            std::thread::yield_now();
+            if has_else || !shares_its_work() {
+                std::thread::yield_now();
+            } else {
+                nap(task);
+            }
         }
         Some(Entry::Poll { begun, look }) => {
             // Of an earlier wait nothing is known any more.
             task.change(|state| state.asked = look.and_then(|look| look.end()));
             end(task, begun);
         }
+    }
+}
+
+/// Whether another worker takes what comes while the calling one sleeps.
+fn shares_its_work() -> bool {
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    matches!(flavor, Ok(RuntimeFlavor::MultiThread))
+}
+
+/// Sleeps until `task` may go on, which is held, and [`NAP`] at most.
+fn nap(task: &ForeignTask) {
+    let now = clock::now();
+    // V does not go faster than time. One that is due waits for a worker to look into the driver.
+    let early = task.cell.due().map(|due| LEDGER.early(due, now)).filter(|&it| it > Nanos::ZERO);
+    let nap = early.map_or(LOOK, |early| early.min(NAP));
+    if nap > MIN_NAP {
+        andweorc_core::pause::nap(now + nap);
+    } else {
+        std::thread::yield_now();
     }
 }
 

@@ -17,6 +17,11 @@ impl WakeCell {
         self.clock.holds_poll(model(), at, |ready| is_early(ready, now), finds)
     }
 
+    /// When the task is due that is held.
+    pub(crate) fn due(&self) -> Option<Virtual> {
+        self.clock.due()
+    }
+
     /// Notes a wake that goes its own way: that of a task which nobody wrapped, and which can't be
     /// held here.
     pub(crate) fn note(&self) {
