@@ -48,7 +48,7 @@ use crate::arrival::Look;
 use crate::clock;
 use crate::counter;
 use crate::defer;
-use crate::engine::{Model, Rules};
+use crate::engine::{Model, Rules, ThreadKind, ThreadState};
 use crate::ledger::{Account, Ledger};
 use crate::nudge;
 use crate::pause;
@@ -58,7 +58,6 @@ use crate::signal;
 use crate::target::{Target, is_main};
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::{Cause, Ended};
-use plain::Plain;
 use queued::Queued;
 use ran::Ran;
 use runqueue_wait::{Comes, RunqueueWait};
@@ -112,19 +111,6 @@ pub(crate) fn without_account() -> u64 {
     WITHOUT_ACCOUNT.load(Ordering::SeqCst)
 }
 
-/// Role of the calling thread at the moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// No entity: a worker between polls, or a thread that never registered. Wakes come from
-    /// outside.
-    Outside,
-    /// An entity: it polls a task, or it is a registered thread.
-    Entity,
-    /// A worker whose last task just completed: the runtime wakes who joined it, in the task's
-    /// name. Ends with that wake.
-    Completed,
-}
-
 /// The calling thread's state. Plain cells without a destructor, so that a signal handler may read
 /// them.
 #[repr(C, align(64))]
@@ -133,8 +119,9 @@ struct Thread {
     account: Cell<Option<&'static Account>>,
     /// Time spent in targets inside the innermost one that is open.
     inner: Cell<Nanos>,
-    /// When it was last busy, where no hooks tell, or when it parked.
-    busy_until: Cell<Option<Real>>,
+    /// Since when it may have been idle: since its last poll, where no hooks tell, or since it
+    /// parked. `None` where it is busy.
+    idle_since: Cell<Option<Real>>,
     /// How many times the target was entered and not left.
     depth: Cell<u32>,
     /// The innermost target that was entered and not left, as a [context](share); 0 for none.
@@ -151,25 +138,17 @@ struct Thread {
     tid: Cell<i32>,
     /// True once the thread has asked for an account, whether or not it got one.
     asked: Cell<bool>,
-    role: Cell<Role>,
-    /// Whether park hooks tell when this thread is idle.
-    hooked: Cell<bool>,
+    state: Cell<ThreadState>,
+    kind: Cell<ThreadKind>,
     /// The account is being written: a signal handler must leave it alone.
     writing: Cell<bool>,
     /// The wait that is the target began in this poll: if the task parks now, it is in it.
     waits: Cell<bool>,
-    /// True while the thread is blocked by another thread, as it has said itself or as a hook of
-    /// the system call has seen.
-    blocked: Cell<bool>,
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
-    /// Whether it takes part as a plain thread.
-    plain: Cell<Plain>,
-    /// When it parked, between the park hooks.
-    parked: Cell<Option<Real>>,
-    /// True while the thread waits in the driver, between the park hooks.
-    watches: Cell<bool>,
+    /// When it parked last.
+    parked: Cell<Real>,
     /// Its last look at what came from the world outside.
     look: Cell<Look>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled
@@ -199,7 +178,7 @@ struct Close;
 impl Drop for Close {
     fn drop(&mut self) {
         with(|thread| {
-            if let Some(since) = thread.parked.take() {
+            if let Some(since) = thread.parked_since() {
                 defer::worker_unparked(since, clock::now());
             }
             thread.end_stretch();
@@ -219,7 +198,8 @@ crate::plain_thread_local! {
     static THREAD: Thread = Thread {
             account: Cell::new(None),
             asked: Cell::new(false),
-            role: Cell::new(Role::Outside),
+            state: Cell::new(ThreadState::Outside),
+            kind: Cell::new(ThreadKind::Unknown),
             depth: Cell::new(0),
             ran: Ran::new(),
             queued: Queued::new(),
@@ -227,11 +207,8 @@ crate::plain_thread_local! {
             schedstat: Schedstat::new(),
             sleeps: Sleeps::new(),
             inner: Cell::new(Nanos::ZERO),
-            hooked: Cell::new(false),
-            plain: Cell::new(Plain::Unknown),
-            busy_until: Cell::new(None),
-            parked: Cell::new(None),
-            watches: Cell::new(false),
+            idle_since: Cell::new(None),
+            parked: Cell::new(Real(0)),
             look: Cell::new(Look::NONE),
             writing: Cell::new(false),
             tid: Cell::new(0),
@@ -241,7 +218,6 @@ crate::plain_thread_local! {
             phase: Cell::new(0),
             turn: Cell::new(Turn::NONE),
             acts: Cell::new(Turn::NO_ACTS),
-            blocked: Cell::new(false),
             shared: Cell::new(0),
             clear: Cell::new(0),
             courses: Cell::new(None),
@@ -287,15 +263,20 @@ impl Thread {
         self.account.get()
     }
 
+    /// Sets in whose name the thread acts, and so whether it is told to pay.
     #[inline]
-    fn set_role(&self, role: Role) {
-        self.role.set(role);
+    fn set_state(&self, state: ThreadState) {
+        self.state.set(state);
         if let Some(account) = self.account.get() {
             // A plain thread may be in a system call that a signal ends.
-            let is_plain = self.plain.get() == Plain::Yes;
-            let told = role == Role::Entity && !self.blocked.get() && !is_plain;
+            let told = state == ThreadState::Active && self.kind.get() != ThreadKind::Plain;
             account.set_runs_as(if told { self.tid.get() } else { 0 });
         }
+    }
+
+    /// Since when the thread has been between its park hooks, where it is.
+    fn parked_since(&self) -> Option<Real> {
+        self.state.get().is_idle().then(|| self.parked.get())
     }
 
     /// L of the thread, if it owes nothing to speak of and nothing changes that. So it is most
@@ -365,7 +346,7 @@ impl Thread {
     /// The virtual time of whoever acts on this thread.
     #[inline]
     fn entity_at(&self, now: Real) -> Option<Virtual> {
-        if self.role.get() == Role::Outside {
+        if self.state.get().is_outside() {
             return None;
         }
         self.level().map(|taken| now.less(taken)).or_else(|| self.entity_while_growing(now))
@@ -400,15 +381,21 @@ impl Thread {
     }
 }
 
+/// Returns the calling thread's state.
+#[inline(always)]
+fn here() -> &'static Thread {
+    // As an address, so that what goes on with it is inlined whatever that is: `LocalKey::with`
+    // isn't when that is long.
+    let thread = THREAD.with(ptr::from_ref);
+    // SAFETY: it is the calling thread's, which goes on beyond this call, and without a destructor
+    // it is there for as long as its thread. Nobody hands it to another one: it is not `Sync`.
+    unsafe { &*thread }
+}
+
 /// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
 #[inline]
 fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
-    // As an address, so that this is inlined whatever `f` is: `LocalKey::with` isn't when that is
-    // long.
-    let thread = THREAD.with(ptr::from_ref);
-    // SAFETY: it is the calling thread's, which goes on beyond this call, and without a destructor
-    // it is there for as long as its thread.
-    let thread = unsafe { &*thread };
+    let thread = here();
     let before = thread.writing.replace(true);
     let result = f(thread);
     thread.writing.set(before);
@@ -422,8 +409,7 @@ fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
 /// sleeps.
 pub(crate) fn pay_in_signal_handler() {
     THREAD.with(|thread| {
-        if thread.role.get() == Role::Entity
-            && !thread.blocked.get()
+        if thread.state.get() == ThreadState::Active
             && thread.account.get().is_some()
             && !thread.writing.replace(true)
         {
@@ -442,7 +428,7 @@ pub(crate) fn pay_in_signal_handler() {
 pub fn register() -> Option<&'static Account> {
     with(|thread| {
         let account = thread.account(clock::now());
-        thread.set_role(Role::Entity);
+        thread.set_state(thread.state.get().registered());
         nudge::often();
         account
     })

@@ -6,14 +6,16 @@
 //! simulation shows holds for what ships.
 //!
 //! A [`Model`] is the ground that clocks stand on: the [ledger](crate::ledger) and the rules. Each
-//! task has a [`TaskClock`].
+//! task has a [`TaskClock`], and each thread a [`ThreadState`].
 
 mod model;
 mod task_clock;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod thread_state;
 
 pub use model::{Model, Rules};
 pub use task_clock::{
     Effect, Parking, PollBegun, PollEnded, Released, TaskClock, WaitHint, WakeSource, seldom,
 };
+pub use thread_state::{ThreadKind, ThreadState};

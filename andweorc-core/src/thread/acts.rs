@@ -1,8 +1,9 @@
 //! Acts of the entity on the calling thread that others see: it pays what it owes before them.
 
 use super::notified::notifies;
-use super::{Role, Thread, with};
+use super::{Thread, with};
 use crate::clock;
+use crate::engine::ThreadState;
 use crate::time::{Real, Virtual};
 use std::panic::Location;
 use std::ptr;
@@ -35,7 +36,7 @@ pub fn pay() {
 #[inline]
 pub fn goes_on() {
     with(|thread| {
-        if thread.role.get() == Role::Entity && !thread.owes_nothing() {
+        if thread.state.get().participates() && !thread.owes_nothing() {
             thread.pay_debt();
         }
     });
@@ -59,19 +60,19 @@ pub struct Acts {
 #[inline]
 pub fn act() -> Acts {
     with(|thread| {
-        let role = thread.role.get();
-        if role == Role::Outside {
+        let state = thread.state.get();
+        if state.is_outside() {
             return Acts { at: clock::now(), entity: None, last: false };
         }
         thread.acts_in_turn();
-        if role == Role::Entity
+        if state.participates()
             && let Some(taken) = thread.level()
         {
             let at = clock::now();
             notifies(taken, at);
             return Acts { at, entity: Some(at.less(taken)), last: false };
         }
-        thread.act(role)
+        thread.act(state)
     })
 }
 
@@ -79,8 +80,8 @@ impl Thread {
     /// The entity that runs here is about to wake a task, and may owe something.
     #[cold]
     #[inline(never)]
-    fn act(&self, role: Role) -> Acts {
-        if role == Role::Entity && !self.owes_nothing() {
+    fn act(&self, state: ThreadState) -> Acts {
+        if state.participates() && !self.owes_nothing() {
             self.pay_debt();
         }
         let at = clock::now();
@@ -88,7 +89,7 @@ impl Thread {
         if let Some(entity) = entity {
             notifies(entity.delay_at(at), at);
         }
-        Acts { at, entity, last: role == Role::Completed }
+        Acts { at, entity, last: state == ThreadState::Completed }
     }
 }
 
@@ -97,8 +98,8 @@ impl Thread {
 /// doing.
 pub fn acted() {
     with(|thread| {
-        if thread.role.get() == Role::Completed {
-            thread.set_role(Role::Outside);
+        if thread.state.get() == ThreadState::Completed {
+            thread.set_state(ThreadState::Outside);
         }
     });
 }

@@ -4,8 +4,9 @@
 mod door;
 
 use super::notified::notifies_thread;
-use super::{LEDGER, Role, THREAD, Thread, enabled, with};
+use super::{LEDGER, THREAD, Thread, enabled, with};
 use crate::clock;
+use crate::engine::ThreadState;
 use crate::time::{Real, Speedup};
 use door::DOOR;
 use std::panic::Location;
@@ -17,6 +18,8 @@ use std::ptr;
 #[must_use = "a wait that begins also ends"]
 pub struct Blocking {
     since: Real,
+    /// The thread's state before.
+    before: ThreadState,
     /// True if the thread is inside the target, which it leaves meanwhile.
     inside: bool,
     /// Address at which the thread waits.
@@ -29,23 +32,23 @@ impl Blocking {
     /// [`blocked`](super::blocked).
     pub fn begin(site: usize) -> Option<Blocking> {
         THREAD.with(|thread| {
-            let is_entity = thread.role.get() == Role::Entity;
-            if thread.writing.get() || thread.blocked.get() {
+            let before = thread.state.get();
+            if thread.writing.get() || before.is_blocked() {
                 return None;
             }
-            if !is_entity {
+            if before != ThreadState::Active {
                 // A runtime's thread sleeps between two polls.
                 with(Thread::leaves_processor);
                 return None;
             }
             let since = clock::now();
             let inside = with(|thread| {
-                thread.blocks(true);
+                thread.set_state(before.blocked());
                 let inside = thread.leave_target(since);
                 thread.leaves_processor();
                 inside
             });
-            Some(Blocking { since, inside, site })
+            Some(Blocking { since, before, inside, site })
         })
     }
 
@@ -80,7 +83,7 @@ impl Blocking {
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
         with(|thread| {
-            thread.blocks(false);
+            thread.unblocks(self.before);
             thread.back(self.inside);
             thread.acted_at(self.site);
         });
@@ -88,12 +91,10 @@ impl Blocking {
 }
 
 impl Thread {
-    /// The thread is blocked from now on, or no more. Meanwhile nobody tells it to pay: it takes
-    /// its delay as it waits, and to pause then would have it come late to what it waits for.
-    fn blocks(&self, blocks: bool) {
-        self.blocked.set(blocks);
-        // Says whether it is to be told.
-        self.set_role(self.role.get());
+    /// Ends the state in which nobody tells the thread to pay, since it takes its delay as it
+    /// waits: to pause then would have it come late to what it waits for.
+    fn unblocks(&self, before: ThreadState) {
+        self.set_state(self.state.get().unblocked(before));
     }
 
     /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether
@@ -144,10 +145,11 @@ impl Said {
             return None;
         }
         with(|thread| {
-            if thread.blocked.get() {
+            let before = thread.state.get();
+            if before.is_blocked() {
                 return None;
             }
-            thread.blocks(true);
+            thread.set_state(before.blocked());
             let since = clock::now();
             let inside = thread.leave_target(since);
             thread.leaves_processor();
@@ -156,14 +158,14 @@ impl Said {
             {
                 door::lock(&DOOR).goes_in(&LEDGER, account, since);
             }
-            Some(Said(Blocking { since, inside, site }))
+            Some(Said(Blocking { since, before, inside, site }))
         })
     }
 }
 
 impl Drop for Said {
     fn drop(&mut self) {
-        let Blocking { since, inside, site } = self.0;
+        let Blocking { since, before, inside, site } = self.0;
         with(|thread| {
             let now = clock::now();
             thread.share_anew();
@@ -173,11 +175,11 @@ impl Drop for Said {
                 let absorbed = door::lock(&DOOR).comes_out(&LEDGER, account, since, now);
                 thread.idled(account, absorbed, now);
             }
-            if !inside && thread.role.get() == Role::Entity {
+            if !inside && thread.state.get().participates() {
                 thread.pay(now);
             }
             thread.back(inside);
-            thread.blocks(false);
+            thread.unblocks(before);
             thread.acted_at(site);
         });
     }
@@ -189,7 +191,7 @@ pub fn pay_before_waking(site: usize) {
     let in_andweorc = THREAD.with(|thread| thread.writing.get());
     if !in_andweorc {
         with(|thread| {
-            if thread.role.get() == Role::Entity {
+            if thread.state.get().participates() {
                 let now = thread.pay(clock::now());
                 if let Some(account) = thread.account.get() {
                     notifies_thread(account, now);

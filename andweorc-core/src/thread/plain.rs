@@ -15,23 +15,13 @@
 //! A thread of a runtime does not take part: between two polls it acts for the world outside. Who
 //! knows runtimes [says](when_of_a_runtime) which these are.
 
-use super::{Role, THREAD, Thread, enabled};
+use super::{THREAD, Thread, enabled};
 use crate::clock;
+use crate::engine::{ThreadKind, ThreadState};
 use crate::program_clock;
 use std::mem;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-
-/// Whether the calling thread is a plain one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plain {
-    /// Not asked yet.
-    Unknown,
-    /// A plain thread, which takes part by that.
-    Yes,
-    /// Another kind of thread, or one that has registered itself.
-    No,
-}
 
 /// A hook sees how threads block.
 static SEEN: AtomicBool = AtomicBool::new(false);
@@ -63,7 +53,7 @@ pub fn takes_part() -> bool {
 
 impl Thread {
     fn takes_part(&self) -> bool {
-        self.plain.get() == Plain::Unknown && enabled() && self.begins_to_take_part()
+        self.kind.get() == ThreadKind::Unknown && enabled() && self.begins_to_take_part()
     }
 
     #[cold]
@@ -75,36 +65,34 @@ impl Thread {
             return false;
         }
         // To open an account may block, and come here again.
-        self.plain.set(Plain::No);
+        self.kind.set(ThreadKind::Other);
         // SAFETY: nothing else is stored there than a function of this type.
         let of_a_runtime = unsafe { mem::transmute::<*mut (), fn() -> bool>(of_a_runtime) };
-        let has_polled = self.hooked.get() || self.busy_until.get().is_some();
-        let is_plain = self.role.get() == Role::Outside
-            && !has_polled
+        let is_plain = self.state.get() == ThreadState::Outside
+            && self.idle_since.get().is_none()
             && !program_clock::reads_real()
             && !of_a_runtime();
         if !is_plain {
             return false;
         }
-        self.plain.set(Plain::Yes);
+        self.kind.set(ThreadKind::Plain);
         let takes_part = self.account(clock::now()).is_some();
         if takes_part {
-            self.set_role(Role::Entity);
+            self.set_state(ThreadState::Active);
         } else {
-            self.plain.set(Plain::No);
+            self.kind.set(ThreadKind::Other);
         }
         takes_part
     }
 
-    /// The role in which the thread begins to poll a task. One that took part as a plain one is
-    /// none.
+    /// The state that the thread is in again after the poll of a task that it begins. One that took
+    /// part as a plain one does so no more.
     #[inline]
-    pub(super) fn role_around_a_poll(&self) -> Role {
-        let role = self.role.get();
-        if role == Role::Entity && self.plain.get() == Plain::Yes {
-            self.plain.set(Plain::No);
-            return Role::Outside;
+    pub(super) fn state_around_a_poll(&self) -> ThreadState {
+        if self.kind.get() == ThreadKind::Plain && self.state.get().participates() {
+            self.kind.set(ThreadKind::Other);
+            return ThreadState::Outside;
         }
-        role
+        self.state.get().around_a_poll()
     }
 }

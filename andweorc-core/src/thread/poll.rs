@@ -2,9 +2,10 @@
 
 use super::runqueue_wait::Comes;
 use super::turn::Around;
-use super::{Entered, LEDGER, Polled, Role, THREAD, Thread, is_target, model, with};
+use super::{Entered, LEDGER, Polled, THREAD, Thread, here, is_target, model, with};
 use crate::clock;
 use crate::defer;
+use crate::engine::{ThreadKind, ThreadState};
 use crate::ledger::Parked;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
@@ -14,7 +15,8 @@ use std::mem;
 /// A poll of a task on the calling thread: while it lives the thread is an entity.
 #[derive(Debug)]
 pub struct Poll {
-    before: Role,
+    /// The thread's state around the poll.
+    before: ThreadState,
     /// The delay that the task had taken as the poll began.
     taken: Nanos,
     entered: Entered,
@@ -45,7 +47,7 @@ impl Thread {
     #[inline]
     fn is_level(&self, ready: Virtual, now: Real) -> Option<Virtual> {
         let taken = self.level()?;
-        let is_level = self.busy_until.get().is_none() && model().is_level(taken, ready, now);
+        let is_level = self.idle_since.get().is_none() && model().is_level(taken, ready, now);
         is_level.then(|| now.less(taken))
     }
 
@@ -64,7 +66,7 @@ impl Thread {
         if let Some(account) = self.account(now) {
             // Without hooks nobody says what a worker did since its last poll; most often it was
             // idle.
-            if let Some(since) = self.busy_until.take() {
+            if let Some(since) = self.idle_since.take() {
                 self.idled(account, now - since, now);
             }
             if self.depth.get() == 0 {
@@ -109,8 +111,8 @@ impl Poll {
     ) -> Poll {
         with(|thread| {
             let (began, at) = level.map_or_else(|| thread.join(ready, now), |Level(at)| (now, at));
-            let before = thread.role_around_a_poll();
-            thread.set_role(Role::Entity);
+            let before = thread.state_around_a_poll();
+            thread.set_state(ThreadState::Active);
             let outer_turn = thread.begin_turn(polled, ended);
             Poll {
                 before,
@@ -143,6 +145,12 @@ impl Poll {
         })
     }
 
+    /// Whether it is known when `thread`, which polls the task, is idle after the poll.
+    #[inline]
+    fn is_idle_time_told(&self, thread: &Thread) -> bool {
+        thread.kind.get() == ThreadKind::Worker || self.before.participates()
+    }
+
     /// How long it lasted, once it has [ended](Poll::end).
     #[inline]
     pub fn lasted(&self) -> Nanos {
@@ -151,29 +159,29 @@ impl Poll {
 
     /// Ends the poll at `now`, before what is owed is [paid](Poll::pay). Returns the task's clock
     /// as it parks.
-    #[inline]
+    // Always: each caller knows what it does not need of this.
+    #[inline(always)]
     pub fn end(&mut self, completed: bool, now: Real) -> Parked {
         self.ended_at = now;
-        with(|thread| {
-            // First: what is around it is in a turn of its own.
-            if let Some(around) = self.outer_turn {
-                thread.end_turn(around);
-            }
-            thread.leave(self.target, &self.entered, true, now);
-            let taken = (thread.role.get() != Role::Outside).then(|| thread.level()).flatten();
-            let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));
-            let told = thread.hooked.get() || self.before == Role::Entity;
-            self.stage = if taken.is_some() && told { Stage::Level } else { Stage::Ended };
-            thread.ended.set(self.outer_ended);
-            // What waits in the poll inside waits in that around it too.
-            thread.waits.set(self.outer_waits || thread.waits.get());
-            thread.set_role(match self.before {
-                Role::Entity => Role::Entity,
-                _ if completed => Role::Completed,
-                _ => Role::Outside,
-            });
-            Parked { at, taken: at.delay_at(now) }
-        })
+        // Not by `with`: this is inlined whatever its length.
+        let thread = here();
+        let writing_before = thread.writing.replace(true);
+        // First: what is around it is in a turn of its own.
+        if let Some(around) = self.outer_turn {
+            thread.end_turn(around);
+        }
+        thread.leave(self.target, &self.entered, true, now);
+        let is_active = thread.state.get() == ThreadState::Active;
+        let taken = if is_active { thread.level() } else { None };
+        let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));
+        let told = self.is_idle_time_told(thread);
+        self.stage = if taken.is_some() && told { Stage::Level } else { Stage::Ended };
+        thread.ended.set(self.outer_ended);
+        // What waits in the poll inside waits in that around it too.
+        thread.waits.set(self.outer_waits || thread.waits.get());
+        thread.set_state(ThreadState::after_poll(self.before, completed));
+        thread.writing.set(writing_before);
+        Parked { at, taken: at.delay_at(now) }
     }
 
     /// Pays what the thread owes now that the poll has ended, unless that is done. Else it is when
@@ -200,13 +208,13 @@ impl Poll {
             Stage::Over => return,
         }
         let (paid, untold) = with(|thread| {
-            let untold = !thread.hooked.get() && self.before != Role::Entity;
+            let untold = !self.is_idle_time_told(thread);
             (thread.pay(self.ended_at), untold)
         });
         let released = defer::release_due();
         if untold {
             let now = if released { clock::now() } else { paid };
-            THREAD.with(|thread| thread.busy_until.set(Some(now)));
+            THREAD.with(|thread| thread.idle_since.set(Some(now)));
         }
     }
 }
@@ -234,7 +242,7 @@ mod tests {
     use super::*;
     use crate::target::target;
     use crate::thread::stay::SPENT;
-    use crate::thread::{EXPERIMENTS, entity_at, parked, register, wait_begins};
+    use crate::thread::{EXPERIMENTS, entity_at, parked, register, unparked, wait_begins};
     use crate::time::Speedup;
     use crate::wait::Cause;
     use andweorc_profile::TargetKind;
@@ -304,6 +312,7 @@ mod tests {
             assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
             parked(true);
             assert_eq!(entity_at(clock::now()), None);
+            unparked();
             register();
             assert!(entity_at(clock::now()).is_some());
         })

@@ -1,7 +1,7 @@
 //! Where the calling thread is on its [course](crate::sampler::course), if it is a plain one,
 //! outside of all spans, that is sampled.
 
-use super::{Role, Thread};
+use super::Thread;
 use crate::clock;
 use crate::sampler::FINE;
 use crate::sampler::course::Course;
@@ -58,7 +58,7 @@ impl Thread {
     /// Where the thread is on its course; `None` when it is on none.
     #[inline]
     pub(super) fn stretch(&self) -> Option<Stretch> {
-        let on_course = self.context.get() == 0 && self.role.get() == Role::Entity;
+        let on_course = self.context.get() == 0 && self.state.get().participates();
         self.stretch.get().filter(|_| on_course)
     }
 
@@ -89,7 +89,7 @@ impl Thread {
 
     #[cold]
     fn begin_stretch(&self, site: usize) {
-        if self.context.get() == 0 && self.role.get() == Role::Entity {
+        if self.context.get() == 0 && self.state.get().participates() {
             self.end_stretch();
             let now = clock::now();
             let course = self.courses.get().and_then(|courses| courses.begin(site));

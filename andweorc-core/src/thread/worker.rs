@@ -1,9 +1,10 @@
 //! When a worker is idle, as its hooks tell, and what it notices when it looks for events.
 
-use super::{LEDGER, Role, THREAD, Thread, with};
+use super::{LEDGER, THREAD, Thread, with};
 use crate::arrival::{Came, INPUTS, LOOKS, Look, Typical};
 use crate::clock;
 use crate::defer;
+use crate::engine::{ThreadKind, ThreadState};
 use crate::time::{Nanos, Real};
 
 /// A worker that waited in the driver for as long has slept, most likely.
@@ -20,7 +21,7 @@ impl Thread {
 
     /// Returns the look of the thread, which notices something in the driver.
     fn notices(&self, now: Real) -> Look {
-        let idle = self.parked.get();
+        let idle = self.parked_since();
         let has_slept = || idle.is_some_and(|since| self.has_slept(since, now));
         LOOKS.notices(&self.look, now, idle, has_slept, &INPUTS)
     }
@@ -31,11 +32,10 @@ impl Thread {
 pub fn parked(watches: bool) {
     with(|thread| {
         let now = clock::now();
-        thread.hooked.set(true);
-        thread.watches.set(watches);
-        thread.set_role(Role::Outside);
-        thread.busy_until.set(Some(now));
-        thread.parked.set(Some(now));
+        thread.kind.set(ThreadKind::Worker);
+        thread.set_state(ThreadState::parked(watches));
+        thread.idle_since.set(Some(now));
+        thread.parked.set(now);
         thread.goes_to_sleep(watches);
         thread.leaves_processor();
     });
@@ -44,7 +44,7 @@ pub fn parked(watches: bool) {
 
 /// Since when the calling thread is idle, between the two hooks of a worker.
 pub fn parked_since() -> Option<Real> {
-    THREAD.with(|thread| thread.parked.get())
+    THREAD.with(Thread::parked_since)
 }
 
 /// Whether the calling thread is a worker with something to do: what it wakes between two polls it
@@ -53,8 +53,8 @@ pub fn parked_since() -> Option<Real> {
 #[inline]
 pub fn is_busy_worker() -> bool {
     THREAD.with(|thread| {
-        let works = thread.hooked.get() || thread.busy_until.get().is_some();
-        works && thread.parked.get().is_none()
+        let works = thread.kind.get() == ThreadKind::Worker || thread.idle_since.get().is_some();
+        works && !thread.state.get().is_idle()
     })
 }
 
@@ -62,15 +62,16 @@ pub fn is_busy_worker() -> bool {
 pub fn unparked() {
     with(|thread| {
         let now = clock::now();
-        let parked = thread.parked.take();
+        let (state, parked) = (thread.state.get(), thread.parked_since());
         if let Some(since) = parked {
-            if thread.watches.get() {
+            thread.set_state(ThreadState::Outside);
+            if state == ThreadState::Watching {
                 let slept = !thread.look.get().goes_on(parked, now) && thread.has_slept(since, now);
                 LOOKS.waited(since, now, slept);
             }
             defer::worker_unparked(since, now);
         }
-        if let Some(since) = thread.busy_until.take()
+        if let Some(since) = thread.idle_since.take()
             && let Some(account) = thread.account(now)
         {
             if thread.look.get().is_of(parked) {
@@ -95,10 +96,10 @@ pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
 #[inline(never)]
 fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
     let came = with(|thread| {
-        if !thread.hooked.get() {
+        if thread.kind.get() != ThreadKind::Worker {
             return Came { at: now, at_once: true };
         }
-        let idle = thread.parked.get();
+        let idle = thread.parked_since();
         let mut look = thread.notices(now);
         let came = look.came(waits, typical, &INPUTS);
         let late = idle.filter(|_| came.at_once).map(|since| thread.came_late(since, came.at));
@@ -131,11 +132,11 @@ pub fn noticed() {
 pub fn in_pool(by: Nanos) {
     with(|thread| {
         let now = clock::now();
-        let was_worker = thread.hooked.replace(false);
+        let was_worker = thread.kind.replace(ThreadKind::Other) == ThreadKind::Worker;
         let Some(account) = thread.account(now) else { return };
         if was_worker {
             thread.idled(account, now - Real(0), now);
-        } else if let Some(since) = thread.busy_until.take() {
+        } else if let Some(since) = thread.idle_since.take() {
             thread.set_going(account, since, by, now);
         }
     });
@@ -146,9 +147,9 @@ pub fn in_pool(by: Nanos) {
 pub fn handed_back() {
     with(|thread| {
         let now = clock::now();
-        if let Some(since) = thread.busy_until.replace(Some(now)) {
+        if let Some(since) = thread.idle_since.replace(Some(now)) {
             // It has looked into the driver since, or another one is there.
-            if thread.hooked.get() {
+            if thread.kind.get() == ThreadKind::Worker {
                 LOOKS.waited(since, now, false);
             }
             if let Some(account) = thread.account(now) {
@@ -221,7 +222,7 @@ mod tests {
             parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
             with(|thread| {
-                thread.queued.set_late(thread.parked.get().unwrap(), late, Nanos::ZERO);
+                thread.queued.set_late(thread.parked.get(), late, Nanos::ZERO);
             });
             let now = clock::now();
             assert_eq!(came_before(now, None, &typical), now - late);
