@@ -3,7 +3,7 @@
 pub(crate) mod provisional;
 
 use crate::binary::Binary;
-use crate::experiment::{Experimenter, Runner, Status, Stop};
+use crate::experiment::{ExperimentLoop, Experimenter, Status, Stop};
 use crate::fork::{Unshared, forked};
 use crate::own_thread;
 use crate::program_clock;
@@ -81,17 +81,13 @@ impl Session {
         let writer = Unshared::new(writer.map_err(StartError::Profile)?);
         let stop = experimenter.stopper();
         let reason = Arc::new(Mutex::new(None));
-        let status = Arc::new(Mutex::new(Status {
-            phase: "observing",
-            experiment: None,
-            held: 0,
-            elapsed: std::time::Duration::ZERO,
-            budget: settings.duration,
-        }));
+        let status = Arc::new(Mutex::new(Status::new(settings.duration)));
         let header = header(&settings);
-        let runner = Runner::new(settings, experimenter, header, writer, Arc::clone(&status));
+        let experiments =
+            ExperimentLoop::new(settings, experimenter, header, writer, Arc::clone(&status));
         let why = Arc::clone(&reason);
-        let run = move || runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let run =
+            move || experiments.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take());
         let thread = own_thread::spawn("andweorc", run).map_err(StartError::Thread)?;
         Ok(Session { path, stop, reason, status, thread: Some(thread), guest: None })
     }

@@ -16,7 +16,7 @@
 //! What was ended early is spoiled: its rates are of no use, and a rate that was only kept when it
 //! was good would be a biased one.
 
-use crate::experiment::hold::Stop;
+use crate::experiment::stop::Stop;
 use crate::point::points;
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Real};

@@ -3,8 +3,10 @@
 
 use crate::arrival::{INPUTS, watcher};
 use crate::clock;
+use crate::experiment::disturbance::Disturbances;
 use crate::experiment::guard::{Cut, Guard};
-use crate::experiment::noise::{Noise, Watch};
+use crate::experiment::noise::Noise;
+use crate::experiment::stop::Stop;
 use crate::experiment::throttle::Throttled;
 use crate::fork;
 use crate::helper::Helper;
@@ -18,8 +20,8 @@ use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
 use andweorc_profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// By how much an experiment may slow the program when nothing else is said.
@@ -47,55 +49,6 @@ impl Lengths {
     /// How long an experiment settles, this time.
     fn settles(self) -> Duration {
         self.settle.mul_f64(1.0 + fastrand::f64())
-    }
-}
-
-/// Tells a sleeping [`Experimenter`] to stop.
-#[derive(Debug, Default)]
-pub struct Stop {
-    asked: Mutex<Asked>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Asked {
-    /// To stop for good.
-    stop: bool,
-    /// To end the experiment that is held.
-    cut: bool,
-}
-
-impl Stop {
-    /// Stops whoever sleeps, now and from now on.
-    pub fn stop(&self) {
-        self.asked().stop = true;
-        self.changed.notify_all();
-    }
-
-    /// Wakes whoever sleeps in the experiment that is held.
-    pub(crate) fn cut(&self) {
-        self.asked().cut = true;
-        self.changed.notify_all();
-    }
-
-    /// Sleeps for `length`, or until stopped. Says whether it was stopped.
-    pub(crate) fn sleep(&self, length: Duration) -> bool {
-        self.asked().cut = false;
-        self.sleep_unless_cut(length)
-    }
-
-    /// Sleeps for `length`, or until stopped, or not at all once the experiment was cut. Says
-    /// whether it was stopped.
-    fn sleep_unless_cut(&self, length: Duration) -> bool {
-        let (asked, _) = self
-            .changed
-            .wait_timeout_while(self.asked(), length, |asked| !asked.stop && !asked.cut)
-            .unwrap_or_else(PoisonError::into_inner);
-        asked.stop
-    }
-
-    fn asked(&self) -> MutexGuard<'_, Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,7 +140,7 @@ pub struct Experimenter {
     start: Real,
     next: u32,
     stop: Arc<Stop>,
-    watch: Watch,
+    disturbances: Disturbances,
     guard: Arc<Guard>,
     /// Looks for threads that lag, and at the experiment, while one is held.
     nudger: Helper,
@@ -213,7 +166,7 @@ impl Experimenter {
             start: clock::now(),
             next: 0,
             stop,
-            watch: Watch::default(),
+            disturbances: Disturbances::default(),
             guard,
             nudger: nudger(move |now| looks.look(now)),
             watcher: watcher(&INPUTS),
@@ -247,7 +200,7 @@ impl Experimenter {
         program_clock::start();
         let seq = self.next;
         self.next += 1;
-        self.stop.asked().cut = false;
+        self.stop.forget_cut();
         let _helping = [&self.nudger, &self.watcher].map(Helper::work);
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
         if self.stop.sleep_unless_cut(lengths.settles()) {
@@ -281,7 +234,7 @@ impl Experimenter {
             points: counts,
             spoiled: cut
                 .map(|cut| cut.to_string())
-                .or_else(|| self.watch.spoiled(&before.noise, &after.noise)),
+                .or_else(|| self.disturbances.spoiled(&before.noise, &after.noise)),
         };
         match cut {
             Some(cut) => Outcome::CutShort(record, cut),

@@ -8,6 +8,7 @@
 
 pub(crate) mod choose;
 mod clocks;
+mod disturbance;
 mod early;
 mod first;
 mod guard;
@@ -16,11 +17,13 @@ mod lacks;
 mod noise;
 mod plan;
 mod run;
+mod stop;
 mod throttle;
 mod unended;
 
 pub(crate) use choose::names;
 pub use guard::Cut;
-pub use hold::{Experimenter, Lengths, MAX_SLOWDOWN, Outcome, Stop};
-pub(crate) use run::Runner;
+pub use hold::{Experimenter, Lengths, MAX_SLOWDOWN, Outcome};
+pub(crate) use run::ExperimentLoop;
 pub use run::Status;
+pub use stop::Stop;

@@ -10,6 +10,7 @@
 
 use crate::target::Target;
 use crate::time::Speedup;
+use andweorc_profile::estimate::{Analysis, Verdict};
 
 /// Turns of each target at its largest speedup before the estimates decide: one experiment makes no
 /// verdict.
@@ -43,6 +44,28 @@ pub(crate) enum Known {
     Undecided(f64),
     /// The target has a verdict. Half the width of its interval, in points.
     Within(f64),
+}
+
+/// A target whose effect is known to within this, in points, needs no more experiments.
+const NARROW: f64 = 1.0;
+
+impl Known {
+    /// Knowledge of a target by what the estimates say of it, if they say anything yet.
+    pub(crate) fn of(analysis: Option<&Analysis>, target: &Target) -> Known {
+        let record = target.to_record();
+        let summary = analysis.and_then(|all| all.targets.iter().find(|it| it.is(&record)));
+        match summary {
+            None => Known::Undecided(f64::INFINITY),
+            Some(it) => match it.verdict {
+                Verdict::Inconclusive { more_seconds } => {
+                    Known::Undecided(more_seconds.unwrap_or(f64::INFINITY))
+                }
+                Verdict::Nothing => Known::Settled,
+                _ if it.half_width() <= NARROW => Known::Settled,
+                _ => Known::Within(it.half_width()),
+            },
+        }
+    }
 }
 
 /// The experiments of a run.

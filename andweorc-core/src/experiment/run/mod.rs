@@ -1,0 +1,290 @@
+//! The life of a run, on a thread of its own: observe, choose, hold experiments until the ranking
+//! is settled or the time is up, and write everything down as it goes.
+//!
+//! | module | job |
+//! |---|---|
+//! | `observe` | the first phase: points and targets to experiment with |
+//! | `missing` | notes on what was not seen |
+//! | `samples` | lines and functions, where they are targets |
+//! | `lengths` | how long the next experiment is |
+//! | `journal` | records, to the profile and to the estimates |
+//! | `finish` | the notes at the end |
+
+mod finish;
+mod journal;
+mod lengths;
+mod missing;
+mod observe;
+mod samples;
+mod status;
+
+pub use status::Status;
+
+use crate::clock;
+use crate::copies::Copies;
+use crate::experiment::choose::{Hits, reconsidered};
+use crate::experiment::guard::Cut;
+use crate::experiment::hold::{Experimenter, Lengths, Outcome};
+use crate::experiment::plan::{Cell, Known, Plan};
+use crate::fork::Unshared;
+use crate::point::Point;
+use crate::sampler;
+use crate::settings::Settings;
+use crate::spelled::spelled;
+use crate::target::{Target, target};
+use crate::time::Speedup;
+use andweorc_profile::estimate::{Analysis, Ongoing};
+use andweorc_profile::{Header, TargetKind, Writer};
+use journal::Journal;
+use samples::Samples;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the program is watched before targets are chosen, again and again until there are some.
+const OBSERVE: Duration = Duration::from_secs(1);
+
+/// How many probes of the load a run begins with.
+const PROBES: u32 = 2;
+
+/// After so many experiments on targets the load is probed again, while it is not known and when it
+/// is: it may change.
+const PROBED_AGAIN: [u32; 2] = [3, 24];
+
+/// So many more probes are held at most where all is settled but the load.
+const LAST_PROBES: u32 = 6;
+
+/// By how much a probe delays the program.
+const PROBE: Speedup = Speedup::from_ppm(250_000);
+
+/// Seed of the order of experiments: two runs with the same settings differ by the program and the
+/// machine alone.
+const SEED: u64 = 0x616e_6477_656f_7263;
+
+/// A run, from its first look at the program to its last record.
+pub(crate) struct ExperimentLoop {
+    settings: Settings,
+    experimenter: Experimenter,
+    journal: Journal,
+    status: Arc<Mutex<Status>>,
+    samples: Samples,
+    copies: Copies,
+}
+
+/// How an experiment went that is written down, with the hits of the first point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Attempt {
+    /// The run was stopped meanwhile.
+    Stopped,
+    /// The experiment did not do the program good.
+    CutShort(Cut),
+    /// The machine disturbed the experiment.
+    Spoiled(u64),
+    /// The experiment can be used.
+    Measured(u64),
+}
+
+impl ExperimentLoop {
+    pub(crate) fn new(
+        settings: Settings,
+        experimenter: Experimenter,
+        header: Header,
+        writer: Unshared<Writer>,
+        status: Arc<Mutex<Status>>,
+    ) -> ExperimentLoop {
+        let journal = Journal::new(header, writer, experimenter.start());
+        let (samples, copies) = (Samples::default(), Copies::default());
+        ExperimentLoop { settings, experimenter, journal, status, samples, copies }
+    }
+
+    /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it
+    /// was.
+    pub(crate) fn run(
+        mut self,
+        reason: impl FnOnce() -> Option<String>,
+    ) -> (Ongoing, Unshared<Writer>) {
+        // On the profiler's thread: a file system that hangs, or a limit on the size of files, is
+        // no matter of who starts the run.
+        self.journal.write_header();
+        let ended = self.hold_all();
+        let reason = reason().unwrap_or_else(|| ended.to_owned());
+        self.finish(&reason);
+        self.journal.into_parts()
+    }
+
+    /// Holds experiments until there is a reason to end, which it returns.
+    fn hold_all(&mut self) -> &'static str {
+        let (mut points, targets) = match self.observe() {
+            Ok(chosen) => chosen,
+            Err(reason) => return reason,
+        };
+        self.journal.write_points(&points, false);
+        let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
+        let mut analysis = None;
+        let mut first = self.first_lengths(&plan, &points);
+        let mut lengths = first;
+        if self.hold(None, lengths, &points) == Attempt::Stopped {
+            return "time";
+        }
+        let probe = target(TargetKind::Probe, "everything", None, None);
+        self.journal.write_target(probe);
+        for _ in 0..PROBES {
+            if !self.probe(probe, lengths) {
+                return "stopped";
+            }
+        }
+        let (mut since_probe, mut last_probes) = (0, 0);
+        let hits = Hits::read();
+        loop {
+            let Some(cell) = plan.next(|target| Known::of(analysis.as_ref(), target)) else {
+                if plan.len() == 0 {
+                    return "nothing left to test";
+                }
+                // Without the load a verdict may be by another metric than it should.
+                let is_known = analysis.as_ref().is_none_or(|it: &Analysis| it.load.is_some());
+                if is_known || last_probes == LAST_PROBES || !self.has_time_for(lengths) {
+                    return "settled";
+                }
+                last_probes += 1;
+                if !self.probe(probe, lengths) {
+                    return "stopped";
+                }
+                analysis = Some(self.journal.run().ranking());
+                continue;
+            };
+            if !self.has_time_for(lengths) {
+                return "time";
+            }
+            let attempt = self.hold(Some(cell), lengths, &points);
+            match attempt {
+                Attempt::Stopped => return "stopped",
+                Attempt::CutShort(Cut::TooSlow(_)) => plan.leave_out(cell),
+                Attempt::CutShort(_) | Attempt::Spoiled(_) => {}
+                Attempt::Measured(_) => plan.held(cell),
+            }
+            if self.samples.is_over() {
+                plan.leave_out_all(sampler::is_sampled);
+            }
+            if self.reconsider(&mut points, &hits) {
+                first = self.first_lengths(&plan, &points);
+                lengths = first;
+            } else if let Attempt::Measured(hits) | Attempt::Spoiled(hits) = attempt {
+                lengths = lengths::next(lengths, hits, first, self.left());
+            }
+            if self.hold(None, lengths, &points) == Attempt::Stopped {
+                return "stopped";
+            }
+            let known = self.journal.run().ranking();
+            since_probe += 1;
+            if since_probe >= PROBED_AGAIN[usize::from(known.load.is_some())] {
+                since_probe = 0;
+                if self.has_time_for(lengths) && !self.probe(probe, lengths) {
+                    return "stopped";
+                }
+            }
+            analysis = Some(known);
+        }
+    }
+
+    /// Holds a probe of the load, and the baseline after it. False when they were stopped.
+    fn probe(&mut self, probe: &'static Target, lengths: Lengths) -> bool {
+        [Some(Cell::new(probe, PROBE)), None]
+            .into_iter()
+            .all(|cell| self.hold(cell, lengths, &[]) != Attempt::Stopped)
+    }
+
+    /// Puts another point first, where nobody named one and the first is hardly hit any more: it
+    /// was chosen while connections were made, say, which last since then. Says whether it did.
+    fn reconsider(&mut self, points: &mut Vec<&'static Point>, hits: &Hits) -> bool {
+        if !self.settings.points.is_empty() {
+            return false;
+        }
+        let Some(now) = reconsidered(points, hits) else { return false };
+        self.journal.note(format!(
+            "targets are ranked by `{}` from here on: `{}`, the point that was first, is hardly hit while that one is often",
+            now[0].name(),
+            points[0].name()
+        ));
+        *points = now;
+        self.journal.write_points(points, true);
+        true
+    }
+
+    /// How long experiments should be at first.
+    fn first_lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
+        let seconds = (clock::now() - self.experimenter.start()).as_secs_f64();
+        let rate = points.first().map_or(0.0, |point| point.count() as f64) / seconds;
+        // Each has a baseline after it.
+        lengths::first(2 * (PROBES + plan.wanted()), self.left(), rate)
+    }
+
+    /// Holds one experiment and writes it down.
+    fn hold(&mut self, cell: Option<Cell>, lengths: Lengths, points: &[&'static Point]) -> Attempt {
+        let what = cell.map_or("baseline".to_owned(), |cell| {
+            format!("{} {} faster", cell.target.name(), cell.speedup)
+        });
+        self.set_status("experimenting", Some(what.clone()));
+        let speedup = cell.map_or(Speedup::ZERO, |cell| cell.speedup);
+        let target = cell.map(|cell| cell.target);
+        let (mut record, cut) = match self.experimenter.hold(target, speedup, lengths) {
+            Outcome::Stopped => return Attempt::Stopped,
+            Outcome::CutShort(record, cut) => (record, Some(cut)),
+            Outcome::Measured(record) => (record, None),
+        };
+        if self.samples.is_over() && target.is_some_and(sampler::is_sampled) {
+            record.spoiled = Some("the program took SIGURG over, by which it was sampled".into());
+        }
+        let hits = points.first().map_or(0, |first| {
+            let counts = record.points.iter().filter(|count| count.point == first.id());
+            counts.map(|count| count.count).sum()
+        });
+        let attempt = match cut {
+            Some(cut) => Attempt::CutShort(cut),
+            None if record.spoiled.is_some() => Attempt::Spoiled(hits),
+            None => Attempt::Measured(hits),
+        };
+        self.journal.write_experiment(record);
+        self.note_copies();
+        if let Some(cut) = cut {
+            self.note_cut(&what, cut);
+        }
+        attempt
+    }
+
+    fn note_cut(&mut self, what: &str, cut: Cut) {
+        let then = match cut {
+            Cut::Stopped(_) => "was it stopped, or had it no processor? It is left out",
+            Cut::TooSlow(_) => &format!(
+                "it is not tried again; {} sets what is allowed",
+                spelled("ANDWEORC_MAX_SLOWDOWN")
+            ),
+            Cut::NoProgress(_) => "it is left out; is the load gone, or does the program wait?",
+        };
+        self.journal.note(format!("an experiment ({what}) was ended early, since {cut}: {then}"));
+    }
+
+    /// Notes which shared objects have a copy of andweorc of their own, when they were loaded.
+    fn note_copies(&mut self) {
+        for copy in self.copies.new_ones() {
+            self.journal.note(copy.to_string());
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.settings.duration.saturating_sub(self.journal.elapsed().to_duration())
+    }
+
+    /// Whether there is time for one more experiment and the baseline after it.
+    fn has_time_for(&self, lengths: Lengths) -> bool {
+        self.left() >= 2 * lengths.mean()
+    }
+
+    fn set_status(&self, phase: &'static str, experiment: Option<String>) {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Status {
+            phase,
+            experiment,
+            held: self.journal.run().held(),
+            elapsed: self.journal.elapsed().to_duration(),
+            budget: self.settings.duration,
+        };
+    }
+}
