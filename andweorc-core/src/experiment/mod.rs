@@ -24,6 +24,6 @@ mod unended;
 pub(crate) use choose::names;
 pub use guard::Cut;
 pub use hold::{Experimenter, Lengths, MAX_SLOWDOWN, Outcome};
-pub(crate) use run::ExperimentLoop;
 pub use run::Status;
+pub(crate) use run::{ExperimentLoop, Finished, Rounds};
 pub use stop::Stop;

@@ -73,6 +73,8 @@ impl Known {
 pub(crate) struct Plan {
     cells: Vec<Cell>,
     random: fastrand::Rng,
+    /// Turns of each cell, where the estimates decide nothing.
+    fixed_passes: Option<u32>,
 }
 
 impl Plan {
@@ -84,7 +86,12 @@ impl Plan {
                 speedups.iter().map(move |&speedup| Cell { target, speedup, held: 0 })
             })
             .collect();
-        Plan { cells, random: fastrand::Rng::with_seed(seed) }
+        Plan { cells, random: fastrand::Rng::with_seed(seed), fixed_passes: None }
+    }
+
+    /// Gives each target so many turns at each speedup, and then ends.
+    pub(crate) fn with_fixed_passes(self, passes: u32) -> Plan {
+        Plan { fixed_passes: Some(passes), ..self }
     }
 
     /// How many (target, speedup) there are.
@@ -100,6 +107,9 @@ impl Plan {
 
     /// So often a cell gets its turn before the estimates decide.
     fn passes(&self, cell: &Cell) -> u32 {
+        if let Some(passes) = self.fixed_passes {
+            return passes;
+        }
         let is_less = |it: &Cell| it.target.id() == cell.target.id() && it.speedup > cell.speedup;
         if self.cells.iter().any(is_less) { 1 } else { PASSES }
     }
@@ -112,6 +122,9 @@ impl Plan {
             let due = self.cells.iter().filter(early).filter(|cell| cell.held == least);
             let due: Vec<Cell> = due.copied().collect();
             return self.random.choice(due);
+        }
+        if self.fixed_passes.is_some() {
+            return None;
         }
         // Undecided ones before all others, then the most urgent.
         let urgency = |target: &Target| match known(target) {
@@ -181,6 +194,16 @@ mod tests {
         };
         assert!(held.iter().all(is_due), "{held:?}");
         assert!(plan.next(|_| Known::Settled).is_none());
+    }
+
+    #[test]
+    fn fixed_passes_are_held_whatever_is_known() {
+        let mut plan = plan().with_fixed_passes(3);
+        for _ in 0..4 * 3 {
+            let cell = plan.next(|_| Known::Settled).expect("passes are left");
+            plan.held(cell);
+        }
+        assert!(plan.next(|_| Known::Undecided(1.0)).is_none());
     }
 
     #[test]

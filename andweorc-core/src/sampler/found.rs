@@ -390,7 +390,8 @@ fn main() {
         let before = Times::read();
         sampled.iter().for_each(|&address| finder.count(&Sample::new(0, &[address]), &[]));
         let cpu_ns = sampled.len() as u64 * COARSE.0 as u64;
-        let (targets, _) = Times::read().choose_targets(&before, [cpu_ns; 2], &[wanted.to_owned()]);
+        let (targets, _) =
+            Times::read().choose_targets(&before, [cpu_ns; 2], &[wanted.to_owned()], 8);
         let names = targets.iter().map(|it| it.name().to_owned());
         names.filter(|it| it.starts_with("shop::") || it.starts_with("src/main.rs")).collect()
     }

@@ -173,6 +173,7 @@ pub(crate) fn impact(
         ci_low: ends.map(|[low, _]| low),
         ci_high: ends.map(|[_, high]| high),
         r2: stats::r2_through_origin(&data.iter().map(weighted).collect::<Vec<_>>(), slope),
+        std_error: together.map(|it| it.error),
         p_value: together.map_or(1.0, |it| it.p_value()),
         n: data.iter().map(|one| one.n).sum(),
     }

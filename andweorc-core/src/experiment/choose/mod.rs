@@ -8,6 +8,7 @@ mod waits;
 
 pub(crate) use names::{all_of, is_named, names, want_functions_alone, want_samples};
 pub(crate) use points::{Hits, choose_points, reconsidered};
+pub(crate) use targets::MOST_TARGETS;
 pub(crate) use times::Times;
 
 /// A target below this share of the program's CPU time is not worth testing.

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// How many targets are tested at most: with more, none would be settled in time.
-const MOST_TARGETS: usize = 8;
+pub(crate) const MOST_TARGETS: usize = 8;
 
 /// A task that takes this share of the program's CPU time is the program itself.
 const ALL: f64 = 0.9;
@@ -28,12 +28,13 @@ impl Times {
     ///
     /// A name may have its kind before it: `span:stock`. A bare name means all targets of it but
     /// waits, `wait:stock`, and functions without what they call, `function-self:stock`. `lines`,
-    /// `functions` and `functions-self` are the hottest of them.
+    /// `functions` and `functions-self` are the hottest of them, so `many` at most.
     pub(crate) fn choose_targets(
         &self,
         before: &Times,
         [real_ns, cpu_ns]: [u64; 2],
         wanted: &[String],
+        many: usize,
     ) -> (Vec<&'static Target>, Vec<String>) {
         let mut used = self.since(before);
         used.sort_by_key(|(_, time)| Reverse(time.busy));
@@ -47,7 +48,7 @@ impl Times {
             }
             let count = sampled.entry(target.kind()).or_insert(0);
             *count += 1;
-            *count <= MOST_TARGETS && time.own as f64 >= LEAST_SHARE * cpu_ns as f64
+            *count <= many && time.own as f64 >= LEAST_SHARE * cpu_ns as f64
         });
         let is_named = |target: &Target, wanted: &str| {
             is_named(target, wanted) || all_of(wanted) == Some(target.kind())
@@ -119,7 +120,7 @@ mod tests {
         new("choose: trifle").record(Nanos(10), Nanos(10));
         let after = Times::read();
         let chosen = |wanted: &[String]| {
-            let (targets, unknown) = after.choose_targets(&before, [1000, 1000], wanted);
+            let (targets, unknown) = after.choose_targets(&before, [1000, 1000], wanted, 8);
             let mut names: Vec<_> = targets.iter().map(|t| t.name()).collect();
             names.retain(|name| name.starts_with("choose: "));
             (names, unknown)
@@ -144,7 +145,7 @@ mod tests {
         let after = Times::read();
         let chosen = |wanted: &str| {
             let wanted: Vec<String> = vec![wanted.to_owned()];
-            let (targets, _) = after.choose_targets(&before, [1000, 1000], &wanted);
+            let (targets, _) = after.choose_targets(&before, [1000, 1000], &wanted, 8);
             let mut names: Vec<_> = targets.iter().map(|t| t.name()).collect();
             names.retain(|name| name.starts_with("choose: "));
             names

@@ -14,7 +14,8 @@ use std::collections::HashSet;
 
 /// Writes records, and keeps of them what the estimates need.
 pub(super) struct Journal {
-    writer: Unshared<Writer>,
+    /// None where no profile is written.
+    writer: Option<Unshared<Writer>>,
     run: Ongoing,
     /// The zero of the profile's times.
     start: Real,
@@ -26,7 +27,7 @@ pub(super) struct Journal {
 
 impl Journal {
     /// A journal of which nothing is written yet.
-    pub(super) fn new(header: Header, writer: Unshared<Writer>, start: Real) -> Journal {
+    pub(super) fn new(header: Header, writer: Option<Unshared<Writer>>, start: Real) -> Journal {
         Journal {
             writer,
             run: Ongoing::new(header),
@@ -48,18 +49,25 @@ impl Journal {
     }
 
     /// Takes the journal apart, once its last record is written.
-    pub(super) fn into_parts(self) -> (Ongoing, Unshared<Writer>) {
+    pub(super) fn into_parts(self) -> (Ongoing, Option<Unshared<Writer>>) {
         (self.run, self.writer)
     }
 
     /// Writes the header. The estimates have it already.
     pub(super) fn write_header(&mut self) {
-        self.writer.write(&Record::Header(self.run.run().header.clone()));
+        let header = Record::Header(self.run.run().header.clone());
+        self.write_to_profile(&header);
+    }
+
+    fn write_to_profile(&mut self, record: &Record) {
+        if let Some(writer) = &mut self.writer {
+            writer.write(record);
+        }
     }
 
     /// Writes a record, and hands it to the estimates.
     pub(super) fn write(&mut self, record: Record) {
-        self.writer.write(&record);
+        self.write_to_profile(&record);
         self.run.push(record);
     }
 
@@ -120,7 +128,7 @@ impl Journal {
             experiments: self.run.held(),
             spoiled: self.run.spoiled(),
             lost_samples,
-            lost_records: self.writer.lost_records(),
+            lost_records: self.writer.as_ref().map_or(0, |writer| writer.lost_records()),
         }));
     }
 }

@@ -7,6 +7,7 @@
 //! | `missing` | notes on what was not seen |
 //! | `samples` | lines and functions, where they are targets |
 //! | `lengths` | how long the next experiment is |
+//! | `rounds` | a fixed number of experiments instead, for the classic API |
 //! | `journal` | records, to the profile and to the estimates |
 //! | `finish` | the notes at the end |
 
@@ -15,9 +16,11 @@ mod journal;
 mod lengths;
 mod missing;
 mod observe;
+mod rounds;
 mod samples;
 mod status;
 
+pub(crate) use rounds::Rounds;
 pub use status::Status;
 
 use crate::clock;
@@ -28,7 +31,7 @@ use crate::experiment::hold::{Experimenter, Lengths, Outcome};
 use crate::experiment::plan::{Cell, Known, Plan};
 use crate::fork::Unshared;
 use crate::point::Point;
-use crate::sampler;
+use crate::sampler::{self, Found, Sampling};
 use crate::settings::Settings;
 use crate::spelled::spelled;
 use crate::target::{Target, target};
@@ -68,6 +71,19 @@ pub(crate) struct ExperimentLoop {
     status: Arc<Mutex<Status>>,
     samples: Samples,
     copies: Copies,
+    /// What is held in the place of what the estimates choose.
+    rounds: Option<Rounds>,
+}
+
+/// Findings of a run that has ended.
+pub(crate) struct Finished {
+    pub(crate) run: Ongoing,
+    /// The profile's, where one is written.
+    pub(crate) writer: Option<Unshared<Writer>>,
+    /// Samples, with the lines that were sampled before the first experiment.
+    pub(crate) samples: Found,
+    /// Whether the program took over the signal by which it was sampled.
+    pub(crate) has_lost_signal: bool,
 }
 
 /// How an experiment went that is written down, with the hits of the first point.
@@ -88,27 +104,31 @@ impl ExperimentLoop {
         settings: Settings,
         experimenter: Experimenter,
         header: Header,
-        writer: Unshared<Writer>,
+        writer: Option<Unshared<Writer>>,
         status: Arc<Mutex<Status>>,
     ) -> ExperimentLoop {
         let journal = Journal::new(header, writer, experimenter.start());
         let (samples, copies) = (Samples::default(), Copies::default());
-        ExperimentLoop { settings, experimenter, journal, status, samples, copies }
+        ExperimentLoop { settings, experimenter, journal, status, samples, copies, rounds: None }
+    }
+
+    /// Holds these rounds on what `sampling` finds, in the place of what the estimates choose.
+    pub(crate) fn with_rounds(self, rounds: Rounds, sampling: Sampling) -> ExperimentLoop {
+        ExperimentLoop { samples: Samples::of(sampling), rounds: Some(rounds), ..self }
     }
 
     /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it
     /// was.
-    pub(crate) fn run(
-        mut self,
-        reason: impl FnOnce() -> Option<String>,
-    ) -> (Ongoing, Unshared<Writer>) {
+    pub(crate) fn run(mut self, reason: impl FnOnce() -> Option<String>) -> Finished {
         // On the profiler's thread: a file system that hangs, or a limit on the size of files, is
         // no matter of who starts the run.
         self.journal.write_header();
         let ended = self.hold_all();
         let reason = reason().unwrap_or_else(|| ended.to_owned());
         self.finish(&reason);
-        self.journal.into_parts()
+        let has_lost_signal = self.samples.is_over();
+        let (run, writer) = self.journal.into_parts();
+        Finished { run, writer, samples: self.samples.into_taken(), has_lost_signal }
     }
 
     /// Holds experiments until there is a reason to end, which it returns.
@@ -119,16 +139,19 @@ impl ExperimentLoop {
         };
         self.journal.write_points(&points, false);
         let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
+        if let Some(rounds) = self.rounds {
+            plan = plan.with_fixed_passes(rounds.passes);
+        }
         let mut analysis = None;
         let mut first = self.first_lengths(&plan, &points);
         let mut lengths = first;
-        if self.hold(None, lengths, &points) == Attempt::Stopped {
+        if !self.hold_baselines(lengths, &points) {
             return "time";
         }
         let probe = target(TargetKind::Probe, "everything", None, None);
-        self.journal.write_target(probe);
-        for _ in 0..PROBES {
-            if !self.probe(probe, lengths) {
+        if self.rounds.is_none() {
+            self.journal.write_target(probe);
+            if (0..PROBES).any(|_| !self.probe(probe, lengths)) {
                 return "stopped";
             }
         }
@@ -158,8 +181,8 @@ impl ExperimentLoop {
             match attempt {
                 Attempt::Stopped => return "stopped",
                 Attempt::CutShort(Cut::TooSlow(_)) => plan.leave_out(cell),
-                Attempt::CutShort(_) | Attempt::Spoiled(_) => {}
-                Attempt::Measured(_) => plan.held(cell),
+                Attempt::CutShort(_) | Attempt::Spoiled(_) if self.rounds.is_none() => {}
+                _ => plan.held(cell),
             }
             if self.samples.is_over() {
                 plan.leave_out_all(sampler::is_sampled);
@@ -167,11 +190,16 @@ impl ExperimentLoop {
             if self.reconsider(&mut points, &hits) {
                 first = self.first_lengths(&plan, &points);
                 lengths = first;
-            } else if let Attempt::Measured(hits) | Attempt::Spoiled(hits) = attempt {
+            } else if let Attempt::Measured(hits) | Attempt::Spoiled(hits) = attempt
+                && self.rounds.is_none()
+            {
                 lengths = lengths::next(lengths, hits, first, self.left());
             }
-            if self.hold(None, lengths, &points) == Attempt::Stopped {
+            if !self.hold_baselines(lengths, &points) {
                 return "stopped";
+            }
+            if self.rounds.is_some() {
+                continue;
             }
             let known = self.journal.run().ranking();
             since_probe += 1;
@@ -183,6 +211,12 @@ impl ExperimentLoop {
             }
             analysis = Some(known);
         }
+    }
+
+    /// Holds the baselines between two experiments. False when they were stopped.
+    fn hold_baselines(&mut self, lengths: Lengths, points: &[&'static Point]) -> bool {
+        let many = self.rounds.map_or(1, |rounds| rounds.baselines);
+        (0..many).all(|_| self.hold(None, lengths, points) != Attempt::Stopped)
     }
 
     /// Holds a probe of the load, and the baseline after it. False when they were stopped.
@@ -211,6 +245,9 @@ impl ExperimentLoop {
 
     /// How long experiments should be at first.
     fn first_lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
+        if let Some(rounds) = self.rounds {
+            return rounds.lengths();
+        }
         let seconds = (clock::now() - self.experimenter.start()).as_secs_f64();
         let rate = points.first().map_or(0.0, |point| point.count() as f64) / seconds;
         // Each has a baseline after it.

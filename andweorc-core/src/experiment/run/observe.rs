@@ -4,7 +4,7 @@
 use super::missing::Unseen;
 use super::{ExperimentLoop, OBSERVE};
 use crate::clock;
-use crate::experiment::choose::{Hits, Times, choose_points, want_samples};
+use crate::experiment::choose::{Hits, MOST_TARGETS, Times, choose_points, want_samples};
 use crate::experiment::early::{Early, nothing_hit};
 use crate::experiment::hold::to_ns;
 use crate::experiment::noise::Noise;
@@ -71,13 +71,13 @@ impl Start {
         }
     }
 
-    fn until_now(&self, settings: &Settings) -> ObservedStretch {
+    fn until_now(&self, settings: &Settings, many: usize) -> ObservedStretch {
         let times = Times::read();
         let real_ns = to_ns(clock::now() - self.at);
         let cpu_ns = to_ns(clock::process_cpu() - self.cpu);
         let (points, no_points) = choose_points(&self.hits, &settings.points);
         let (targets, no_targets) =
-            times.choose_targets(&self.times, [real_ns, cpu_ns], &settings.targets);
+            times.choose_targets(&self.times, [real_ns, cpu_ns], &settings.targets, many);
         let unseen = Unseen { points: no_points, targets: no_targets };
         let is_hit = is_any_hit();
         ObservedStretch { real_ns, cpu_ns, times, points, targets, unseen, is_hit }
@@ -90,6 +90,8 @@ impl ExperimentLoop {
     /// nothing of it has a name that was asked for.
     pub(super) fn observe(&mut self) -> Result<Chosen, &'static str> {
         self.set_status("observing", None);
+        let began = self.journal.elapsed();
+        let most_targets = self.rounds.map_or(MOST_TARGETS, |rounds| rounds.max_targets);
         let mut early = Early::default();
         // Names that were not seen at the last look, while there was work.
         let mut unseen: Option<Unseen> = None;
@@ -107,9 +109,9 @@ impl ExperimentLoop {
                 self.note_nothing_to_test(unseen.is_some());
                 return Err("time");
             }
-            self.samples.take();
+            self.samples.take_lines();
             self.note_copies();
-            let seen = start.until_now(&self.settings);
+            let seen = start.until_now(&self.settings, most_targets);
             let now = self.journal.elapsed().to_duration();
             if early.is_idle(seen.is_hit, now) {
                 self.journal.note(nothing_hit(points().iter().map(|point| point.name())));
@@ -130,6 +132,9 @@ impl ExperimentLoop {
                 self.note_unseen(&seen.unseen);
                 self.write_observed(&start, &seen);
                 return Ok((seen.points, seen.targets));
+            }
+            if self.rounds.is_some_and(|it| it.is_over(self.journal.elapsed() - began)) {
+                return Err("nothing to test was seen");
             }
             if early.is_over(now)
                 && let Some(unseen) = &unseen

@@ -17,6 +17,11 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    /// Samples that are taken already.
+    pub(super) fn of(sampling: Sampling) -> Samples {
+        Samples { sampling: Some(sampling), asked: true, taken: Found::default() }
+    }
+
     /// Begins to sample, or notes why not. Does so once: what was refused is not asked for again.
     pub(super) fn start(&mut self, settings: &Settings, journal: &mut Journal) {
         if std::mem::replace(&mut self.asked, true) {
@@ -53,13 +58,26 @@ impl Samples {
         self.sampling.as_ref().is_some_and(Sampling::is_over)
     }
 
-    /// Takes note of what was sampled up to now.
-    pub(super) fn take(&mut self) {
-        if let Some(found) = self.sampling.as_ref().map(Sampling::take) {
-            self.taken.samples += found.samples;
-            self.taken.lost += found.lost;
-            self.taken.throttled += found.throttled;
+    /// Takes note of how much was sampled up to now.
+    pub(super) fn take(&mut self) -> Found {
+        let found = self.sampling.as_ref().map(Sampling::take).unwrap_or_default();
+        self.taken.samples += found.samples;
+        self.taken.lost += found.lost;
+        self.taken.throttled += found.throttled;
+        found
+    }
+
+    /// Takes note of how much was sampled up to now, and where: while no experiment is held, in
+    /// which only some of the lines are seen.
+    pub(super) fn take_lines(&mut self) {
+        for (line, samples) in self.take().lines {
+            *self.taken.lines.entry(line).or_default() += samples;
         }
+    }
+
+    /// All that was taken note of.
+    pub(super) fn into_taken(self) -> Found {
+        self.taken
     }
 
     /// How many were taken so far.
