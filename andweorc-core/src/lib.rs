@@ -19,7 +19,6 @@
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
-pub mod arrival;
 mod binary;
 pub mod budget;
 pub mod clock;
@@ -33,6 +32,7 @@ pub mod foreign;
 pub mod fork;
 mod helper;
 pub mod hints;
+pub mod late_events;
 mod latency;
 pub mod ledger;
 mod loaded;

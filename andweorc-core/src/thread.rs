@@ -44,11 +44,11 @@ pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
 };
 
-use crate::arrival::Look;
 use crate::clock;
 use crate::counter;
 use crate::defer;
 use crate::engine::{Model, Rules};
+use crate::late_events::DriverPoll;
 use crate::ledger::{Account, Ledger};
 use crate::nudge;
 use crate::pause;
@@ -171,7 +171,7 @@ struct Thread {
     /// True while the thread waits in the driver, between the park hooks.
     watches: Cell<bool>,
     /// Its last look at what came from the world outside.
-    look: Cell<Look>,
+    look: Cell<DriverPoll>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled
     /// one.
     ran: Ran,
@@ -232,7 +232,7 @@ crate::plain_thread_local! {
             busy_until: Cell::new(None),
             parked: Cell::new(None),
             watches: Cell::new(false),
-            look: Cell::new(Look::NONE),
+            look: Cell::new(DriverPoll::NONE),
             writing: Cell::new(false),
             tid: Cell::new(0),
             ended: Cell::new(None),

@@ -8,21 +8,21 @@ use std::collections::VecDeque;
 /// By how much the share of stolen time may exceed what is stolen otherwise: above that the truth
 /// itself was another one meanwhile. A machine from which always a tenth is stolen is a slower
 /// machine, and experiments on it are compared with baselines on it.
-const MOST_STOLEN: f64 = 0.05;
+const MAX_STOLEN: f64 = 0.05;
 
 /// By how much the share that other processes used may exceed what they use otherwise: a load
 /// generator on this machine is always there, a compiler that starts is not. The kernel counts in
 /// ticks of some ms, so that the share of a short experiment is known to a few hundredths only.
-const MOST_FOREIGN: f64 = 0.10;
+const MAX_FOREIGN: f64 = 0.10;
 
 /// By how much longer than otherwise the machine may stand still.
-const MOST_STALLED: Nanos = Nanos::from_millis(2);
+const MAX_STALLED: Nanos = Nanos::from_millis(2);
 
 /// From so many experiments it is known what others use otherwise.
-const KNOWN: usize = 3;
+const MIN_KNOWN: usize = 3;
 
 /// So many experiments back count for it.
-const LAST: usize = 15;
+const MAX_REMEMBERED: usize = 15;
 
 /// Tells which experiments are spoiled.
 #[derive(Debug, Default)]
@@ -42,8 +42,8 @@ struct Usual(VecDeque<f64>);
 impl Usual {
     /// The median of those before, once there are enough, and takes in one more.
     fn next(&mut self, one: f64) -> Option<f64> {
-        let usual = (self.0.len() >= KNOWN).then(|| median(self.0.iter().copied()));
-        if self.0.len() == LAST {
+        let usual = (self.0.len() >= MIN_KNOWN).then(|| median(self.0.iter().copied()));
+        if self.0.len() == MAX_REMEMBERED {
             self.0.pop_front();
         }
         self.0.push_back(one);
@@ -53,8 +53,8 @@ impl Usual {
 
 impl Disturbances {
     /// Why what happened between two readings must not be used, if so.
-    pub(crate) fn spoiled(&mut self, before: &Noise, after: &Noise) -> Option<String> {
-        let limited = Throttled::spoiled(before.throttled, after.throttled);
+    pub(crate) fn reason_to_discard(&mut self, before: &Noise, after: &Noise) -> Option<String> {
+        let limited = Throttled::reason_to_discard(before.throttled, after.throttled);
         let stalled = self.stalled(after.stalled - before.stalled);
         limited.or_else(|| self.disturbed(before, after)).or(stalled)
     }
@@ -62,7 +62,7 @@ impl Disturbances {
     /// Why, if the machine stood still for so long.
     fn stalled(&mut self, stalled: Nanos) -> Option<String> {
         let usually = self.stalled.next(stalled.as_secs_f64()).unwrap_or(0.0);
-        let is_more = stalled.as_secs_f64() - usually > MOST_STALLED.as_secs_f64();
+        let is_more = stalled.as_secs_f64() - usually > MAX_STALLED.as_secs_f64();
         is_more
             .then(|| format!("the machine stood still for {:.0} ms", stalled.as_secs_f64() * 1e3))
     }
@@ -83,10 +83,10 @@ impl Disturbances {
         let usually_stolen = self.stolen.next(stolen).unwrap_or(0.0);
 
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        if stolen - usually_stolen > MOST_STOLEN {
+        if stolen - usually_stolen > MAX_STOLEN {
             return Some(format!("the machine stole {} of the time", percent(stolen)));
         }
-        let usual = usual.filter(|usual| foreign - usual > MOST_FOREIGN)?;
+        let usual = usual.filter(|usual| foreign - usual > MAX_FOREIGN)?;
         Some(format!(
             "other processes used {} of the machine, {} otherwise",
             percent(foreign),
@@ -114,11 +114,11 @@ mod tests {
             noise.stalled = Nanos::from_millis(ms);
             noise
         };
-        let mut spoiled = |ms| disturbances.spoiled(&before, &stalled(ms));
+        let mut spoiled = |ms| disturbances.reason_to_discard(&before, &stalled(ms));
         assert_eq!(spoiled(15).unwrap(), "the machine stood still for 15 ms");
         assert_eq!(spoiled(2), None);
         // What goes on for long is how the machine is.
-        for _ in 0..LAST {
+        for _ in 0..MAX_REMEMBERED {
             spoiled(40);
         }
         assert_eq!(spoiled(41), None);
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn knows_nothing_without_a_first_reading() {
         let after = Noise::at(200, 60, 100, 50);
-        assert_eq!(Disturbances::default().spoiled(&Noise::default(), &after), None);
+        assert_eq!(Disturbances::default().reason_to_discard(&Noise::default(), &after), None);
     }
 
     #[test]
@@ -136,18 +136,18 @@ mod tests {
         let mut disturbances = Disturbances::default();
         let (before, after) = (Noise::at(100, 20, 0, 10), Noise::at(200, 60, 10, 50));
         assert_eq!(
-            disturbances.spoiled(&before, &after).unwrap(),
+            disturbances.reason_to_discard(&before, &after).unwrap(),
             "the machine stole 10 % of the time"
         );
-        assert_eq!(disturbances.spoiled(&before, &before), None);
+        assert_eq!(disturbances.reason_to_discard(&before, &before), None);
         // What goes on for long is how the machine is.
-        for _ in 0..KNOWN {
-            disturbances.spoiled(&before, &after);
+        for _ in 0..MIN_KNOWN {
+            disturbances.reason_to_discard(&before, &after);
         }
-        assert_eq!(disturbances.spoiled(&before, &after), None);
+        assert_eq!(disturbances.reason_to_discard(&before, &after), None);
         let more = Noise::at(200, 60, 20, 40);
         assert_eq!(
-            disturbances.spoiled(&before, &more).unwrap(),
+            disturbances.reason_to_discard(&before, &more).unwrap(),
             "the machine stole 20 % of the time"
         );
     }
@@ -157,18 +157,18 @@ mod tests {
         let mut disturbances = Disturbances::default();
         let start = Noise::at(0, 0, 0, 0);
         // The load generator always uses a fifth.
-        for _ in 0..KNOWN {
-            assert_eq!(disturbances.spoiled(&start, &Noise::at(100, 70, 0, 50)), None);
+        for _ in 0..MIN_KNOWN {
+            assert_eq!(disturbances.reason_to_discard(&start, &Noise::at(100, 70, 0, 50)), None);
         }
-        assert_eq!(disturbances.spoiled(&start, &Noise::at(100, 75, 0, 48)), None);
+        assert_eq!(disturbances.reason_to_discard(&start, &Noise::at(100, 75, 0, 48)), None);
         assert_eq!(
-            disturbances.spoiled(&start, &Noise::at(100, 80, 0, 40)).unwrap(),
+            disturbances.reason_to_discard(&start, &Noise::at(100, 80, 0, 40)).unwrap(),
             "other processes used 40 % of the machine, 20 % otherwise"
         );
         // What goes on for long is how the machine is.
-        for _ in 0..LAST {
-            disturbances.spoiled(&start, &Noise::at(100, 80, 0, 40));
+        for _ in 0..MAX_REMEMBERED {
+            disturbances.reason_to_discard(&start, &Noise::at(100, 80, 0, 40));
         }
-        assert_eq!(disturbances.spoiled(&start, &Noise::at(100, 80, 0, 40)), None);
+        assert_eq!(disturbances.reason_to_discard(&start, &Noise::at(100, 80, 0, 40)), None);
     }
 }

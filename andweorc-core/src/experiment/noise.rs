@@ -86,7 +86,7 @@ impl Noise {
     /// How many of the processors that the process may use were idle from here until `after`, on
     /// average. None at its limit on processor time: there it can't have what is idle.
     pub(crate) fn idle(&self, after: &Noise, time: Nanos) -> f64 {
-        if Throttled::spoiled(self.throttled, after.throttled).is_some() {
+        if Throttled::reason_to_discard(self.throttled, after.throttled).is_some() {
             return 0.0;
         }
         let seconds = after.idle.saturating_sub(self.idle) as f64 / self.ticks_per_second;

@@ -8,11 +8,11 @@ use crate::time::Real;
 use andweorc_profile::plain;
 use std::collections::HashMap;
 
-/// A span that ends less often than this in a second, and [`CONTAINS`] times less often than
+/// A span that ends less often than this in a second, and [`MIN_RATE_RATIO`] times less often than
 /// another, is open for long.
-pub(super) const SELDOM: u64 = 10;
+pub(super) const MIN_RATE: u64 = 10;
 
-const CONTAINS: f64 = 100.0;
+const MIN_RATE_RATIO: f64 = 100.0;
 
 /// How often each point was hit up to a moment, by its id.
 #[derive(Debug)]
@@ -103,7 +103,9 @@ fn most(rates: &[(&'static Point, f64)], own: bool) -> f64 {
 /// Whether a point with so many hits a second is of spans that are open for long, where the point
 /// with most hits has `most`.
 fn ends_seldom(point: &Point, rate: f64, most: f64) -> bool {
-    point.importance() != Importance::Explicit && rate < SELDOM as f64 && rate * CONTAINS < most
+    point.importance() != Importance::Explicit
+        && rate < MIN_RATE as f64
+        && rate * MIN_RATE_RATIO < most
 }
 
 #[cfg(test)]

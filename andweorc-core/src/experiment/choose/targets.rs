@@ -1,8 +1,8 @@
 //! Choosing targets when the user named none, and finding those that he named.
 
-use super::LEAST_SHARE;
+use super::MIN_SHARE;
 use super::names::{all_of, by_name, is_named};
-use super::times::{Time, Times};
+use super::times::{TargetTimes, Time};
 use super::waits::longest_waits;
 use crate::sampler::is_sampled;
 use crate::symbols::is_own_file;
@@ -12,16 +12,16 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// How many targets are tested at most: with more, none would be settled in time.
-pub(crate) const MOST_TARGETS: usize = 8;
+pub(crate) const MAX_TARGETS: usize = 8;
 
 /// A task that takes this share of the program's CPU time is the program itself.
-const ALL: f64 = 0.9;
+const MIN_SHARE_OF_ALL: f64 = 0.9;
 
 /// A target that spends less than this share of its time outside of other targets is a container:
 /// its parts are tested instead.
-const LEAST_OWN: f64 = 0.5;
+const MIN_OWN_SHARE: f64 = 0.5;
 
-impl Times {
+impl TargetTimes {
     /// The targets to test, given what they used since `before` of `real_ns` that passed and of
     /// `cpu_ns` in all: those named by `wanted`; by default what may matter.
     /// Second, the wanted names that no target has.
@@ -31,7 +31,7 @@ impl Times {
     /// `functions` and `functions-self` are the hottest of them, so `many` at most.
     pub(crate) fn choose_targets(
         &self,
-        before: &Times,
+        before: &TargetTimes,
         [real_ns, cpu_ns]: [u64; 2],
         wanted: &[String],
         many: usize,
@@ -48,7 +48,7 @@ impl Times {
             }
             let count = sampled.entry(target.kind()).or_insert(0);
             *count += 1;
-            *count <= many && time.own as f64 >= LEAST_SHARE * cpu_ns as f64
+            *count <= many && time.own as f64 >= MIN_SHARE * cpu_ns as f64
         });
         let is_named = |target: &Target, wanted: &str| {
             is_named(target, wanted) || all_of(wanted) == Some(target.kind())
@@ -71,15 +71,15 @@ fn by_default(
     let mut work = used;
     work.retain(|(target, time)| {
         !matches!(target.kind(), TargetKind::Wait | TargetKind::Line | TargetKind::FunctionSelf)
-            && share(time) >= LEAST_SHARE
-            && time.own as f64 >= LEAST_OWN * time.busy as f64
+            && share(time) >= MIN_SHARE
+            && time.own as f64 >= MIN_OWN_SHARE * time.busy as f64
     });
     let is_all = |(target, time): &(&Target, Time)| {
-        is_main(target.id()) || target.kind() == TargetKind::Task && share(time) >= ALL
+        is_main(target.id()) || target.kind() == TargetKind::Task && share(time) >= MIN_SHARE_OF_ALL
     };
     keep_if_any(&mut work, |it| !is_all(it));
     keep_if_any(&mut work, |(target, _)| is_own(target));
-    work.truncate(MOST_TARGETS - waits.len());
+    work.truncate(MAX_TARGETS - waits.len());
     work.extend(waits);
     work
 }
@@ -114,11 +114,11 @@ mod tests {
     #[test]
     fn containers_and_trifles_are_not_chosen_unless_wanted() {
         let new = |name| target(TargetKind::Span, name, None, None);
-        let before = Times::read();
+        let before = TargetTimes::read();
         new("choose: request").record(Nanos(1000), Nanos(10));
         new("choose: part").record(Nanos(990), Nanos(990));
         new("choose: trifle").record(Nanos(10), Nanos(10));
-        let after = Times::read();
+        let after = TargetTimes::read();
         let chosen = |wanted: &[String]| {
             let (targets, unknown) = after.choose_targets(&before, [1000, 1000], wanted, 8);
             let mut names: Vec<_> = targets.iter().map(|t| t.name()).collect();
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_hottest_lines_and_functions_have_a_word() {
-        let before = Times::read();
+        let before = TargetTimes::read();
         for (kind, name, own) in [
             (TargetKind::Line, "choose: hot:1", 600),
             (TargetKind::Line, "choose: cold:2", 1),
@@ -142,7 +142,7 @@ mod tests {
         ] {
             target(kind, name, None, None).record(Nanos(own.max(1)), Nanos(own));
         }
-        let after = Times::read();
+        let after = TargetTimes::read();
         let chosen = |wanted: &str| {
             let wanted: Vec<String> = vec![wanted.to_owned()];
             let (targets, _) = after.choose_targets(&before, [1000, 1000], &wanted, 8);

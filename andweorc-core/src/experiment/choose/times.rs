@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// The time that each target had over a stretch.
 #[derive(Debug, Default)]
-pub(crate) struct Times(HashMap<u32, Time>);
+pub(crate) struct TargetTimes(HashMap<u32, Time>);
 
 /// The time of one target, ns, and its visits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,14 +48,14 @@ impl Time {
     }
 }
 
-impl Times {
+impl TargetTimes {
     /// The times up to now.
-    pub(crate) fn read() -> Times {
-        Times(targets().iter().map(|target| (target.id(), Time::of(target))).collect())
+    pub(crate) fn read() -> TargetTimes {
+        TargetTimes(targets().iter().map(|target| (target.id(), Time::of(target))).collect())
     }
 
     /// The times since `before` of the targets that had any.
-    pub(super) fn since(&self, before: &Times) -> Vec<(&'static Target, Time)> {
+    pub(super) fn since(&self, before: &TargetTimes) -> Vec<(&'static Target, Time)> {
         let mut all = Vec::new();
         for target in targets() {
             let Some(now) = self.0.get(&target.id()) else { continue };
@@ -68,7 +68,7 @@ impl Times {
     }
 
     /// Returns the times since `before` as the profile records them.
-    pub(crate) fn records_since(&self, before: &Times) -> Vec<TargetTime> {
+    pub(crate) fn records_since(&self, before: &TargetTimes) -> Vec<TargetTime> {
         let record = |(target, time): (&Target, Time)| TargetTime {
             target: target.id(),
             busy_ns: time.busy,

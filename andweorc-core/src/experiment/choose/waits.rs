@@ -1,6 +1,6 @@
 //! Choosing waits when the user named no targets.
 
-use super::points::SELDOM;
+use super::points::MIN_RATE;
 use super::targets::is_own;
 use super::times::Time;
 use crate::point::{Point, points};
@@ -9,11 +9,11 @@ use andweorc_profile::TargetKind;
 use std::cmp::Reverse;
 
 /// So many waits are tested at most.
-const MOST_WAITS: usize = 3;
+const MAX_WAITS: usize = 3;
 
 /// A wait is worth testing from this share of the time on, summed over all who wait: below it, it
 /// is short, or few wait.
-const LONG: f64 = 0.05;
+const MIN_WAIT_SHARE: f64 = 0.05;
 
 /// Of these targets, the longest waits for the world outside. A wait has to be one of a span that
 /// ends often, a unit of somebody's work: that of a task may be its own pace, or for the next
@@ -27,13 +27,13 @@ pub(super) fn longest_waits(
         .filter(|(target, time)| {
             target.kind() == TargetKind::Wait
                 && is_own(target)
-                && time.own_outside as f64 >= LONG * real_ns as f64
+                && time.own_outside as f64 >= MIN_WAIT_SHARE * real_ns as f64
                 && ends_often(target)
         })
         .copied()
         .collect();
     waits.sort_by_key(|(_, time)| Reverse(time.own_outside));
-    waits.truncate(MOST_WAITS);
+    waits.truncate(MAX_WAITS);
     waits
 }
 
@@ -42,5 +42,5 @@ fn ends_often(wait: &Target) -> bool {
     let of_wait = |point: &&Point| {
         (point.name(), point.file(), point.line()) == (wait.name(), wait.file(), wait.line())
     };
-    points().into_iter().find(of_wait).is_some_and(|point| point.count() >= SELDOM)
+    points().into_iter().find(of_wait).is_some_and(|point| point.count() >= MIN_RATE)
 }

@@ -1,11 +1,11 @@
 //! Notes on what a run did not see: points that nobody hit, targets that did not run, names that
 //! nothing has.
 
-use super::{ExperimentLoop, OBSERVE};
+use super::{ExperimentLoop, OBSERVATION};
 use crate::experiment::choose::{is_named, names, want_samples};
+use crate::experiment::diagnose::diagnose;
 use crate::experiment::early;
 use crate::experiment::first::first_to_mark;
-use crate::experiment::lacks::why_none;
 use crate::experiment::unended::unended;
 use crate::hints;
 use crate::point::points;
@@ -79,7 +79,7 @@ impl ExperimentLoop {
                 "the program ran for {:.1} s, and is watched for {:.0} s before the first experiment: give it more work, or \
                  load for longer",
                 self.journal.elapsed().as_secs_f64(),
-                OBSERVE.as_secs_f64()
+                OBSERVATION.as_secs_f64()
             ));
         }
     }
@@ -124,7 +124,7 @@ impl ExperimentLoop {
         let lack = self.samples.lack();
         for wanted in wanted {
             let (samples, scope) = (self.samples.count(), &self.settings.scope);
-            match why_none(wanted, samples, scope, lack.as_ref()) {
+            match diagnose(wanted, samples, scope, lack.as_ref()) {
                 Some(why) if self.samples.is_on() => self.journal.note(why),
                 // Why there are no samples has been noted.
                 Some(_) => {}
@@ -141,7 +141,7 @@ impl ExperimentLoop {
             let idle = names(idle.into_iter());
             self.journal.note(format!(
                 "{setting}: {idle} did not run in the {:.0} s in which the program was watched, and is not tested: put load on it by then",
-                OBSERVE.as_secs_f64()
+                OBSERVATION.as_secs_f64()
             ));
         }
         if !unknown.is_empty() {

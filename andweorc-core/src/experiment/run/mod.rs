@@ -6,16 +6,16 @@
 //! | `observe` | the first phase: points and targets to experiment with |
 //! | `missing` | notes on what was not seen |
 //! | `samples` | lines and functions, where they are targets |
-//! | `lengths` | how long the next experiment is |
+//! | `phases` | how long the next experiment is |
 //! | `rounds` | a fixed number of experiments instead, for the classic API |
 //! | `journal` | records, to the profile and to the estimates |
 //! | `finish` | the notes at the end |
 
 mod finish;
 mod journal;
-mod lengths;
 mod missing;
 mod observe;
+mod phases;
 mod rounds;
 mod samples;
 mod status;
@@ -27,8 +27,8 @@ use crate::clock;
 use crate::copies::Copies;
 use crate::experiment::choose::{Hits, reconsidered};
 use crate::experiment::guard::Cut;
-use crate::experiment::hold::{Experimenter, Lengths, Outcome};
-use crate::experiment::plan::{Cell, Known, Plan};
+use crate::experiment::hold::{Experimenter, Outcome, Phases};
+use crate::experiment::plan::{Arm, Known, Plan};
 use crate::fork::Unshared;
 use crate::point::Point;
 use crate::sampler::{self, Found, Sampling};
@@ -44,17 +44,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long the program is watched before targets are chosen, again and again until there are some.
-const OBSERVE: Duration = Duration::from_secs(1);
+const OBSERVATION: Duration = Duration::from_secs(1);
 
 /// How many probes of the load a run begins with.
 const PROBES: u32 = 2;
 
 /// After so many experiments on targets the load is probed again, while it is not known and when it
 /// is: it may change.
-const PROBED_AGAIN: [u32; 2] = [3, 24];
+const PROBE_INTERVALS: [u32; 2] = [3, 24];
 
 /// So many more probes are held at most where all is settled but the load.
-const LAST_PROBES: u32 = 6;
+const MAX_LAST_PROBES: u32 = 6;
 
 /// By how much a probe delays the program.
 const PROBE: Speedup = Speedup::from_ppm(250_000);
@@ -71,7 +71,7 @@ pub(crate) struct ExperimentLoop {
     status: Arc<Mutex<Status>>,
     samples: Samples,
     copies: Copies,
-    /// What is held in the place of what the estimates choose.
+    /// Rounds in the place of what the estimates choose.
     rounds: Option<Rounds>,
 }
 
@@ -94,7 +94,7 @@ enum Attempt {
     /// The experiment did not do the program good.
     CutShort(Cut),
     /// The machine disturbed the experiment.
-    Spoiled(u64),
+    Discarded(u64),
     /// The experiment can be used.
     Measured(u64),
 }
@@ -144,58 +144,58 @@ impl ExperimentLoop {
         }
         let mut analysis = None;
         let mut first = self.first_lengths(&plan, &points);
-        let mut lengths = first;
-        if !self.hold_baselines(lengths, &points) {
+        let mut phases = first;
+        if !self.hold_baselines(phases, &points) {
             return "time";
         }
         let probe = target(TargetKind::Probe, "everything", None, None);
         if self.rounds.is_none() {
             self.journal.write_target(probe);
-            if (0..PROBES).any(|_| !self.probe(probe, lengths)) {
+            if (0..PROBES).any(|_| !self.probe(probe, phases)) {
                 return "stopped";
             }
         }
         let (mut since_probe, mut last_probes) = (0, 0);
         let hits = Hits::read();
         loop {
-            let Some(cell) = plan.next(|target| Known::of(analysis.as_ref(), target)) else {
+            let Some(arm) = plan.next(|target| Known::of(analysis.as_ref(), target)) else {
                 if plan.len() == 0 {
                     return "nothing left to test";
                 }
                 // Without the load a verdict may be by another metric than it should.
                 let is_known = analysis.as_ref().is_none_or(|it: &Analysis| it.load.is_some());
-                if is_known || last_probes == LAST_PROBES || !self.has_time_for(lengths) {
+                if is_known || last_probes == MAX_LAST_PROBES || !self.has_time_for(phases) {
                     return "settled";
                 }
                 last_probes += 1;
-                if !self.probe(probe, lengths) {
+                if !self.probe(probe, phases) {
                     return "stopped";
                 }
                 analysis = Some(self.journal.run().ranking());
                 continue;
             };
-            if !self.has_time_for(lengths) {
+            if !self.has_time_for(phases) {
                 return "time";
             }
-            let attempt = self.hold(Some(cell), lengths, &points);
+            let attempt = self.hold(Some(arm), phases, &points);
             match attempt {
                 Attempt::Stopped => return "stopped",
-                Attempt::CutShort(Cut::TooSlow(_)) => plan.leave_out(cell),
-                Attempt::CutShort(_) | Attempt::Spoiled(_) if self.rounds.is_none() => {}
-                _ => plan.held(cell),
+                Attempt::CutShort(Cut::TooSlow(_)) => plan.leave_out(arm),
+                Attempt::CutShort(_) | Attempt::Discarded(_) if self.rounds.is_none() => {}
+                _ => plan.count(arm),
             }
             if self.samples.is_over() {
                 plan.leave_out_all(sampler::is_sampled);
             }
             if self.reconsider(&mut points, &hits) {
                 first = self.first_lengths(&plan, &points);
-                lengths = first;
-            } else if let Attempt::Measured(hits) | Attempt::Spoiled(hits) = attempt
+                phases = first;
+            } else if let Attempt::Measured(hits) | Attempt::Discarded(hits) = attempt
                 && self.rounds.is_none()
             {
-                lengths = lengths::next(lengths, hits, first, self.left());
+                phases = phases::next(phases, hits, first, self.left());
             }
-            if !self.hold_baselines(lengths, &points) {
+            if !self.hold_baselines(phases, &points) {
                 return "stopped";
             }
             if self.rounds.is_some() {
@@ -203,9 +203,9 @@ impl ExperimentLoop {
             }
             let known = self.journal.run().ranking();
             since_probe += 1;
-            if since_probe >= PROBED_AGAIN[usize::from(known.load.is_some())] {
+            if since_probe >= PROBE_INTERVALS[usize::from(known.load.is_some())] {
                 since_probe = 0;
-                if self.has_time_for(lengths) && !self.probe(probe, lengths) {
+                if self.has_time_for(phases) && !self.probe(probe, phases) {
                     return "stopped";
                 }
             }
@@ -214,16 +214,16 @@ impl ExperimentLoop {
     }
 
     /// Holds the baselines between two experiments. False when they were stopped.
-    fn hold_baselines(&mut self, lengths: Lengths, points: &[&'static Point]) -> bool {
+    fn hold_baselines(&mut self, phases: Phases, points: &[&'static Point]) -> bool {
         let many = self.rounds.map_or(1, |rounds| rounds.baselines);
-        (0..many).all(|_| self.hold(None, lengths, points) != Attempt::Stopped)
+        (0..many).all(|_| self.hold(None, phases, points) != Attempt::Stopped)
     }
 
     /// Holds a probe of the load, and the baseline after it. False when they were stopped.
-    fn probe(&mut self, probe: &'static Target, lengths: Lengths) -> bool {
-        [Some(Cell::new(probe, PROBE)), None]
+    fn probe(&mut self, probe: &'static Target, phases: Phases) -> bool {
+        [Some(Arm::new(probe, PROBE)), None]
             .into_iter()
-            .all(|cell| self.hold(cell, lengths, &[]) != Attempt::Stopped)
+            .all(|arm| self.hold(arm, phases, &[]) != Attempt::Stopped)
     }
 
     /// Puts another point first, where nobody named one and the first is hardly hit any more: it
@@ -244,25 +244,25 @@ impl ExperimentLoop {
     }
 
     /// How long experiments should be at first.
-    fn first_lengths(&self, plan: &Plan, points: &[&'static Point]) -> Lengths {
+    fn first_lengths(&self, plan: &Plan, points: &[&'static Point]) -> Phases {
         if let Some(rounds) = self.rounds {
-            return rounds.lengths();
+            return rounds.phases();
         }
         let seconds = (clock::now() - self.experimenter.start()).as_secs_f64();
         let rate = points.first().map_or(0.0, |point| point.count() as f64) / seconds;
         // Each has a baseline after it.
-        lengths::first(2 * (PROBES + plan.wanted()), self.left(), rate)
+        phases::first(2 * (PROBES + plan.wanted()), self.left(), rate)
     }
 
     /// Holds one experiment and writes it down.
-    fn hold(&mut self, cell: Option<Cell>, lengths: Lengths, points: &[&'static Point]) -> Attempt {
-        let what = cell.map_or("baseline".to_owned(), |cell| {
-            format!("{} {} faster", cell.target.name(), cell.speedup)
+    fn hold(&mut self, arm: Option<Arm>, phases: Phases, points: &[&'static Point]) -> Attempt {
+        let what = arm.map_or("baseline".to_owned(), |arm| {
+            format!("{} {} faster", arm.target.name(), arm.speedup)
         });
         self.set_status("experimenting", Some(what.clone()));
-        let speedup = cell.map_or(Speedup::ZERO, |cell| cell.speedup);
-        let target = cell.map(|cell| cell.target);
-        let (mut record, cut) = match self.experimenter.hold(target, speedup, lengths) {
+        let speedup = arm.map_or(Speedup::ZERO, |arm| arm.speedup);
+        let target = arm.map(|arm| arm.target);
+        let (mut record, cut) = match self.experimenter.run(target, speedup, phases) {
             Outcome::Stopped => return Attempt::Stopped,
             Outcome::CutShort(record, cut) => (record, Some(cut)),
             Outcome::Measured(record) => (record, None),
@@ -276,7 +276,7 @@ impl ExperimentLoop {
         });
         let attempt = match cut {
             Some(cut) => Attempt::CutShort(cut),
-            None if record.spoiled.is_some() => Attempt::Spoiled(hits),
+            None if record.spoiled.is_some() => Attempt::Discarded(hits),
             None => Attempt::Measured(hits),
         };
         self.journal.write_experiment(record);
@@ -311,8 +311,8 @@ impl ExperimentLoop {
     }
 
     /// Whether there is time for one more experiment and the baseline after it.
-    fn has_time_for(&self, lengths: Lengths) -> bool {
-        self.left() >= 2 * lengths.mean()
+    fn has_time_for(&self, phases: Phases) -> bool {
+        self.left() >= 2 * phases.mean()
     }
 
     fn set_status(&self, phase: &'static str, experiment: Option<String>) {

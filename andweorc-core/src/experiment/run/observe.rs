@@ -2,9 +2,9 @@
 //! experiment with.
 
 use super::missing::Unseen;
-use super::{ExperimentLoop, OBSERVE};
+use super::{ExperimentLoop, OBSERVATION};
 use crate::clock;
-use crate::experiment::choose::{Hits, MOST_TARGETS, Times, choose_points, want_samples};
+use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
 use crate::experiment::early::{Early, nothing_hit};
 use crate::experiment::hold::to_ns;
 use crate::experiment::noise::Noise;
@@ -41,7 +41,7 @@ fn is_any_hit() -> bool {
 struct Start {
     at: Real,
     cpu: Nanos,
-    times: Times,
+    times: TargetTimes,
     hits: Hits,
     noise: Noise,
     had_load: bool,
@@ -51,7 +51,7 @@ struct Start {
 struct ObservedStretch {
     real_ns: u64,
     cpu_ns: u64,
-    times: Times,
+    times: TargetTimes,
     points: Vec<&'static Point>,
     targets: Vec<&'static Target>,
     /// The wanted names that nothing had.
@@ -64,7 +64,7 @@ impl Start {
         Start {
             at: clock::now(),
             cpu: clock::process_cpu(),
-            times: Times::read(),
+            times: TargetTimes::read(),
             hits: Hits::read(),
             noise: Noise::read(),
             had_load: is_any_hit(),
@@ -72,7 +72,7 @@ impl Start {
     }
 
     fn until_now(&self, settings: &Settings, many: usize) -> ObservedStretch {
-        let times = Times::read();
+        let times = TargetTimes::read();
         let real_ns = to_ns(clock::now() - self.at);
         let cpu_ns = to_ns(clock::process_cpu() - self.cpu);
         let (points, no_points) = choose_points(&self.hits, &settings.points);
@@ -91,7 +91,7 @@ impl ExperimentLoop {
     pub(super) fn observe(&mut self) -> Result<Chosen, &'static str> {
         self.set_status("observing", None);
         let began = self.journal.elapsed();
-        let most_targets = self.rounds.map_or(MOST_TARGETS, |rounds| rounds.max_targets);
+        let most_targets = self.rounds.map_or(MAX_TARGETS, |rounds| rounds.max_targets);
         let mut early = Early::default();
         // Names that were not seen at the last look, while there was work.
         let mut unseen: Option<Unseen> = None;
@@ -100,7 +100,7 @@ impl ExperimentLoop {
         }
         loop {
             let start = Start::now();
-            let length = if start.had_load { OBSERVE } else { AWAIT_LOAD };
+            let length = if start.had_load { OBSERVATION } else { AWAIT_LOAD };
             let stopper = self.experimenter.stopper();
             if stopper.sleep(length.min(self.left())) || self.left() == Duration::ZERO {
                 if let Some(unseen) = &unseen {

@@ -1,12 +1,12 @@
 //! Experiments of a fixed number and length, as the classic API holds them.
 
-use crate::experiment::hold::Lengths;
+use crate::experiment::hold::Phases;
 use crate::time::Nanos;
 use std::time::Duration;
 
 /// Queues settle before an experiment is measured, and back after it.
-const SETTLE: Duration = Duration::from_millis(50);
-const RECOVER: Duration = Duration::from_millis(20);
+const WARMUP: Duration = Duration::from_millis(50);
+const COOLDOWN: Duration = Duration::from_millis(20);
 
 /// How long points and targets are waited for.
 const PATIENCE: Nanos = Nanos::from_millis(1000);
@@ -25,8 +25,8 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn lengths(&self) -> Lengths {
-        Lengths { settle: SETTLE, measure: self.measure, recover: RECOVER }
+    pub(super) fn phases(&self) -> Phases {
+        Phases { warmup: WARMUP, measure: self.measure, cooldown: COOLDOWN }
     }
 
     /// Whether a program in which nothing to test was seen for so long is given up.

@@ -1,38 +1,38 @@
 //! How long experiments are: long enough that each has enough hits, short enough that each gets its
 //! turn.
 
-use crate::experiment::hold::Lengths;
+use crate::experiment::hold::Phases;
 use std::time::Duration;
 
 /// Queues settle to the changed speeds before an experiment is measured, and back after it.
-const SETTLE: Duration = Duration::from_millis(50);
-const RECOVER: Duration = Duration::from_millis(30);
+const WARMUP: Duration = Duration::from_millis(50);
+const COOLDOWN: Duration = Duration::from_millis(30);
 
 /// Bounds of the measured stretch.
-const SHORTEST: Duration = Duration::from_millis(200);
-const LONGEST: Duration = Duration::from_secs(1);
+const MIN_MEASURE: Duration = Duration::from_millis(200);
+const MAX_MEASURE: Duration = Duration::from_secs(1);
 
 /// Hits of the ranking point that an experiment should have; it is lengthened until it has them.
 const ENOUGH_HITS: f64 = 100.0;
 
 /// Where less is done than at first, experiments are lengthened up to this: the load of a service
 /// that is profiled for days may go away for hours.
-const SPARSE: Duration = Duration::from_secs(60);
+const MAX_SPARSE_MEASURE: Duration = Duration::from_secs(60);
 
 /// How long each of so many experiments should be, so that all have their turn in the time that is
 /// left and the ranking point, which is hit at this rate a second, gets enough hits.
-pub(super) fn first(experiments: u32, left: Duration, rate: f64) -> Lengths {
-    let unmeasured = Lengths { settle: SETTLE, measure: Duration::ZERO, recover: RECOVER };
+pub(super) fn first(experiments: u32, left: Duration, rate: f64) -> Phases {
+    let unmeasured = Phases { warmup: WARMUP, measure: Duration::ZERO, cooldown: COOLDOWN };
     let measure = left / experiments;
-    let measure = measure.saturating_sub(unmeasured.mean()).clamp(SHORTEST, LONGEST);
+    let measure = measure.saturating_sub(unmeasured.mean()).clamp(MIN_MEASURE, MAX_MEASURE);
     let enough = Duration::from_secs_f64((ENOUGH_HITS / rate.max(1e-3)).min(3600.0));
-    Lengths { measure: measure.max(enough.min(left / 10)), ..unmeasured }
+    Phases { measure: measure.max(enough.min(left / 10)), ..unmeasured }
 }
 
 /// How long the next experiment should be, after one with so many hits of the ranking point.
-pub(super) fn next(now: Lengths, hits: u64, first: Lengths, left: Duration) -> Lengths {
-    let most = SPARSE.max(first.measure).min(left / 10);
-    Lengths { measure: next_measure(now.measure, hits, first.measure, most), ..now }
+pub(super) fn next(now: Phases, hits: u64, first: Phases, left: Duration) -> Phases {
+    let most = MAX_SPARSE_MEASURE.max(first.measure).min(left / 10);
+    Phases { measure: next_measure(now.measure, hits, first.measure, most), ..now }
 }
 
 /// The length after one with so many hits: twice as long with too few, half as long with plenty,
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn experiments_are_longer_while_little_is_done_and_no_longer_for_good() {
-        let [first, most] = [Duration::from_millis(400), SPARSE];
+        let [first, most] = [Duration::from_millis(400), MAX_SPARSE_MEASURE];
         let mut length = first;
         for _ in 0..20 {
             length = next_measure(length, 3, first, most);
