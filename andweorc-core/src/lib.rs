@@ -41,6 +41,7 @@ pub mod own_thread;
 pub mod pause;
 mod plain_thread_local;
 pub mod point;
+mod process_ledger;
 pub mod program_clock;
 pub mod runner;
 pub mod sampler;

@@ -25,6 +25,7 @@ mod switch;
 mod turn;
 mod worker;
 
+pub use crate::process_ledger::LEDGER;
 pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
 pub use notified::{passes_on, spawns};
@@ -36,7 +37,7 @@ pub(crate) use runqueue_wait::paid_waits_again;
 pub(crate) use sampled::sampled;
 pub(crate) use schedstat::Schedstat;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
-pub(crate) use switch::{ASKED, abandon, let_go, set_target};
+pub(crate) use switch::{ASKED, let_go, set_target};
 pub use switch::{enable, enabled, is_target, was_enabled, when_switched};
 pub use turn::Polled;
 pub(crate) use turn::hits;
@@ -49,7 +50,7 @@ use crate::counter;
 use crate::defer;
 use crate::engine::{Model, Rules};
 use crate::late_events::DriverPoll;
-use crate::ledger::{Account, Ledger};
+use crate::ledger::Account;
 use crate::nudge;
 use crate::pause;
 use crate::sampler::course::Courses;
@@ -69,16 +70,6 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stretch::Stretch;
 use turn::Turn;
-
-/// The ledger of this process.
-#[cfg(not(loom))]
-pub static LEDGER: Ledger = Ledger::new();
-
-#[cfg(loom)]
-loom::lazy_static! {
-    /// The ledger of this run of the model.
-    pub static ref LEDGER: Ledger = Ledger::new();
-}
 
 /// The model that this process goes by.
 #[inline]

@@ -6,10 +6,10 @@
 //! little, so that no test tells that its curve falls again.
 
 use crate::estimate::metric::Metric;
+use crate::estimate::observation::Observation;
 use crate::estimate::percent;
 use crate::estimate::runs::{self, Said};
 use crate::estimate::scatter::{self, Cell, Scatter, Variance};
-use crate::estimate::series::Observation;
 use crate::estimate::summary::{Effect, Impact, PointSummary};
 use crate::stats;
 
