@@ -6,7 +6,7 @@
 //! ```
 
 use andweorc_core::clock;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::points;
 use andweorc_core::target::targets;
 use andweorc_core::thread::LEDGER;
@@ -144,11 +144,11 @@ fn sites(lines: Range<u32>, threads: usize, experimenter: &mut Experimenter) -> 
     let bytes = live() - before;
     let target = targets().into_iter().find(|target| target.name() == last).unwrap();
     let measure = Duration::from_millis(200);
-    let lengths = Lengths { settle: Duration::ZERO, measure, recover: Duration::ZERO };
+    let phases = Phases { warmup: Duration::ZERO, measure, cooldown: Duration::ZERO };
     let began = Instant::now();
     let record = std::thread::scope(|scope| {
         scope.spawn(hit);
-        experimenter.hold(Some(target), Speedup::new(0.25).unwrap(), lengths).record().unwrap()
+        experimenter.run(Some(target), Speedup::new(0.25).unwrap(), phases).record().unwrap()
     });
     let late = began.elapsed().saturating_sub(measure);
     assert!(record.points.len() <= points().len());

@@ -2,7 +2,7 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 
 use andweorc_clock as _;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::target;
 use andweorc_core::time::{Real, Speedup};
 use andweorc_core::{clock, own_thread, program_clock};
@@ -37,12 +37,12 @@ fn delayed_by<T: Send>(kind: TargetKind, act: impl FnOnce() -> T + Send) -> (T, 
             ends.store(true, Ordering::SeqCst);
             acted
         });
-        let lengths = Lengths {
-            settle: Duration::from_millis(20),
+        let phases = Phases {
+            warmup: Duration::from_millis(20),
             measure: Duration::from_millis(600),
-            recover: Duration::from_millis(20),
+            cooldown: Duration::from_millis(20),
         };
-        let record = experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths).record();
+        let record = experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record();
         assert!(ended.load(Ordering::SeqCst), "the experiment lasts for as long");
         (acting.join().unwrap(), record.expect("nobody stops it"))
     })

@@ -1,13 +1,13 @@
 //! Counters that many threads raise and one reads, without a shared cache line on the way.
 //!
-//! Each of the first threads has a *line* of its own: words for every set of counters, to which it
-//! adds by a plain load and store. The threads beyond share a few lines, and add atomically. A line
-//! that was a thread's own becomes free when that thread ends.
+//! Each of the first threads has a *shard* of its own: words for every set of counters, to which it
+//! adds by a plain load and store. The threads beyond share a few shards, and add atomically. A
+//! shard that was a thread's own becomes free when that thread ends.
 //!
-//! A line lies in pages that are made when its thread first adds there, so that memory goes by what
-//! a thread has met and not by threads times counters. Only one thread writes to a page, or few, so
-//! that nothing in it is padded; counts that are raised together lie together. When many threads
-//! have met very much, those that go on to meet more add it to the pages of a shared line.
+//! A shard lies in pages that are made when its thread first adds there, so that memory goes by
+//! what a thread has met and not by threads times counters. Only one thread writes to a page, or
+//! few, so that nothing in it is padded; counts that are raised together lie together. When many
+//! threads have met very much, those that go on to meet more add it to the pages of a shared shard.
 
 use std::cell::Cell;
 use std::ptr;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 /// Lines that threads share which have none of their own.
 const SHARED: usize = 4;
 
-/// No more threads than this have lines of their own: as many as `TAKEN` has bits.
+/// No more threads than this have shards of their own: as many as `TAKEN` has bits.
 const OWNED: usize = 64;
 
 /// Words of a page at which sets begin: as many as a `u8` has values, so that no bounds are
@@ -25,51 +25,51 @@ const OWNED: usize = 64;
 const WORDS: usize = 256;
 
 /// The most counts of a set.
-const MOST: usize = 5;
+const MAX_COUNTS: usize = 5;
 
-/// Pages of a line, enough for 200,000 span call sites. All threads share the counters beyond.
+/// Pages of a shard, enough for 200,000 span call sites. All threads share the counters beyond.
 const PAGES: usize = 8192;
 
 /// Pages that are made for threads alone, 16 MiB: 64 threads have all of 3,500 span call sites to
 /// themselves, 20 threads of 11,000.
-const MOST_OWNED: usize = 8192;
+const MAX_OWNED_PAGES: usize = 8192;
 
 /// How many were made, or refused since there were as many.
-static MADE: AtomicUsize = AtomicUsize::new(0);
+static PAGES_MADE: AtomicUsize = AtomicUsize::new(0);
 
-/// Words of one line; those beyond [`WORDS`] are of sets that begin before. Made once, for good.
-struct Page([AtomicU64; WORDS + MOST - 1]);
+/// Words of one shard; those beyond [`WORDS`] are of sets that begin before. Made once, for good.
+struct Page([AtomicU64; WORDS + MAX_COUNTS - 1]);
 
-/// The pages of one line.
+/// The pages of one shard.
 type Pages = [AtomicPtr<Page>; PAGES];
 
-/// The pages of all lines: first of those that threads own, then of those that they share. Zeroes
+/// The pages of all shards: first of those that threads own, then of those that they share. Zeroes
 /// of the binary, in which the pages of memory that nobody needs are never there.
-static LINES: [Pages; OWNED + SHARED] =
+static SHARDS: [Pages; OWNED + SHARED] =
     [const { [const { AtomicPtr::new(ptr::null_mut()) }; PAGES] }; OWNED + SHARED];
 
-/// The first word at which no set begins or goes on, of all the words of a line.
+/// The first word at which no set begins or goes on, of all the words of a shard.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Which lines are a thread's own at present, a bit each.
+/// Which shards are a thread's own at present, a bit each.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 /// Where a thread adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Line {
+struct Shard {
     index: usize,
     /// No other thread writes there.
     owned: bool,
 }
 
-/// Gives the line back when the thread ends.
-struct GiveBack;
+/// Gives the shard back when the thread ends.
+struct ReturnShard;
 
-impl Drop for GiveBack {
+impl Drop for ReturnShard {
     fn drop(&mut self) {
-        let Line { index, owned } = line();
+        let Shard { index, owned } = shard();
         if owned {
-            LINE.set(Some(shared()));
+            SHARD.set(Some(shared()));
             OWN.set(None);
             // Release, pairs with the Acquire in `own`: the next owner goes on from what this one
             // wrote.
@@ -80,13 +80,13 @@ impl Drop for GiveBack {
 
 crate::plain_thread_local! {
     // Counted is up to a thread's last moment.
-    static LINE: Cell<Option<Line>> = Cell::new(None);
-    // Each add asks first for the pages of the line, if it is the thread's own.
+    static SHARD: Cell<Option<Shard>> = Cell::new(None);
+    // Each add asks first for the pages of the shard, if it is the thread's own.
     static OWN: Cell<Option<&'static Pages>> = Cell::new(None);
 }
 
 thread_local! {
-    static GIVE_BACK: GiveBack = const { GiveBack };
+    static RETURN_SHARD: ReturnShard = const { ReturnShard };
 }
 
 /// A small number of the calling thread, as long as it lives: the first 64 threads that live at a
@@ -94,36 +94,36 @@ thread_local! {
 #[inline]
 pub(crate) fn number() -> usize {
     const { assert!(OWNED + SHARED <= 128, "as `thread::number` says") };
-    line().index
+    shard().index
 }
 
 #[inline]
-fn line() -> Line {
-    LINE.get().unwrap_or_else(first_line)
+fn shard() -> Shard {
+    SHARD.get().unwrap_or_else(assign_shard)
 }
 
 #[cold]
-fn first_line() -> Line {
+fn assign_shard() -> Shard {
     // A thread that is being torn down could not give its own back.
-    let line = GIVE_BACK.try_with(|_| own()).ok().flatten().unwrap_or_else(shared);
-    LINE.set(Some(line));
-    OWN.set(line.owned.then(|| &LINES[line.index]));
-    line
+    let shard = RETURN_SHARD.try_with(|_| own()).ok().flatten().unwrap_or_else(shared);
+    SHARD.set(Some(shard));
+    OWN.set(shard.owned.then(|| &SHARDS[shard.index]));
+    shard
 }
 
-/// Takes a line that is nobody's.
-fn own() -> Option<Line> {
+/// Takes a shard that is nobody's.
+fn own() -> Option<Shard> {
     let take = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
-    // Acquire, pairs with the Release of the thread that gave the line back.
+    // Acquire, pairs with the Release of the thread that gave the shard back.
     let before = TAKEN.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).ok()?;
-    Some(Line { index: before.trailing_ones() as usize, owned: true })
+    Some(Shard { index: before.trailing_ones() as usize, owned: true })
 }
 
-/// One of the shared lines, in turn.
-fn shared() -> Line {
+/// One of the shared shards, in turn.
+fn shared() -> Shard {
     static TURN: AtomicUsize = AtomicUsize::new(0);
     // Relaxed: only that threads spread.
-    Line { index: OWNED + TURN.fetch_add(1, Ordering::Relaxed) % SHARED, owned: false }
+    Shard { index: OWNED + TURN.fetch_add(1, Ordering::Relaxed) % SHARED, owned: false }
 }
 
 /// Monotonic counts that are raised together. Their words stay theirs when they are dropped, as
@@ -138,7 +138,7 @@ pub(crate) struct Counters<const N: usize> {
 
 impl<const N: usize> Default for Counters<N> {
     fn default() -> Counters<N> {
-        const { assert!(N <= MOST, "the counts of a set lie in one page") };
+        const { assert!(N <= MAX_COUNTS, "the counts of a set lie in one page") };
         // Relaxed: only that each word is given out once.
         let first = NEXT.fetch_add(N, Ordering::Relaxed);
         Counters {
@@ -156,7 +156,7 @@ impl<const N: usize> Counters<N> {
         const { assert!(FIRST <= N) };
         if let Some(pages) = OWN.get()
             && let Some(page) = pages.get(self.page as usize)
-            && let Some(page) = known(page)
+            && let Some(page) = existing(page)
         {
             for (count, by) in self.within(page).iter().zip(by) {
                 // Relaxed, and no read-modify-write: it changes under nobody else's hands, and
@@ -169,16 +169,16 @@ impl<const N: usize> Counters<N> {
         }
     }
 
-    /// Adds as [`add`](Counters::add) does, for threads that share a line, for what a thread has
+    /// Adds as [`add`](Counters::add) does, for threads that share a shard, for what a thread has
     /// not met, and where there are no pages left. Not inlined, as it would be in the way of the
     /// others.
     #[cold]
     #[inline(never)]
     fn add_anywhere<const FIRST: usize>(&self, by: [u64; FIRST]) {
-        let Line { index, owned } = line();
-        let (counts, owned) = match LINES[index].get(self.page as usize) {
+        let Shard { index, owned } = shard();
+        let (counts, owned) = match SHARDS[index].get(self.page as usize) {
             Some(page) => {
-                let (page, owned) = known(page)
+                let (page, owned) = existing(page)
                     .map_or_else(|| first(index, owned, self.page as usize), |page| (page, owned));
                 (self.within(page), owned)
             }
@@ -198,11 +198,11 @@ impl<const N: usize> Counters<N> {
     /// The sums over all threads. Adds that run at the same time may or may not be in them; none is
     /// lost or counted twice between two reads.
     pub(crate) fn get(&self) -> [u64; N] {
-        let pages = LINES.iter().filter_map(|line| known(line.get(self.page as usize)?));
-        let lines = pages.map(|page| self.within(page)).chain([&self.shared]);
+        let pages = SHARDS.iter().filter_map(|shard| existing(shard.get(self.page as usize)?));
+        let shards = pages.map(|page| self.within(page)).chain([&self.shared]);
         let mut sums = [0; N];
-        for line in lines {
-            for (sum, count) in sums.iter_mut().zip(line) {
+        for shard in shards {
+            for (sum, count) in sums.iter_mut().zip(shard) {
                 *sum += count.load(Ordering::Relaxed);
             }
         }
@@ -212,40 +212,40 @@ impl<const N: usize> Counters<N> {
     /// Its words in this page.
     #[inline]
     fn within<'a>(&self, page: &'a Page) -> &'a [AtomicU64; N] {
-        // There is nothing to check: `word` is below `WORDS`, and `N` at most `MOST`.
+        // There is nothing to check: `word` is below `WORDS`, and `N` at most `MAX_COUNTS`.
         page.0[usize::from(self.word)..].first_chunk().expect("the counts lie in one page")
     }
 }
 
 /// The page here, if there is one.
 #[inline]
-fn known(page: &AtomicPtr<Page>) -> Option<&'static Page> {
+fn existing(page: &AtomicPtr<Page>) -> Option<&'static Page> {
     // Acquire, pairs with the Release in `new_page`: its words are zeroes.
     let page = page.load(Ordering::Acquire);
     // SAFETY: null, or a page that `new_page` has leaked.
     unsafe { page.as_ref() }
 }
 
-/// A page for what the line has not met, and whether it is its alone: that of a shared line, if
+/// A page for what the shard has not met, and whether it is its alone: that of a shared shard, if
 /// there are many.
 #[cold]
-fn first(line: usize, owned: bool, page: usize) -> (&'static Page, bool) {
+fn first(shard: usize, owned: bool, page: usize) -> (&'static Page, bool) {
     // Relaxed: only how many there are.
     let many = || {
-        MADE.load(Ordering::Relaxed) >= MOST_OWNED
-            || MADE.fetch_add(1, Ordering::Relaxed) >= MOST_OWNED
+        PAGES_MADE.load(Ordering::Relaxed) >= MAX_OWNED_PAGES
+            || PAGES_MADE.fetch_add(1, Ordering::Relaxed) >= MAX_OWNED_PAGES
     };
     let owned = owned && !many();
-    let line = if owned || line >= OWNED { line } else { OWNED + line % SHARED };
-    let page = &LINES[line][page];
-    (known(page).unwrap_or_else(|| new_page(page)), owned)
+    let shard = if owned || shard >= OWNED { shard } else { OWNED + shard % SHARED };
+    let page = &SHARDS[shard][page];
+    (existing(page).unwrap_or_else(|| new_page(page)), owned)
 }
 
-/// Makes the page here, unless another thread of the line is faster.
+/// Makes the page here, unless another thread of the shard is faster.
 #[cold]
 fn new_page(page: &AtomicPtr<Page>) -> &'static Page {
-    let new = Box::into_raw(Box::new(Page([const { AtomicU64::new(0) }; WORDS + MOST - 1])));
-    // Release, pairs with the Acquire in `known`; Acquire, to read what the faster one made.
+    let new = Box::into_raw(Box::new(Page([const { AtomicU64::new(0) }; WORDS + MAX_COUNTS - 1])));
+    // Release, pairs with the Acquire in `existing`; Acquire, to read what the faster one made.
     match page.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Acquire) {
         // SAFETY: it is leaked from now on.
         Ok(_) => unsafe { &*new },
@@ -258,20 +258,20 @@ fn new_page(page: &AtomicPtr<Page>) -> &'static Page {
     }
 }
 
-/// One thing for each line, made when a thread of it first needs it.
+/// One thing for each shard, made when a thread of it first needs it.
 #[derive(Debug)]
-pub(crate) struct PerLine<T>([OnceLock<Box<T>>; OWNED + SHARED]);
+pub(crate) struct PerShard<T>([OnceLock<Box<T>>; OWNED + SHARED]);
 
-impl<T: Default> PerLine<T> {
+impl<T: Default> PerShard<T> {
     /// Without any.
-    pub(crate) const fn new() -> PerLine<T> {
-        PerLine([const { OnceLock::new() }; OWNED + SHARED])
+    pub(crate) const fn new() -> PerShard<T> {
+        PerShard([const { OnceLock::new() }; OWNED + SHARED])
     }
 
     /// The calling thread's, and whether it is no other thread's.
     #[inline]
     pub(crate) fn own(&self) -> (&T, bool) {
-        let Line { index, owned } = line();
+        let Shard { index, owned } = shard();
         let own = &self.0[index];
         (own.get().map_or_else(|| made(own), |own| &**own), owned)
     }
@@ -282,7 +282,7 @@ impl<T: Default> PerLine<T> {
     }
 }
 
-/// A line's, made unless another thread is faster.
+/// A shard's, made unless another thread is faster.
 #[cold]
 #[inline(never)]
 fn made<T: Default>(own: &OnceLock<Box<T>>) -> &T {
@@ -296,7 +296,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn threads_with_and_without_a_line_of_their_own_lose_nothing() {
+    fn threads_with_and_without_a_shard_of_their_own_lose_nothing() {
         const THREADS: usize = 2 * OWNED;
         let counters = Arc::new(Counters::<2>::default());
         for _ in 0..2 {
@@ -305,29 +305,29 @@ mod tests {
                 .map(|_| {
                     let (counters, all) = (Arc::clone(&counters), Arc::clone(&all));
                     thread::spawn(move || {
-                        line();
+                        shard();
                         all.wait();
                         (0..1000).for_each(|_| counters.add([1, 2]));
                         all.wait();
-                        line()
+                        shard()
                     })
                 })
                 .collect();
-            let lines: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+            let shards: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
             let mut owned: Vec<_> =
-                lines.iter().filter(|line| line.owned).map(|line| line.index).collect();
+                shards.iter().filter(|shard| shard.owned).map(|shard| shard.index).collect();
             let all = owned.len();
             assert!((1..=OWNED).contains(&all), "other tests have some");
             owned.sort_unstable();
             owned.dedup();
-            assert_eq!(owned.len(), all, "two threads had one line");
+            assert_eq!(owned.len(), all, "two threads had one shard");
         }
         assert_eq!(counters.get(), [2 * 1000 * THREADS as u64, 4 * 1000 * THREADS as u64]);
     }
 
-    /// Pages of the calling thread's line.
+    /// Pages of the calling thread's shard.
     fn pages() -> usize {
-        LINES[line().index].iter().filter(|page| known(page).is_some()).count()
+        SHARDS[shard().index].iter().filter(|page| existing(page).is_some()).count()
     }
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
             };
             thread::scope(|scope| scope.spawn(meet).join().unwrap())
         };
-        // Another thread may have had the line before, and other tests make sets at the same time.
+        // Another thread may have had the shard before, and other tests make sets at the same time.
         assert!(met(few) <= 3);
         assert!(met(more) <= 30_000 / WORDS + 20);
         let (twice, once) = sets.split_at(50);
@@ -354,14 +354,14 @@ mod tests {
     }
 
     #[test]
-    fn counters_past_the_page_limit_are_kept_in_shared_lines() {
+    fn counters_past_the_page_limit_are_kept_in_shared_shards() {
         let sets: Vec<Counters<3>> = (0..1_000).map(|_| Counters::default()).collect();
         // Other tests may be refused pages from here on.
-        MADE.fetch_max(MOST_OWNED, Ordering::Relaxed);
+        PAGES_MADE.fetch_max(MAX_OWNED_PAGES, Ordering::Relaxed);
         let meet = || {
             let before = pages();
             sets.iter().for_each(|set| set.add([1, 2, 3]));
-            assert!(pages() == before || !line().owned);
+            assert!(pages() == before || !shard().owned);
         };
         thread::scope(|scope| (0..16).for_each(|_| drop(scope.spawn(meet))));
         assert!(sets.iter().all(|set| set.get() == [16, 32, 48]));

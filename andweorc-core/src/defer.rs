@@ -42,8 +42,8 @@ pub use waiting::Waiting;
 
 use crate::clock;
 use crate::fork::forked;
+use crate::process_ledger::LEDGER;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::thread::LEDGER;
 use crate::time::{Nanos, Real, Virtual};
 #[cfg(not(loom))]
 use crate::{own_thread, pause};

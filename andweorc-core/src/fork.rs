@@ -10,10 +10,9 @@
 //! Only what fork(2) of the C library makes is noticed, not a bare clone(2);
 //! `std::process::Command` needs neither.
 
-use crate::thread;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::Once;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The number of the file that a child does not get, or [`NONE`].
@@ -30,14 +29,17 @@ pub fn forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// Notices forks from now on.
-pub(crate) fn watch() {
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {
+/// Called in a child of fork, where it has to be async-signal-safe.
+static ABANDON: OnceLock<fn()> = OnceLock::new();
+
+/// Notices forks from now on, and calls `abandon`, which is async-signal-safe, in a child of one.
+pub(crate) fn watch(abandon: fn()) {
+    ABANDON.get_or_init(|| {
         // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program.
         // Without memory for it the call fails, and a child of fork behaves as if nobody had
         // noticed.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        abandon
     });
 }
 
@@ -52,7 +54,6 @@ pub(crate) struct Unshared<T> {
 
 impl<T: AsFd> Unshared<T> {
     pub(crate) fn new(file: T) -> Unshared<T> {
-        watch();
         let number = file.as_fd().as_raw_fd();
         let swap = UNSHARED.compare_exchange(NONE, number, Ordering::SeqCst, Ordering::SeqCst);
         Unshared { _noticed: swap.ok().map(|_| Noticed), file }
@@ -111,6 +112,8 @@ fn unshare() {
 /// nothing and takes no lock.
 unsafe extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
-    thread::abandon();
+    if let Some(abandon) = ABANDON.get() {
+        abandon();
+    }
     unshare();
 }

@@ -19,7 +19,6 @@
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
-pub mod arrival;
 mod binary;
 pub mod budget;
 pub mod clock;
@@ -33,6 +32,7 @@ pub mod foreign;
 pub mod fork;
 mod helper;
 pub mod hints;
+pub mod late_events;
 mod latency;
 pub mod ledger;
 mod loaded;
@@ -41,6 +41,7 @@ pub mod own_thread;
 pub mod pause;
 mod plain_thread_local;
 pub mod point;
+mod process_ledger;
 pub mod program_clock;
 pub mod runner;
 pub mod sampler;

@@ -26,7 +26,7 @@
 
 use crate::clock;
 use crate::plain_thread_local;
-use crate::thread::LEDGER;
+use crate::process_ledger::LEDGER;
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use libc::timespec;
 use std::cell::Cell;

@@ -9,24 +9,22 @@
 //! A thread that blocks on another through std's locks or channels absorbs delay meanwhile, and
 //! would pay it again: wrap such calls in [`thread::blocked`](crate::thread::blocked).
 
-use crate::experiment::{Experimenter, Lengths};
+use crate::experiment::{Finished, Rounds};
 use crate::point::points;
 use crate::sampler::{Event, PerfError, Sampling, line_target};
-use crate::session::provisional;
+use crate::session::{hold_rounds, provisional};
+use crate::settings::Settings;
 use crate::symbols::{Place, Scope, SymbolError, Symbols};
-use crate::target::Target;
 use crate::time::Speedup;
-use andweorc_profile::ExperimentRecord;
+use andweorc_profile::estimate::{Analysis, Metric};
 use andweorc_profile::plain;
-use andweorc_profile::stats::{Regression, mean};
+use andweorc_profile::stats::Regression;
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// How long the program is sampled before lines are chosen.
-const DISCOVERY: Duration = Duration::from_secs(1);
-
-/// A line below this share of the samples is not worth testing.
-const LEAST_SHARE: f64 = 0.02;
+/// How often each speedup is held.
+const PASSES: u32 = 3;
 
 /// How experiments are run.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,131 +92,57 @@ impl Runner {
     /// When other experiments are under way, when the program has no line information, when threads
     /// can't be sampled, when nothing was sampled, and when the point is not hit.
     pub fn run(&self, progress_point_name: &str) -> Result<ProfilingResults, RunError> {
-        let mut experimenter = provisional::experimenter().ok_or(RunError::AlreadyRunning)?;
+        let experimenter = provisional::experimenter().ok_or(RunError::AlreadyRunning)?;
         let symbols = Symbols::of_this_program().map_err(RunError::Symbols)?;
         symbols.lines().map_err(RunError::Symbols)?;
         let symbols = symbols.with_scope(self.scope.clone());
         let sampling = Sampling::start(symbols, Event::default()).map_err(RunError::Sampler)?;
-        std::thread::sleep(DISCOVERY);
-        let found = sampling.take();
-        let point = points()
-            .into_iter()
-            .find(|point| point.name() == plain::cut_name(progress_point_name) && point.count() > 0)
-            .ok_or_else(|| RunError::NoProgress(progress_point_name.to_owned()))?
-            .id();
-        let lines = hottest(found.lines, found.samples, self.config.max_ips);
-        if lines.is_empty() {
-            return Err(RunError::NoSamples(found.samples));
-        }
-        sampling.refine(&lines.iter().map(|(place, _)| line_target(place)).collect::<Vec<_>>());
-        let mut results =
-            ProfilingResults { lost_samples: found.lost, ..ProfilingResults::default() };
-        for (place, share) in lines {
-            let target = line_target(&place);
-            let rounds = self.rounds(&mut experimenter, target, point);
-            results.lines.push(Line { place, share, rounds });
-        }
-        results.lost_samples += sampling.take().lost;
-        if sampling.is_over() {
+        let (settings, rounds) = self.settings(progress_point_name);
+        let finished = hold_rounds(settings, experimenter, rounds, sampling);
+        if finished.has_lost_signal {
             return Err(RunError::Sampler(PerfError::signal_is_taken()));
         }
-        Ok(results)
-    }
-
-    /// Rounds on one line: baselines between any two speedups.
-    fn rounds(&self, experimenter: &mut Experimenter, target: &Target, point: u32) -> Vec<Round> {
-        let lengths = Lengths {
-            settle: Duration::from_millis(50),
-            measure: self.config.round_duration,
-            recover: Duration::from_millis(20),
-        };
-        let mut rounds = Vec::new();
-        let mut hold = |target, speedup: Speedup| {
-            if let Some(record) = experimenter.hold(target, speedup, lengths).record()
-                && record.spoiled.is_none()
-            {
-                rounds.push(Round::new(&record, point));
-            }
-        };
-        for _ in 0..ROUNDS {
-            for &percent in &self.config.speedup_percentages {
-                let Some(speedup) = Speedup::new(percent / 100.0) else { continue };
-                for _ in 0..self.config.baseline_rounds.max(1) {
-                    hold(None, Speedup::ZERO);
-                }
-                hold(Some(target), speedup);
-            }
+        if finished.run.held() > 0 {
+            return Ok(ProfilingResults::of(&finished));
         }
-        hold(None, Speedup::ZERO);
-        rounds
+        let name = plain::cut_name(progress_point_name);
+        let is_hit = points().iter().any(|point| point.name() == name && point.count() > 0);
+        Err(if is_hit {
+            RunError::NoSamples(finished.samples.samples)
+        } else {
+            RunError::NoProgress(progress_point_name.to_owned())
+        })
+    }
+
+    /// The session that this is a face of: it ranks the hottest lines by this point, and ends when
+    /// all rounds were held.
+    fn settings(&self, progress_point_name: &str) -> (Settings, Rounds) {
+        let percents = self.config.speedup_percentages.iter();
+        let settings = Settings {
+            duration: Duration::MAX,
+            targets: vec!["lines".to_owned()],
+            points: vec![progress_point_name.to_owned()],
+            speedups: percents.filter_map(|percent| Speedup::new(percent / 100.0)).collect(),
+            scope: self.scope.clone(),
+            ..Settings::default()
+        };
+        let rounds = Rounds {
+            measure: self.config.round_duration,
+            baselines: self.config.baseline_rounds.max(1),
+            passes: PASSES,
+            max_targets: self.config.max_ips,
+        };
+        (settings, rounds)
     }
 }
 
-/// How often each speedup is held.
-const ROUNDS: usize = 3;
-
-/// The hottest lines with their shares of all samples.
-fn hottest(
-    lines: impl IntoIterator<Item = (Place, u64)>,
-    samples: u64,
-    most: usize,
-) -> Vec<(Place, f64)> {
-    let mut lines: Vec<(Place, f64)> =
-        lines.into_iter().map(|(place, n)| (place, n as f64 / samples as f64)).collect();
-    lines.retain(|(_, share)| *share >= LEAST_SHARE);
-    lines.sort_by(|(p, a), (q, b)| b.total_cmp(a).then(p.cmp(q)));
-    lines.truncate(most);
-    lines
-}
-
-/// One round.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Round {
-    /// Fraction; 0 in a baseline.
-    speedup: f64,
-    /// Hits of the point per virtual second.
-    throughput: f64,
-}
-
-impl Round {
-    fn new(record: &ExperimentRecord, point: u32) -> Round {
-        let hits = record.points.iter().find(|count| count.point == point).map_or(0, |c| c.count);
-        let virtual_ns = record.real_ns.saturating_sub(record.delay_ns).max(1);
-        Round { speedup: record.speedup, throughput: hits as f64 * 1e9 / virtual_ns as f64 }
-    }
-}
-
-/// A line and its rounds.
+/// A line and what experiments on it tell.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     place: Place,
+    /// Part of the samples that was in it.
     share: f64,
-    rounds: Vec<Round>,
-}
-
-impl Line {
-    /// (speedup, relative change of the throughput against the neighbouring baselines) of each
-    /// round; baselines themselves are at (0, change against the mean of all).
-    fn data(&self) -> Vec<(f64, f64)> {
-        let is_baseline = |round: &&Round| round.speedup == 0.0;
-        let baselines: Vec<f64> =
-            self.rounds.iter().filter(is_baseline).map(|round| round.throughput).collect();
-        let level = mean(&baselines);
-        let change = |round: &Round, level: f64| (round.speedup, round.throughput / level - 1.0);
-        let mut data = Vec::new();
-        for (i, round) in self.rounds.iter().enumerate() {
-            if round.speedup == 0.0 {
-                data.push(change(round, level));
-                continue;
-            }
-            let before = self.rounds[..i].iter().rev().find(is_baseline);
-            let after = self.rounds[i..].iter().find(is_baseline);
-            let near: Vec<f64> = before.into_iter().chain(after).map(|r| r.throughput).collect();
-            data.push(change(round, if near.is_empty() { level } else { mean(&near) }));
-        }
-        data.retain(|(_, y)| y.is_finite());
-        data
-    }
+    impact: Regression,
 }
 
 /// Findings of a [`Runner`].
@@ -229,6 +153,12 @@ pub struct ProfilingResults {
 }
 
 impl ProfilingResults {
+    fn of(finished: &Finished) -> ProfilingResults {
+        let lines =
+            lines(&finished.samples.lines, finished.samples.samples, &finished.run.analysis());
+        ProfilingResults { lines, lost_samples: finished.samples.lost }
+    }
+
     /// The impact of each line, the greatest first: the change of throughput, as a fraction, for a
     /// speedup of 100 %. Lines with too few rounds for a regression are left out.
     pub fn calculate_impacts(&self) -> Vec<(Place, f64)> {
@@ -241,10 +171,7 @@ impl ProfilingResults {
     /// The impact of each line with its regression, ranked by the lower end of the slope's
     /// interval.
     pub fn calculate_impacts_with_stats(&self) -> Vec<(Place, Regression)> {
-        let fit = |line: &Line| Some((line.place.clone(), Regression::fit(&line.data())?));
-        let mut impacts: Vec<(Place, Regression)> = self.lines.iter().filter_map(fit).collect();
-        impacts.sort_by(|(_, a), (_, b)| b.slope_ci_lower.total_cmp(&a.slope_ci_lower));
-        impacts
+        self.lines.iter().map(|line| (line.place.clone(), line.impact)).collect()
     }
 
     /// The impacts whose interval leaves out zero.
@@ -260,24 +187,48 @@ impl ProfilingResults {
     }
 }
 
+/// The lines that the analysis tells an impact of, ranked by the lower end of its interval, with
+/// their shares of all samples.
+fn lines(sampled: &HashMap<Place, u64>, samples: u64, analysis: &Analysis) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for target in &analysis.targets {
+        // A line may be in several functions: of macros, or of generic ones.
+        let places = sampled.iter().filter(|(place, _)| target.is(&line_target(place).to_record()));
+        let places: Vec<_> = places.collect();
+        let impact = target
+            .impacts
+            .iter()
+            .find(|impact| (impact.point_index, impact.metric) == (0, Metric::Throughput));
+        let hottest =
+            places.iter().max_by_key(|(place, count)| (*count, std::cmp::Reverse(*place)));
+        if let Some((place, _)) = hottest
+            && let Some(impact) = impact.and_then(|impact| impact.to_regression())
+        {
+            let share =
+                places.iter().map(|(_, count)| **count).sum::<u64>() as f64 / samples as f64;
+            lines.push(Line { place: (*place).clone(), share, impact });
+        }
+    }
+    lines.sort_by(|a, b| b.impact.slope_ci_lower.total_cmp(&a.impact.slope_ci_lower));
+    lines
+}
+
 impl fmt::Display for ProfilingResults {
     /// The ranking, a line each: `1. src/main.rs:12 (work), 61 % of samples: 25 % faster -> +31.0 %
     /// throughput [28.1, 33.9]`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (place, fit)) in self.calculate_impacts_with_stats().iter().enumerate() {
-            let share =
-                self.lines.iter().find(|line| line.place == *place).map_or(0.0, |l| l.share);
+        for (i, Line { place, share, impact }) in self.lines.iter().enumerate() {
             let quarter = |slope: f64| slope * 25.0;
-            let weight = if fit.is_significant() { "" } else { " (not significant)" };
+            let weight = if impact.is_significant() { "" } else { " (not significant)" };
             writeln!(
                 f,
                 "{:>3}. {}, {:.0} % of samples: 25 % faster -> {:+.1} % throughput [{:.1}, {:.1}]{weight}",
                 i + 1,
                 plain::name(&place.to_string()),
                 share * 100.0,
-                quarter(fit.slope),
-                quarter(fit.slope_ci_lower),
-                quarter(fit.slope_ci_upper)
+                quarter(impact.slope),
+                quarter(impact.slope_ci_lower),
+                quarter(impact.slope_ci_upper)
             )?;
         }
         if self.lost_samples > 0 {
@@ -342,24 +293,49 @@ impl std::error::Error for RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::point::point;
+    use crate::session::header;
+    use crate::target::Target;
+    use andweorc_profile::estimate::analyse;
+    use andweorc_profile::{ExperimentRecord, PointCount, PointKind, Record, Run};
 
     fn place(line: u32) -> Place {
         Place { file: "src/main.rs".into(), line, function: "work".into() }
     }
 
+    /// A run in which line 1 has no effect, and line 2 four fifths of its speedup.
     fn results() -> ProfilingResults {
-        let line = |number, factor: f64| {
-            let mut rounds = Vec::new();
+        let mut run = Run::new(header(&Settings::default()));
+        let item = point(PointKind::Progress, "runner: item", None, None, true).to_record(0);
+        let id = item.id;
+        run.push(Record::Point(item));
+        let mut hold = |target: Option<&Target>, speedup: f64, count: f64| {
+            let (seq, count) = (run.experiments.len() as u32, count as u64);
+            run.push(Record::Experiment(ExperimentRecord {
+                seq,
+                target: target.map(Target::id),
+                speedup,
+                start_ns: u64::from(seq) * 1_000_000_000,
+                real_ns: 1_000_000_000,
+                delay_ns: 0,
+                cpu_ns: None,
+                points: vec![PointCount { point: id, count, latency: Vec::new() }],
+                spoiled: None,
+            }));
+        };
+        let targets = [1, 2].map(|number| line_target(&place(number)));
+        for (target, effect) in targets.into_iter().zip([0.0, 0.8]) {
             for i in 0..9 {
                 let speedup = f64::from(i % 3 + 1) * 0.25;
-                let wiggle = 1.0 + 0.001 * f64::from(i % 2);
-                rounds.push(Round { speedup: 0.0, throughput: 100.0 * wiggle });
-                rounds.push(Round { speedup, throughput: 100.0 * (1.0 + factor * speedup) });
+                let wiggle = f64::from(30 * (i % 2) - 15);
+                hold(None, 0.0, 10_000.0);
+                hold(Some(target), speedup, 10_000.0 * (1.0 + effect * speedup) + wiggle);
             }
-            rounds.push(Round { speedup: 0.0, throughput: 100.0 });
-            Line { place: place(number), share: 0.5, rounds }
-        };
-        ProfilingResults { lines: vec![line(1, 0.0), line(2, 0.8)], lost_samples: 3 }
+        }
+        hold(None, 0.0, 10_000.0);
+        run.targets.extend(targets.map(Target::to_record));
+        let sampled = HashMap::from([(place(1), 30), (place(2), 50)]);
+        ProfilingResults { lines: lines(&sampled, 100, &analyse(&[run])), lost_samples: 3 }
     }
 
     #[test]
@@ -380,16 +356,6 @@ mod tests {
             text.contains("(not significant)") && text.contains("3 samples were lost"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn the_hottest_lines_come_first_and_trifles_not_at_all() {
-        let lines = [(place(1), 10), (place(2), 60), (place(3), 1), (place(4), 29)];
-        let hottest = |most| {
-            super::hottest(lines.clone(), 100, most).iter().map(|(p, _)| p.line).collect::<Vec<_>>()
-        };
-        assert_eq!(hottest(5), [2, 4, 1]);
-        assert_eq!(hottest(1), [2]);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 pub(crate) mod provisional;
 
 use crate::binary::Binary;
-use crate::experiment::{Experimenter, Runner, Status, Stop};
+use crate::experiment::{ExperimentLoop, Experimenter, Finished, Rounds, Status, Stop};
 use crate::fork::{Unshared, forked};
 use crate::own_thread;
 use crate::program_clock;
+use crate::sampler::Sampling;
 use crate::settings::{ProgramClock, SettingError, Settings};
-use andweorc_profile::estimate::Ongoing;
 use andweorc_profile::estimate::{Analysis, analyse};
 use andweorc_profile::plain;
 use andweorc_profile::report::{self, Looks};
@@ -33,7 +33,7 @@ pub struct Session {
     stop: Arc<Stop>,
     reason: Arc<Mutex<Option<String>>>,
     status: Arc<Mutex<Status>>,
-    thread: Option<JoinHandle<(Ongoing, Unshared<Writer>)>>,
+    thread: Option<JoinHandle<Finished>>,
     /// A provisional session has one. The last field, which is dropped when the profile is closed.
     guest: Option<Guest>,
 }
@@ -81,17 +81,13 @@ impl Session {
         let writer = Unshared::new(writer.map_err(StartError::Profile)?);
         let stop = experimenter.stopper();
         let reason = Arc::new(Mutex::new(None));
-        let status = Arc::new(Mutex::new(Status {
-            phase: "observing",
-            experiment: None,
-            held: 0,
-            elapsed: std::time::Duration::ZERO,
-            budget: settings.duration,
-        }));
+        let status = Arc::new(Mutex::new(Status::new(settings.duration)));
         let header = header(&settings);
-        let runner = Runner::new(settings, experimenter, header, writer, Arc::clone(&status));
+        let experiments =
+            ExperimentLoop::new(settings, experimenter, header, Some(writer), Arc::clone(&status));
         let why = Arc::clone(&reason);
-        let run = move || runner.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let run =
+            move || experiments.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take());
         let thread = own_thread::spawn("andweorc", run).map_err(StartError::Thread)?;
         Ok(Session { path, stop, reason, status, thread: Some(thread), guest: None })
     }
@@ -145,7 +141,7 @@ impl Session {
         }
         let joined = self.thread.take().map(JoinHandle::join);
         match joined {
-            Some(Ok((run, writer))) => Outcome::new(self.path.clone(), &run, &writer),
+            Some(Ok(finished)) => Outcome::new(self.path.clone(), &finished),
             // The writer was dropped by the panic: what it had written is there, and ends torn.
             Some(Err(_)) | None => Outcome {
                 path: self.path.clone(),
@@ -177,7 +173,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn new(path: PathBuf, run: &Ongoing, writer: &Writer) -> Outcome {
+    fn new(path: PathBuf, finished: &Finished) -> Outcome {
+        let Finished { run, writer, .. } = finished;
         let analysis = run.analysis();
         let gave_way = run.run().end.as_ref().is_some_and(|end| end.reason == GAVE_WAY);
         let mut report = if gave_way {
@@ -185,7 +182,9 @@ impl Outcome {
         } else {
             report::text(slice::from_ref(run.run()), &analysis, Looks::default())
         };
-        if let Some(error) = writer.first_error() {
+        if let Some(writer) = writer
+            && let Some(error) = writer.first_error()
+        {
             report.push_str(&format!(
                 "{} records could not be written to {}: {error}\n",
                 writer.lost_records(),
@@ -261,6 +260,21 @@ impl From<SettingError> for StartError {
     }
 }
 
+/// Holds these rounds on what `sampling` finds, on the calling thread, and writes no profile: a
+/// session for the [classic API](crate::runner).
+pub(crate) fn hold_rounds(
+    settings: Settings,
+    experimenter: Experimenter,
+    rounds: Rounds,
+    sampling: Sampling,
+) -> Finished {
+    let status = Arc::new(Mutex::new(Status::new(settings.duration)));
+    let header = header(&settings);
+    ExperimentLoop::new(settings, experimenter, header, None, status)
+        .with_rounds(rounds, sampling)
+        .run(|| None)
+}
+
 /// The program's file name.
 fn program() -> String {
     let path = env::current_exe().ok().or_else(|| env::args_os().next().map(PathBuf::from));
@@ -282,7 +296,7 @@ fn default_path(program: &str) -> PathBuf {
     Path::new("target/andweorc").join(format!("{program}.jsonl"))
 }
 
-fn header(settings: &Settings) -> Header {
+pub(crate) fn header(settings: &Settings) -> Header {
     let cut = |names: &[String]| names.iter().map(|it| plain::cut_name(it).into()).collect();
     let Binary { build_id, tokio, .. } = Binary::running();
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -4,10 +4,10 @@ use crate::experiment::MAX_SLOWDOWN;
 use crate::sampler::Event;
 use crate::symbols::{Scope, ScopeError};
 use crate::time::Speedup;
-use crate::unstarted;
 use andweorc_profile::plain;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{env, error, fmt};
 
@@ -90,7 +90,8 @@ impl Settings {
     ///
     /// When it is neither on (`1`, `true`, `on`) nor off (`0`, `false`, `off`, empty, not set).
     pub fn enabled_by_env() -> Result<bool, SettingError> {
-        unstarted::asked();
+        // Relaxed: a flag that publishes nothing else.
+        ASKED.store(true, Ordering::Relaxed);
         enabled(env::var_os(ENABLED))
     }
 
@@ -188,9 +189,20 @@ impl error::Error for SettingError {
     }
 }
 
-/// Whether `ANDWEORC_ENABLED` switches profiling on, for whoever does not switch it on itself.
-pub(crate) fn is_on() -> bool {
-    enabled(env::var_os(ENABLED)) == Ok(true)
+/// Somebody has asked the environment whether profiling is on.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody has asked the environment whether profiling is on.
+#[inline]
+pub(crate) fn is_asked() -> bool {
+    // Relaxed: as above.
+    ASKED.load(Ordering::Relaxed)
+}
+
+/// Whether `ANDWEORC_ENABLED` switches profiling on, and nobody has asked yet. True once at most.
+pub(crate) fn is_on_unasked() -> bool {
+    // Relaxed: only one thread may be told that it is the first.
+    !ASKED.swap(true, Ordering::Relaxed) && enabled(env::var_os(ENABLED)) == Ok(true)
 }
 
 fn malformed(name: &'static str, value: &str, expected: &'static str) -> SettingError {

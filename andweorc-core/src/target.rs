@@ -1,8 +1,8 @@
 //! The registry of targets: everything that can be virtually sped up, with the time spent in it.
 
-use crate::arrival::Typical;
 use crate::budget::Asks;
 use crate::counter::Counters;
+use crate::late_events::WaitHistory;
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Waits};
 use crate::yields::Yields;
@@ -21,7 +21,7 @@ pub struct Target {
     // What each visit reads, on one cache line.
     id: u32,
     kind: TargetKind,
-    times: Times,
+    times: TimeCounters,
     // What reports read.
     name: Box<str>,
     file: Option<Box<str>>,
@@ -32,7 +32,7 @@ const _: () = assert!(mem::offset_of!(Target, name) <= 64, "a visit reads one ca
 
 /// The time spent in a target.
 #[derive(Debug)]
-enum Times {
+enum TimeCounters {
     /// Busy ns, own ns, visits.
     Visits(Counters<3>),
     /// Of a wait, which has more counters than fit beside the rest.
@@ -71,8 +71,8 @@ impl Target {
     pub fn record(&self, busy: Nanos, own: Nanos) {
         let ns = |time: Nanos| u64::try_from(time.0).unwrap_or(0);
         match &self.times {
-            Times::Visits(visits) => visits.add([ns(busy), ns(own), 1]),
-            Times::Waits(waits) => waits.add(Real(0), None, Real(0) + busy),
+            TimeCounters::Visits(visits) => visits.add([ns(busy), ns(own), 1]),
+            TimeCounters::Waits(waits) => waits.add(Real(0), None, Real(0) + busy),
         }
     }
 
@@ -84,7 +84,7 @@ impl Target {
         if ended.is_some_and(|ended| ended.parked() < since) {
             return;
         }
-        if let Times::Waits(waits) = &self.times {
+        if let TimeCounters::Waits(waits) = &self.times {
             waits.add(since, ended, until);
         }
     }
@@ -93,8 +93,8 @@ impl Target {
     /// another task, and ready but not yet polled, as far as it is known. `None` for other targets.
     pub fn waited_ns(&self) -> Option<[u64; 3]> {
         match &self.times {
-            Times::Visits(_) => None,
-            Times::Waits(waits) => Some(waits.by_cause()),
+            TimeCounters::Visits(_) => None,
+            TimeCounters::Waits(waits) => Some(waits.by_cause()),
         }
     }
 
@@ -102,15 +102,15 @@ impl Target {
     /// from it. 0 for other targets.
     pub fn waited_for_timers_ns(&self) -> u64 {
         match &self.times {
-            Times::Visits(_) => 0,
-            Times::Waits(waits) => waits.for_timers(),
+            TimeCounters::Visits(_) => 0,
+            TimeCounters::Waits(waits) => waits.for_timers(),
         }
     }
 
     /// Counts a wait for the world outside, of so many ns, that a span inside of this one had: it
     /// is not this one's own. For targets of kind wait.
     pub fn record_wait_inside(&self, outside_ns: u64) {
-        if let Times::Waits(waits) = &self.times {
+        if let TimeCounters::Waits(waits) = &self.times {
             waits.add_inside(outside_ns);
         }
     }
@@ -119,32 +119,32 @@ impl Target {
     /// other targets.
     pub fn own_outside_ns(&self) -> u64 {
         match &self.times {
-            Times::Visits(_) => 0,
-            Times::Waits(waits) => waits.own_outside(),
+            TimeCounters::Visits(_) => 0,
+            TimeCounters::Waits(waits) => waits.own_outside(),
         }
     }
 
     /// Time spent in it so far, ns, summed over threads.
     pub fn busy_ns(&self) -> u64 {
         match &self.times {
-            Times::Visits(visits) => visits.get()[0],
-            Times::Waits(waits) => waits.total().0,
+            TimeCounters::Visits(visits) => visits.get()[0],
+            TimeCounters::Waits(waits) => waits.total().0,
         }
     }
 
     /// Of [`busy_ns`](Target::busy_ns), the time not spent in other targets inside it.
     pub fn own_ns(&self) -> u64 {
         match &self.times {
-            Times::Visits(visits) => visits.get()[1],
-            Times::Waits(_) => 0,
+            TimeCounters::Visits(visits) => visits.get()[1],
+            TimeCounters::Waits(_) => 0,
         }
     }
 
     /// Visits so far.
     pub fn count(&self) -> u64 {
         match &self.times {
-            Times::Visits(visits) => visits.get()[2],
-            Times::Waits(waits) => waits.total().1,
+            TimeCounters::Visits(visits) => visits.get()[2],
+            TimeCounters::Waits(waits) => waits.total().1,
         }
     }
 
@@ -168,7 +168,7 @@ pub struct TaskTargets {
     /// The time between them.
     pub wait: &'static Target,
     /// How long it waits for the world outside.
-    pub typical: Typical,
+    pub wait_history: WaitHistory,
     /// Whether it yields.
     pub yields: Yields,
     /// Whether what it waits for asks for budget, where nobody wrapped its tasks: the first wait
@@ -182,7 +182,7 @@ impl TaskTargets {
         TaskTargets {
             task,
             wait,
-            typical: Typical::default(),
+            wait_history: WaitHistory::default(),
             yields: Yields::default(),
             asks: Default::default(),
         }
@@ -228,8 +228,8 @@ pub fn target(
         file: file.map(Into::into),
         line,
         times: match kind {
-            TargetKind::Wait => Times::Waits(Box::default()),
-            _ => Times::Visits(Counters::default()),
+            TargetKind::Wait => TimeCounters::Waits(Box::default()),
+            _ => TimeCounters::Visits(Counters::default()),
         },
     }));
     targets.insert((kind, target.name(), target.file(), line), target);

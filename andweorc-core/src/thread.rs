@@ -25,6 +25,7 @@ mod switch;
 mod turn;
 mod worker;
 
+pub use crate::process_ledger::LEDGER;
 pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
 pub use notified::{passes_on, spawns};
@@ -36,7 +37,7 @@ pub(crate) use runqueue_wait::paid_waits_again;
 pub(crate) use sampled::sampled;
 pub(crate) use schedstat::Schedstat;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
-pub(crate) use switch::{ASKED, abandon, let_go, set_target};
+pub(crate) use switch::{ASKED, let_go, set_target};
 pub use switch::{enable, enabled, is_target, was_enabled, when_switched};
 pub use turn::Polled;
 pub(crate) use turn::hits;
@@ -44,12 +45,12 @@ pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
 };
 
-use crate::arrival::Look;
 use crate::clock;
 use crate::counter;
 use crate::defer;
 use crate::engine::{Model, Rules, ThreadKind, ThreadState};
-use crate::ledger::{Account, Ledger};
+use crate::late_events::DriverPoll;
+use crate::ledger::Account;
 use crate::nudge;
 use crate::pause;
 use crate::sampler::course::Courses;
@@ -68,16 +69,6 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stretch::Stretch;
 use turn::Turn;
-
-/// The ledger of this process.
-#[cfg(not(loom))]
-pub static LEDGER: Ledger = Ledger::new();
-
-#[cfg(loom)]
-loom::lazy_static! {
-    /// The ledger of this run of the model.
-    pub static ref LEDGER: Ledger = Ledger::new();
-}
 
 /// The model that this process goes by.
 #[inline]
@@ -150,7 +141,7 @@ struct Thread {
     /// When it parked last.
     parked: Cell<Real>,
     /// Its last look at what came from the world outside.
-    look: Cell<Look>,
+    look: Cell<DriverPoll>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled
     /// one.
     ran: Ran,
@@ -209,7 +200,7 @@ crate::plain_thread_local! {
             inner: Cell::new(Nanos::ZERO),
             idle_since: Cell::new(None),
             parked: Cell::new(Real(0)),
-            look: Cell::new(Look::NONE),
+            look: Cell::new(DriverPoll::NONE),
             writing: Cell::new(false),
             tid: Cell::new(0),
             ended: Cell::new(None),

@@ -1,7 +1,7 @@
 //! Threads that say when they are blocked, on the real ledger and a lock of std's.
 
 use andweorc_core::clock;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::target;
 use andweorc_core::thread::{self, LEDGER, blocked};
 use andweorc_core::time::{Nanos, Speedup};
@@ -68,12 +68,12 @@ fn grows_after_blocked(experimenter: &mut Experimenter) -> Nanos {
     let target = target(TargetKind::Span, "blocked inside", None, None);
     scope(|scope| {
         let held = scope.spawn(move || {
-            let lengths = Lengths {
-                settle: Duration::from_millis(500),
+            let phases = Phases {
+                warmup: Duration::from_millis(500),
                 measure: Duration::from_millis(1),
-                recover: Duration::ZERO,
+                cooldown: Duration::ZERO,
             };
-            experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths).record();
+            experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record();
         });
         while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
             sleep(Duration::from_millis(1));

@@ -3,7 +3,7 @@
 #![cfg(not(loom))]
 
 use andweorc_core::clock;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::point;
 use andweorc_core::sampler::{Event, Sampling};
 use andweorc_core::symbols::Symbols;
@@ -94,16 +94,16 @@ fn the_handler_fits_on_the_usual_alternate_stack() {
         let used = scope.spawn(used);
         scope.spawn(|| is_target(timed));
         sleep(Duration::from_millis(500));
-        let lengths = Lengths {
-            settle: Duration::from_millis(1),
+        let phases = Phases {
+            warmup: Duration::from_millis(1),
             measure: Duration::from_millis(500),
-            recover: Duration::from_millis(1),
+            cooldown: Duration::from_millis(1),
         };
         let half = Speedup::new(0.5).unwrap();
         sampling.take();
         let sampled = targets().into_iter().filter(|it| it.kind() == TargetKind::Line).take(5);
         for target in sampled.chain([timed; 3]) {
-            experimenter.hold(Some(target), half, lengths).record();
+            experimenter.run(Some(target), half, phases).record();
         }
         DONE.store(true, Ordering::SeqCst);
         used.join().unwrap()

@@ -2,8 +2,8 @@
 //! test's alone.
 #![cfg(not(loom))]
 
-use andweorc_core::arrival::Typical;
 use andweorc_core::clock;
+use andweorc_core::late_events::WaitHistory;
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Speedup};
 use std::thread::sleep;
@@ -21,7 +21,7 @@ fn a_worker_beside_the_driver_does_not_look() {
         thread::unparked();
         clock::now()
     };
-    let came = |noticed| thread::came(noticed, None, &Typical::default());
+    let came = |noticed| thread::came(noticed, None, &WaitHistory::default());
     // A machine that stops the thread between a rest and the reading of the clock makes of that
     // look an older one: not each time.
     let guesses = || {

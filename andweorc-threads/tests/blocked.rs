@@ -2,7 +2,7 @@
 //! ledger, of tens of milliseconds. A thread that was blocked by another one must not have them;
 //! one that slept, or waited until a time, must.
 
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::{Target, target};
 use andweorc_core::thread::{self, LEDGER};
 use andweorc_core::time::{Nanos, Speedup};
@@ -42,14 +42,14 @@ fn owed(
     let stop = experimenter.stopper();
     let second = Duration::from_secs(1);
     // Where the machine stops the program the experiment is ended, and need not be waited for.
-    let lengths = Lengths { settle: 60 * second, measure: Duration::ZERO, recover: Duration::ZERO };
+    let phases = Phases { warmup: 60 * second, measure: Duration::ZERO, cooldown: Duration::ZERO };
     let meeting = Barrier::new(2);
     let meet = || {
         meeting.wait();
     };
     let owes = scope(|scope| {
         let half = Speedup::new(0.5).unwrap();
-        let held = scope.spawn(move || experimenter.hold(Some(target), half, lengths).record());
+        let held = scope.spawn(move || experimenter.run(Some(target), half, phases).record());
         while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
             sleep(Duration::from_millis(1));
         }

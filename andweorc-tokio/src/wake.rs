@@ -247,7 +247,7 @@ impl WakeCell {
         if program_clock::noticed_a_virtual_timer() {
             return WakeSource::Timer;
         }
-        let came = thread::came(now, self.clock.waits_since(), &self.targets.typical);
+        let came = thread::came(now, self.clock.waits_since(), &self.targets.wait_history);
         WakeSource::External { came, by: external() }
     }
 

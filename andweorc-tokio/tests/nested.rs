@@ -1,7 +1,7 @@
 //! Profiled futures inside profiled tasks, `LocalSet`s and runtimes in runtimes; runtimes that come
 //! and go.
 
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::target;
 use andweorc_core::thread;
 use andweorc_core::time::Speedup;
@@ -36,16 +36,16 @@ fn current_thread() -> Runtime {
 
 /// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name.
 fn hold(name: &str) {
-    let lengths = Lengths {
-        settle: Duration::from_millis(50),
+    let phases = Phases {
+        warmup: Duration::from_millis(50),
         measure: Duration::from_millis(500),
-        recover: Duration::from_millis(20),
+        cooldown: Duration::from_millis(20),
     };
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
     // What passes while the machine is too busy to run the program is not credited: then once more.
     let delayed = (0..20).any(|_| {
-        let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), lengths);
+        let record = experimenter.run(Some(target), Speedup::new(0.4).unwrap(), phases);
         let record = record.record().expect("nobody stops it");
         record.delay_ns > record.real_ns / 4
     });

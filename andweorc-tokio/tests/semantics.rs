@@ -1,7 +1,7 @@
 //! A profiled program does what the same program does unprofiled: with andweorc on, experiments
 //! running, and every task wrapped.
 
-use andweorc_core::experiment::{Experimenter, Lengths, Stop};
+use andweorc_core::experiment::{Experimenter, Phases, Stop};
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_profile::TargetKind;
@@ -22,14 +22,14 @@ static EXPERIMENTS: LazyLock<Arc<Stop>> = LazyLock::new(|| {
     let stop = experimenter.stopper();
     std::thread::spawn(move || {
         let target = target(TargetKind::Task, "target", None, None);
-        let lengths = Lengths {
-            settle: Duration::from_millis(1),
+        let phases = Phases {
+            warmup: Duration::from_millis(1),
             measure: Duration::from_millis(20),
-            recover: Duration::from_millis(1),
+            cooldown: Duration::from_millis(1),
         };
         for percent in (0..=100).step_by(25).cycle() {
             let speedup = Speedup::new(f64::from(percent) / 100.0).expect("a fraction");
-            if experimenter.hold(Some(target), speedup, lengths).record().is_none() {
+            if experimenter.run(Some(target), speedup, phases).record().is_none() {
                 return;
             }
         }

@@ -2,7 +2,7 @@
 //! while experiments run - does what the same task does without andweorc: it takes the same steps,
 //! ends the same way, is dropped once, and never polled again.
 
-use andweorc_core::experiment::{Experimenter, Lengths, Stop};
+use andweorc_core::experiment::{Experimenter, Phases, Stop};
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_profile::TargetKind;
@@ -47,14 +47,14 @@ static EXPERIMENTS: LazyLock<Arc<Stop>> = LazyLock::new(|| {
     let stop = experimenter.stopper();
     std::thread::spawn(move || {
         let target = target(TargetKind::Task, "target", None, None);
-        let lengths = Lengths {
-            settle: Duration::from_millis(1),
+        let phases = Phases {
+            warmup: Duration::from_millis(1),
             measure: Duration::from_millis(7),
-            recover: Duration::from_millis(1),
+            cooldown: Duration::from_millis(1),
         };
         for percent in [0, 50, 25, 100].into_iter().cycle() {
             let speedup = Speedup::new(f64::from(percent) / 100.0).expect("a fraction");
-            if experimenter.hold(Some(target), speedup, lengths).record().is_none() {
+            if experimenter.run(Some(target), speedup, phases).record().is_none() {
                 return;
             }
         }

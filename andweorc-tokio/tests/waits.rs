@@ -1,6 +1,6 @@
 //! Waits of tasks and spans: by what they are ended, and as targets.
 
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::{Target, target};
 use andweorc_core::time::Speedup;
 use andweorc_profile::{ExperimentRecord, TargetKind};
@@ -31,14 +31,14 @@ fn wait_of(name: &str) -> &'static Target {
 }
 
 fn hold(target: &Target, speedup: f64) -> ExperimentRecord {
-    let lengths = Lengths {
-        settle: Duration::from_millis(50),
+    let phases = Phases {
+        warmup: Duration::from_millis(50),
         measure: Duration::from_millis(300),
-        recover: Duration::from_millis(20),
+        cooldown: Duration::from_millis(20),
     };
     let speedup = Speedup::new(speedup).unwrap();
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
-    experimenter.hold(Some(target), speedup, lengths).record().expect("nobody stops it")
+    experimenter.run(Some(target), speedup, phases).record().expect("nobody stops it")
 }
 
 const TIMER: Duration = Duration::from_millis(10);

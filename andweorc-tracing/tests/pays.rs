@@ -2,7 +2,7 @@
 //! test: there is one experiment at a time.
 
 use andweorc_core::clock;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::{Target, targets};
 use andweorc_core::thread::{LEDGER, register};
 use andweorc_core::time::{Nanos, Speedup};
@@ -70,13 +70,13 @@ fn a_debt_is_paid_at_the_end_of_a_span() {
             }
         };
         scope.spawn(move || {
-            let lengths = Lengths {
-                settle: Duration::from_millis(1),
+            let phases = Phases {
+                warmup: Duration::from_millis(1),
                 measure: Duration::from_secs(2),
-                recover: Duration::from_millis(1),
+                cooldown: Duration::from_millis(1),
             };
             while !DONE.load(Ordering::SeqCst) {
-                experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths).record();
+                experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record();
             }
         });
         let left = scope.spawn(left).join();

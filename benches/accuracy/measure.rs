@@ -10,7 +10,7 @@ use crate::report::{Report, Row, Scheduling};
 use crate::work::Pace;
 use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::points;
 use andweorc_core::sampler::{Event, Found, Sampling};
 use andweorc_core::symbols::Symbols;
@@ -32,10 +32,10 @@ const WARM_UP: Duration = Duration::from_millis(700);
 const OBSERVE: Duration = Duration::from_secs(2);
 
 /// The library's own, and the measured stretch of a short run.
-const LENGTHS: Lengths = Lengths {
-    settle: Duration::from_millis(50),
+const PHASES: Phases = Phases {
+    warmup: Duration::from_millis(50),
     measure: Duration::from_millis(300),
-    recover: Duration::from_millis(30),
+    cooldown: Duration::from_millis(30),
 };
 
 /// A case has at least so many rounds, whatever the budget: two give no interval worth the name.
@@ -357,7 +357,7 @@ impl Turner {
             let before = self.watch.used();
             let mut record = self
                 .experimenter
-                .hold(target, speedup, LENGTHS)
+                .run(target, speedup, PHASES)
                 .record()
                 .ok_or("the experiments were stopped")?;
             record.spoiled = record.spoiled.or_else(|| self.watch.disturbed_since(before));

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::work::{Pace, hash};
 use andweorc::runtime::BuilderExt;
 use andweorc::{Speedup, progress};
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::point;
 use andweorc_core::target::{Target, target};
 use andweorc_core::{clock, thread as core_thread};
@@ -43,10 +43,10 @@ const PROGRAMS: [Program; 6] = [
 const POINT: &str = "item";
 
 const EXPERIMENTS: usize = 16;
-const LENGTHS: Lengths = Lengths {
-    settle: Duration::from_millis(50),
+const PHASES: Phases = Phases {
+    warmup: Duration::from_millis(50),
     measure: Duration::from_millis(300),
-    recover: Duration::from_millis(30),
+    cooldown: Duration::from_millis(30),
 };
 
 /// Of each millisecond, the side thread is busy for so many microseconds.
@@ -99,7 +99,7 @@ pub(crate) fn program(name: &str) -> Result<()> {
     let item = point(PointKind::Progress, POINT, None, None, true).id();
     let half = Speedup::new(0.5).ok_or("a half is a fraction")?;
     let mut hold = |target: Option<&Target>, speedup| {
-        experimenter.hold(target, speedup, LENGTHS).record().ok_or("nobody stops it")
+        experimenter.run(target, speedup, PHASES).record().ok_or("nobody stops it")
     };
     let rate = |record: &ExperimentRecord| {
         let count = record.points.iter().find(|count| count.point == item);

@@ -8,7 +8,7 @@
 
 use crate::Result;
 use andweorc::Speedup;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use axum::{Json, Router, routing::post};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -66,10 +66,10 @@ const MODES: [(&str, Mode); 7] = [
 ];
 
 /// Of baselines.
-const LENGTHS: Lengths = Lengths {
-    settle: Duration::from_millis(50),
+const PHASES: Phases = Phases {
+    warmup: Duration::from_millis(50),
     measure: Duration::from_millis(500),
-    recover: Duration::from_millis(20),
+    cooldown: Duration::from_millis(20),
 };
 
 impl FromStr for Mode {
@@ -147,7 +147,7 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
         && let Some(mut experimenter) = experimenter.take()
     {
         thread::spawn(move || {
-            let mut hold = || experimenter.hold(None, Speedup::ZERO, LENGTHS).record().is_some();
+            let mut hold = || experimenter.run(None, Speedup::ZERO, PHASES).record().is_some();
             while hold() && mode == Mode::Baseline {}
         });
     }

@@ -6,7 +6,7 @@ mod work;
 use andweorc::__private::rt::runtime::Builder;
 use andweorc::runtime::BuilderExt;
 use andweorc::{Profile as _, Session, Settings, Speedup, StartError};
-use andweorc_core::experiment::{Experimenter, Lengths, Outcome};
+use andweorc_core::experiment::{Experimenter, Outcome, Phases};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::target;
 use andweorc_core::thread::LEDGER;
@@ -104,11 +104,11 @@ fn again(program: &str) -> Command {
 /// begun.
 fn experiment(measure: Duration) -> JoinHandle<Option<ExperimentRecord>> {
     let held = thread::spawn(move || {
-        let (settle, recover) = (Duration::from_millis(1), Duration::from_millis(1));
+        let (warmup, cooldown) = (Duration::from_millis(1), Duration::from_millis(1));
         let target = target(TargetKind::Task, "target", None, None);
-        let lengths = Lengths { settle, measure, recover };
+        let phases = Phases { warmup, measure, cooldown };
         let mut experimenter = Experimenter::new().expect("the only one in this process");
-        experimenter.hold(Some(target), Speedup::new(0.5).unwrap(), lengths).record()
+        experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record()
     });
     // A machine that stops the program may have ended it by then.
     while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
@@ -324,14 +324,14 @@ fn gets_stuck() {
         }
     });
     let target = target(TargetKind::Task, "target", None, None);
-    let lengths = |measure| Lengths { settle: Duration::ZERO, measure, recover: Duration::ZERO };
-    let short = lengths(Duration::from_millis(400));
+    let phases = |measure| Phases { warmup: Duration::ZERO, measure, cooldown: Duration::ZERO };
+    let short = phases(Duration::from_millis(400));
     let mut experimenter = Experimenter::new().unwrap();
     let half = Speedup::new(0.5).unwrap();
     // On a busy machine the program itself may be stopped meanwhile: then once more.
     let spoiled = (0..TRIES).find_map(|_| {
         until.store(u64::MAX, Ordering::SeqCst);
-        let outcome = experimenter.hold(None, Speedup::ZERO, short);
+        let outcome = experimenter.run(None, Speedup::ZERO, short);
         let is_cut = matches!(outcome, Outcome::CutShort(..));
         if let Some(why) = outcome.record().unwrap().spoiled {
             assert!(was_stopped(&why), "a baseline is not ended for anything else: {why}");
@@ -339,8 +339,8 @@ fn gets_stuck() {
         }
         assert!(!is_cut);
         until.store(began.elapsed().as_millis() as u64 + 300, Ordering::SeqCst);
-        let long = lengths(Duration::from_secs(50));
-        let record = experimenter.hold(Some(target), half, long).record().unwrap();
+        let long = phases(Duration::from_secs(50));
+        let record = experimenter.run(Some(target), half, long).record().unwrap();
         record.spoiled.filter(|why| !was_stopped(why))
     });
     let spoiled = spoiled.expect("ended early");
@@ -348,7 +348,7 @@ fn gets_stuck() {
     assert_eq!(growth(), Nanos::ZERO);
     // The next one is as any other.
     until.store(u64::MAX, Ordering::SeqCst);
-    let next = experimenter.hold(Some(target), half, short).record().unwrap();
+    let next = experimenter.run(Some(target), half, short).record().unwrap();
     assert!(next.spoiled.as_deref().is_none_or(was_stopped), "{next:?}");
     assert!(next.spoiled.is_some() || next.points[0].count > 0, "{next:?}");
 }

@@ -1,7 +1,7 @@
 //! Tasks that nobody wrapped live and die as without andweorc: while experiments run, on several
 //! runtimes, nested ones, and ones that go away.
 
-use super::{EXPERIMENTER, HELD_LENGTHS, WHILE, only_for_tasks, runtimes, spawn};
+use super::{EXPERIMENTER, HELD_PHASES, WHILE, only_for_tasks, runtimes, spawn};
 use andweorc::runtime::BuilderExt;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
@@ -39,7 +39,7 @@ fn in_experiments<R>(name: &'static str, f: impl FnOnce(&dyn Fn() -> bool) -> R)
             let speedup = Speedup::new(0.4).unwrap();
             while !done.load(Ordering::SeqCst) {
                 let mut one = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
-                one.hold(Some(target), speedup, HELD_LENGTHS).record().expect("nobody stops it");
+                one.run(Some(target), speedup, HELD_PHASES).record().expect("nobody stops it");
                 held.fetch_add(1, Ordering::SeqCst);
             }
         });

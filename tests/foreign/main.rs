@@ -7,7 +7,7 @@ mod wakes;
 use andweorc::Profile;
 use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::{Importance, points};
 use andweorc_core::target::{Target, target, targets};
 use andweorc_core::thread::LEDGER;
@@ -247,10 +247,10 @@ fn a_runtime_may_go_away_with_tasks_in_it() {
     }
 }
 
-const HELD_LENGTHS: Lengths = Lengths {
-    settle: Duration::from_millis(50),
+const HELD_PHASES: Phases = Phases {
+    warmup: Duration::from_millis(50),
     measure: Duration::from_millis(500),
-    recover: Duration::from_millis(20),
+    cooldown: Duration::from_millis(20),
 };
 
 /// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name. Returns D
@@ -259,7 +259,7 @@ fn hold(name: &str) -> (Nanos, f64) {
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
     let before = LEDGER.owed(clock::now());
-    let record = experimenter.hold(Some(target), Speedup::new(0.4).unwrap(), HELD_LENGTHS).record();
+    let record = experimenter.run(Some(target), Speedup::new(0.4).unwrap(), HELD_PHASES).record();
     let record = record.expect("nobody stops it");
     (before, record.delay_ns as f64 / record.real_ns as f64)
 }
@@ -330,7 +330,7 @@ fn a_wait_outside_is_stretched_and_blocks_no_neighbour() {
     let mut seen = Vec::new();
     for _ in 0..TRIES {
         let [.., usual] =
-            meanwhile(&mut || std::thread::sleep(HELD_LENGTHS.measure + HELD_LENGTHS.settle));
+            meanwhile(&mut || std::thread::sleep(HELD_PHASES.measure + HELD_PHASES.warmup));
         let (mut begin, mut delayed) = (Nanos::ZERO, 0.0);
         let all = meanwhile(&mut || (begin, delayed) = hold("held: target"));
         let [stretched, inside, neighbour] = all.map(|mut rounds| {

@@ -14,7 +14,7 @@ use super::{Held, Waiting};
 use crate::clock;
 use crate::fork::forked;
 use crate::own_thread;
-use crate::thread::LEDGER;
+use crate::process_ledger::LEDGER;
 use crate::time::{Nanos, Virtual};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

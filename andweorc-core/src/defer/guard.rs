@@ -10,8 +10,8 @@
 
 use super::{GRACE, QUEUE};
 use crate::fork::forked;
+use crate::process_ledger::LEDGER;
 use crate::sync::atomic::AtomicI64;
-use crate::thread::LEDGER;
 use crate::time::{Real, Virtual};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError, Weak};

@@ -6,7 +6,7 @@ use andweorc_profile::TargetKind;
 use std::cmp::Reverse;
 
 /// So many functions, and tasks, are named.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// In which functions and tasks the program was busiest, and which function to give a span first.
 /// `None` where it was busy in none.
@@ -24,7 +24,7 @@ fn busiest(kind: TargetKind, is_meant: fn(&str) -> bool) -> Vec<&'static Target>
     let is_busy = |it: &&Target| it.kind() == kind && it.busy_ns() > 0 && is_meant(it.name());
     let mut all: Vec<_> = targets().into_iter().filter(is_busy).collect();
     all.sort_by_key(|it| Reverse(it.busy_ns()));
-    all.truncate(NAMED);
+    all.truncate(MAX_NAMED);
     all
 }
 

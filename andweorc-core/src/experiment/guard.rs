@@ -9,14 +9,14 @@
 //!   had no processor for it: of that a lump is counted;
 //! - one in which **no point is hit** for much longer than ever in the baselines;
 //! - one, or a baseline, in which the program **did not run**: it was stopped (SIGSTOP, a
-//!   debugger), or had no processor. Between two looks D grows for [`STOPPED`] at most
+//!   debugger), or had no processor. Between two looks D grows for [`MAX_GAP`] at most
 //!   ([`Ledger::known_until`](crate::ledger::Ledger::known_until)), so that nobody ever pays for
 //!   the stop.
 //!
-//! What was ended early is spoiled: its rates are of no use, and a rate that was only kept when it
-//! was good would be a biased one.
+//! What was ended early is discarded: its rates are of no use, and a rate that was only kept when
+//! it was good would be a biased one.
 
-use crate::experiment::hold::Stop;
+use crate::experiment::stop::Stop;
 use crate::point::points;
 use crate::thread::LEDGER;
 use crate::time::{Nanos, Real};
@@ -24,10 +24,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A program in which nobody has looked for this long did not run.
-const STOPPED: Nanos = Nanos::from_millis(100);
+const MAX_GAP: Nanos = Nanos::from_millis(100);
 
 /// Delay that any experiment may cost beyond its share: D grows in lumps, of this size at most.
-const SLACK: Nanos = Nanos::from_millis(20);
+const MAX_LUMP: Nanos = Nanos::from_millis(20);
 
 /// Overshoot of pauses, as a share of the time.
 const OVERSHOOT: f64 = 0.02;
@@ -36,7 +36,7 @@ const OVERSHOOT: f64 = 0.02;
 const COUNT_EVERY: Nanos = Nanos::from_millis(100);
 
 /// A program may always do nothing for this long.
-const LEAST_PATIENCE: Nanos = Nanos::from_millis(1000);
+const MIN_PATIENCE: Nanos = Nanos::from_millis(1000);
 
 /// How many times longer than ever in the last baseline nothing may be hit.
 const PATIENCE: i64 = 4;
@@ -70,22 +70,22 @@ impl fmt::Display for Cut {
 #[derive(Debug)]
 pub(crate) struct Guard {
     stop: Arc<Stop>,
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct GuardState {
     max_slowdown: f64,
     /// How long nothing may be hit, once a baseline tells.
     patience: Option<Nanos>,
-    held: Option<Held>,
+    held: Option<GuardedExperiment>,
     /// Why the last experiment was ended early.
     cut: Option<Cut>,
 }
 
 /// The experiment that is held.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct GuardedExperiment {
     baseline: bool,
     begun: Real,
     /// D at the last look.
@@ -105,11 +105,11 @@ struct Held {
 
 impl Guard {
     pub(crate) fn new(stop: Arc<Stop>, max_slowdown: f64) -> Guard {
-        let state = State { max_slowdown, patience: None, held: None, cut: None };
+        let state = GuardState { max_slowdown, patience: None, held: None, cut: None };
         Guard { stop, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,7 +122,7 @@ impl Guard {
         let mut state = self.state();
         LEDGER.known_until(Real::NEVER);
         state.cut = None;
-        state.held = Some(Held::new(baseline, now, LEDGER.owed(now), hits()));
+        state.held = Some(GuardedExperiment::new(baseline, now, LEDGER.owed(now), hits()));
     }
 
     /// Ends the experiment that is held.
@@ -136,7 +136,7 @@ impl Guard {
         }
         if held.baseline && state.cut.is_none() {
             let longest = held.longest.max(now - held.hit);
-            state.patience = Some(Nanos(longest.0.saturating_mul(PATIENCE)).max(LEAST_PATIENCE));
+            state.patience = Some(Nanos(longest.0.saturating_mul(PATIENCE)).max(MIN_PATIENCE));
         }
     }
 
@@ -148,7 +148,7 @@ impl Guard {
     /// Looks at the experiment that is held, every few ms.
     pub(crate) fn look(&self, now: Real) {
         let mut state = self.state();
-        let State { max_slowdown, patience, held: Some(held), cut: None } = &mut *state else {
+        let GuardState { max_slowdown, patience, held: Some(held), cut: None } = &mut *state else {
             return;
         };
         let hits = (now - held.counted >= COUNT_EVERY).then(hits);
@@ -159,7 +159,7 @@ impl Guard {
             state.cut = cut;
             self.stop.cut();
         } else {
-            LEDGER.known_until(now + STOPPED);
+            LEDGER.known_until(now + MAX_GAP);
         }
     }
 }
@@ -169,17 +169,28 @@ fn hits() -> u64 {
     points().iter().map(|point| point.count()).sum()
 }
 
-impl Held {
-    fn new(baseline: bool, now: Real, owed: Nanos, hits: u64) -> Held {
+impl GuardedExperiment {
+    fn new(baseline: bool, now: Real, owed: Nanos, hits: u64) -> GuardedExperiment {
         let zero = Nanos::ZERO;
         let [looked, counted, hit] = [now; 3];
         let [delay, spare, longest] = [zero; 3];
-        Held { baseline, begun: now, owed, delay, spare, looked, counted, hits, hit, longest }
+        GuardedExperiment {
+            baseline,
+            begun: now,
+            owed,
+            delay,
+            spare,
+            looked,
+            counted,
+            hits,
+            hit,
+            longest,
+        }
     }
 
     /// By how much D has grown by itself since the experiment began.
     fn delay(&mut self, now: Real, owed: Nanos) -> Nanos {
-        self.spare = self.spare.min(SLACK) + (now - self.looked);
+        self.spare = self.spare.min(MAX_LUMP) + (now - self.looked);
         let grown = (owed - self.owed).min(self.spare);
         self.spare -= grown;
         self.delay += grown;
@@ -191,7 +202,7 @@ impl Held {
     fn stopped(&mut self, now: Real) -> Option<Cut> {
         let since = now - self.looked;
         self.looked = now;
-        (since > STOPPED).then_some(Cut::Stopped(since))
+        (since > MAX_GAP).then_some(Cut::Stopped(since))
     }
 
     /// Whether it must be ended, by what is seen now: D, and the hits of all points when they were
@@ -210,7 +221,7 @@ impl Held {
             return stopped;
         }
         let share = 1.0 - 1.0 / max_slowdown + OVERSHOOT;
-        if delay.0 as f64 > share * real.0 as f64 + SLACK.0 as f64 {
+        if delay.0 as f64 > share * real.0 as f64 + MAX_LUMP.0 as f64 {
             return Some(Cut::TooSlow(max_slowdown));
         }
         let hits = hits?;
@@ -235,7 +246,7 @@ mod tests {
     /// Looks every period for `seconds`, at a D that grows by `share` of the time and at `hits` of
     /// each instant.
     fn look_for(
-        held: &mut Held,
+        held: &mut GuardedExperiment,
         seconds: i64,
         share: f64,
         patience: Option<Nanos>,
@@ -251,8 +262,8 @@ mod tests {
         })
     }
 
-    fn held(baseline: bool) -> Held {
-        Held::new(baseline, Real(0), Nanos::ZERO, 0)
+    fn held(baseline: bool) -> GuardedExperiment {
+        GuardedExperiment::new(baseline, Real(0), Nanos::ZERO, 0)
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did
 //! meanwhile.
 
-use crate::arrival::{INPUTS, watcher};
 use crate::clock;
+use crate::experiment::disturbance::Disturbances;
 use crate::experiment::guard::{Cut, Guard};
-use crate::experiment::noise::{Noise, Watch};
+use crate::experiment::noise::Noise;
+use crate::experiment::stop::Stop;
 use crate::experiment::throttle::Throttled;
 use crate::fork;
 use crate::helper::Helper;
+use crate::late_events::{READINESS, epoll_watcher};
 use crate::ledger::TargetWait;
 use crate::nudge::nudger;
 use crate::pause;
@@ -18,8 +20,8 @@ use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
 use andweorc_profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// By how much an experiment may slow the program when nothing else is said.
@@ -27,75 +29,26 @@ pub const MAX_SLOWDOWN: f64 = 2.0;
 
 /// How long each part of an experiment lasts.
 #[derive(Clone, Copy, Debug)]
-pub struct Lengths {
+pub struct Phases {
     /// From its begin until it is measured: queues settle to the changed speeds. Up to twice as
     /// long, at random: a program that goes through a cycle may begin it anew where an experiment
     /// does, and would be measured from the same place in it each time.
-    pub settle: Duration,
+    pub warmup: Duration,
     /// The measured stretch.
     pub measure: Duration,
     /// After its end: debts are paid, queues settle back.
-    pub recover: Duration,
+    pub cooldown: Duration,
 }
 
-impl Lengths {
+impl Phases {
     /// How long an experiment takes in all, on average.
     pub(crate) fn mean(self) -> Duration {
-        self.settle * 3 / 2 + self.measure + self.recover
+        self.warmup * 3 / 2 + self.measure + self.cooldown
     }
 
     /// How long an experiment settles, this time.
-    fn settles(self) -> Duration {
-        self.settle.mul_f64(1.0 + fastrand::f64())
-    }
-}
-
-/// Tells a sleeping [`Experimenter`] to stop.
-#[derive(Debug, Default)]
-pub struct Stop {
-    asked: Mutex<Asked>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Asked {
-    /// To stop for good.
-    stop: bool,
-    /// To end the experiment that is held.
-    cut: bool,
-}
-
-impl Stop {
-    /// Stops whoever sleeps, now and from now on.
-    pub fn stop(&self) {
-        self.asked().stop = true;
-        self.changed.notify_all();
-    }
-
-    /// Wakes whoever sleeps in the experiment that is held.
-    pub(crate) fn cut(&self) {
-        self.asked().cut = true;
-        self.changed.notify_all();
-    }
-
-    /// Sleeps for `length`, or until stopped. Says whether it was stopped.
-    pub(crate) fn sleep(&self, length: Duration) -> bool {
-        self.asked().cut = false;
-        self.sleep_unless_cut(length)
-    }
-
-    /// Sleeps for `length`, or until stopped, or not at all once the experiment was cut. Says
-    /// whether it was stopped.
-    fn sleep_unless_cut(&self, length: Duration) -> bool {
-        let (asked, _) = self
-            .changed
-            .wait_timeout_while(self.asked(), length, |asked| !asked.stop && !asked.cut)
-            .unwrap_or_else(PoisonError::into_inner);
-        asked.stop
-    }
-
-    fn asked(&self) -> MutexGuard<'_, Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn random_warmup(self) -> Duration {
+        self.warmup.mul_f64(1.0 + fastrand::f64())
     }
 }
 
@@ -187,7 +140,7 @@ pub struct Experimenter {
     start: Real,
     next: u32,
     stop: Arc<Stop>,
-    watch: Watch,
+    disturbances: Disturbances,
     guard: Arc<Guard>,
     /// Looks for threads that lag, and at the experiment, while one is held.
     nudger: Helper,
@@ -213,10 +166,10 @@ impl Experimenter {
             start: clock::now(),
             next: 0,
             stop,
-            watch: Watch::default(),
+            disturbances: Disturbances::default(),
             guard,
             nudger: nudger(move |now| looks.look(now)),
-            watcher: watcher(&INPUTS),
+            watcher: epoll_watcher(&READINESS),
         })
     }
 
@@ -243,14 +196,14 @@ impl Experimenter {
 
     /// Holds one experiment, a baseline when there is no target, and says what every point did.
     /// Blocks meanwhile. An experiment that does not do the program good is cut short.
-    pub fn hold(&mut self, target: Option<&Target>, speedup: Speedup, lengths: Lengths) -> Outcome {
+    pub fn run(&mut self, target: Option<&Target>, speedup: Speedup, phases: Phases) -> Outcome {
         program_clock::start();
         let seq = self.next;
         self.next += 1;
-        self.stop.asked().cut = false;
+        self.stop.forget_cut();
         let _helping = [&self.nudger, &self.watcher].map(Helper::work);
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
-        if self.stop.sleep_unless_cut(lengths.settles()) {
+        if self.stop.sleep_unless_cut(phases.random_warmup()) {
             return Outcome::Stopped;
         }
         let points = points();
@@ -259,7 +212,7 @@ impl Experimenter {
             point.discard_latencies();
         }
         let before = Snapshot::take(&points);
-        if self.stop.sleep_unless_cut(lengths.measure) {
+        if self.stop.sleep_unless_cut(phases.measure) {
             return Outcome::Stopped;
         }
         let after = Snapshot::take(&points);
@@ -269,7 +222,7 @@ impl Experimenter {
         let counts = points.iter().filter_map(|point| count(point, &before, &after)).collect();
         drop(running);
         let cut = self.guard.cut();
-        self.stop.sleep(lengths.recover);
+        self.stop.sleep(phases.cooldown);
         let record = ExperimentRecord {
             seq,
             target: target.map(Target::id),
@@ -281,7 +234,7 @@ impl Experimenter {
             points: counts,
             spoiled: cut
                 .map(|cut| cut.to_string())
-                .or_else(|| self.watch.spoiled(&before.noise, &after.noise)),
+                .or_else(|| self.disturbances.reason_to_discard(&before.noise, &after.noise)),
         };
         match cut {
             Some(cut) => Outcome::CutShort(record, cut),
@@ -320,26 +273,26 @@ mod tests {
 
     #[test]
     fn experiments_settle_for_up_to_twice_as_long_each_for_another_time() {
-        let [settle, measure, recover] = [20, 500, 30].map(Duration::from_millis);
-        let lengths = Lengths { settle, measure, recover };
-        let mut settles: Vec<_> = (0..1000).map(|_| lengths.settles()).collect();
+        let [warmup, measure, cooldown] = [20, 500, 30].map(Duration::from_millis);
+        let phases = Phases { warmup, measure, cooldown };
+        let mut settles: Vec<_> = (0..1000).map(|_| phases.random_warmup()).collect();
         settles.sort_unstable();
         let (first, last) = (settles[0], settles[999]);
-        assert!(settle <= first && last < 2 * settle, "{first:?} {last:?}");
+        assert!(warmup <= first && last < 2 * warmup, "{first:?} {last:?}");
         // Evenly: a gap of a tenth of all has a chance of one in 10^44.
-        assert!(settles.windows(2).all(|two| two[1] - two[0] < settle / 10));
+        assert!(settles.windows(2).all(|two| two[1] - two[0] < warmup / 10));
     }
 
     #[test]
     fn no_two_experiments_begin_at_the_same_place_of_a_cycle() {
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut experimenter = Experimenter::new().expect("one at a time");
-        let [settle, measure, recover] = [40, 1, 0].map(Duration::from_millis);
-        let lengths = Lengths { settle, measure, recover };
+        let [warmup, measure, cooldown] = [40, 1, 0].map(Duration::from_millis);
+        let phases = Phases { warmup, measure, cooldown };
         let settled: Vec<_> = (0..10)
             .map(|_| {
                 let began = clock::now();
-                let held = experimenter.hold(None, Speedup::ZERO, lengths).record().unwrap();
+                let held = experimenter.run(None, Speedup::ZERO, phases).record().unwrap();
                 experimenter.start() + Nanos(held.start_ns as i64) - began
             })
             .collect();

@@ -8,19 +8,22 @@
 
 pub(crate) mod choose;
 mod clocks;
+mod diagnose;
+mod disturbance;
 mod early;
 mod first;
 mod guard;
 mod hold;
-mod lacks;
 mod noise;
 mod plan;
 mod run;
+mod stop;
 mod throttle;
 mod unended;
 
 pub(crate) use choose::names;
 pub use guard::Cut;
-pub use hold::{Experimenter, Lengths, MAX_SLOWDOWN, Outcome, Stop};
-pub(crate) use run::Runner;
+pub use hold::{Experimenter, MAX_SLOWDOWN, Outcome, Phases};
 pub use run::Status;
+pub(crate) use run::{ExperimentLoop, Finished, Rounds};
+pub use stop::Stop;

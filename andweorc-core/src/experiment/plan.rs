@@ -10,6 +10,7 @@
 
 use crate::target::Target;
 use crate::time::Speedup;
+use andweorc_profile::estimate::{Analysis, Verdict};
 
 /// Turns of each target at its largest speedup before the estimates decide: one experiment makes no
 /// verdict.
@@ -18,18 +19,18 @@ pub(crate) const PASSES: u32 = 2;
 /// The share of a run's time that these turns take at most; with the rest the estimates decide.
 const FIRST: f64 = 0.5;
 
-/// One (target, speedup), and how often it was held unspoiled.
+/// One (target, speedup), and how often it was held undisturbed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct Arm {
     pub(crate) target: &'static Target,
     pub(crate) speedup: Speedup,
     held: u32,
 }
 
-impl Cell {
+impl Arm {
     /// A target at a speedup that was not held yet.
-    pub(crate) fn new(target: &'static Target, speedup: Speedup) -> Cell {
-        Cell { target, speedup, held: 0 }
+    pub(crate) fn new(target: &'static Target, speedup: Speedup) -> Arm {
+        Arm { target, speedup, held: 0 }
     }
 }
 
@@ -45,50 +46,85 @@ pub(crate) enum Known {
     Within(f64),
 }
 
+/// A target whose effect is known to within this, in points, needs no more experiments.
+const NARROW: f64 = 1.0;
+
+impl Known {
+    /// Knowledge of a target by what the estimates say of it, if they say anything yet.
+    pub(crate) fn of(analysis: Option<&Analysis>, target: &Target) -> Known {
+        let record = target.to_record();
+        let summary = analysis.and_then(|all| all.targets.iter().find(|it| it.is(&record)));
+        match summary {
+            None => Known::Undecided(f64::INFINITY),
+            Some(it) => match it.verdict {
+                Verdict::Inconclusive { more_seconds } => {
+                    Known::Undecided(more_seconds.unwrap_or(f64::INFINITY))
+                }
+                Verdict::Nothing => Known::Settled,
+                _ if it.half_width() <= NARROW => Known::Settled,
+                _ => Known::Within(it.half_width()),
+            },
+        }
+    }
+}
+
 /// The experiments of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    cells: Vec<Cell>,
+    arms: Vec<Arm>,
     random: fastrand::Rng,
+    /// Turns of each arm, where the estimates decide nothing.
+    fixed_passes: Option<u32>,
 }
 
 impl Plan {
     /// All targets at all speedups. The order is the same in every run with the same `seed`.
     pub(crate) fn new(targets: &[&'static Target], speedups: &[Speedup], seed: u64) -> Plan {
-        let cells = targets
+        let arms = targets
             .iter()
             .flat_map(|&target| {
-                speedups.iter().map(move |&speedup| Cell { target, speedup, held: 0 })
+                speedups.iter().map(move |&speedup| Arm { target, speedup, held: 0 })
             })
             .collect();
-        Plan { cells, random: fastrand::Rng::with_seed(seed) }
+        Plan { arms, random: fastrand::Rng::with_seed(seed), fixed_passes: None }
+    }
+
+    /// Gives each target so many turns at each speedup, and then ends.
+    pub(crate) fn with_fixed_passes(self, passes: u32) -> Plan {
+        Plan { fixed_passes: Some(passes), ..self }
     }
 
     /// How many (target, speedup) there are.
     pub(crate) fn len(&self) -> usize {
-        self.cells.len()
+        self.arms.len()
     }
 
     /// How many experiments a run should have time for.
     pub(crate) fn wanted(&self) -> u32 {
-        let first: u32 = self.cells.iter().map(|cell| self.passes(cell)).sum();
+        let first: u32 = self.arms.iter().map(|arm| self.passes(arm)).sum();
         (f64::from(first) / FIRST).ceil() as u32
     }
 
-    /// So often a cell gets its turn before the estimates decide.
-    fn passes(&self, cell: &Cell) -> u32 {
-        let is_less = |it: &Cell| it.target.id() == cell.target.id() && it.speedup > cell.speedup;
-        if self.cells.iter().any(is_less) { 1 } else { PASSES }
+    /// So often an arm gets its turn before the estimates decide.
+    fn passes(&self, arm: &Arm) -> u32 {
+        if let Some(passes) = self.fixed_passes {
+            return passes;
+        }
+        let is_less = |it: &Arm| it.target.id() == arm.target.id() && it.speedup > arm.speedup;
+        if self.arms.iter().any(is_less) { 1 } else { PASSES }
     }
 
     /// The next experiment; `None` when all targets are settled. `known` tells what is known of a
     /// target.
-    pub(crate) fn next(&mut self, known: impl Fn(&Target) -> Known) -> Option<Cell> {
-        let early = |cell: &&Cell| cell.held < self.passes(cell);
-        if let Some(least) = self.cells.iter().filter(early).map(|cell| cell.held).min() {
-            let due = self.cells.iter().filter(early).filter(|cell| cell.held == least);
-            let due: Vec<Cell> = due.copied().collect();
+    pub(crate) fn next(&mut self, known: impl Fn(&Target) -> Known) -> Option<Arm> {
+        let early = |arm: &&Arm| arm.held < self.passes(arm);
+        if let Some(least) = self.arms.iter().filter(early).map(|arm| arm.held).min() {
+            let due = self.arms.iter().filter(early).filter(|arm| arm.held == least);
+            let due: Vec<Arm> = due.copied().collect();
             return self.random.choice(due);
+        }
+        if self.fixed_passes.is_some() {
+            return None;
         }
         // Undecided ones before all others, then the most urgent.
         let urgency = |target: &Target| match known(target) {
@@ -96,34 +132,32 @@ impl Plan {
             Known::Undecided(seconds) => Some((true, -seconds)),
             Known::Within(half) => Some((false, half)),
         };
-        let all = self.cells.iter().filter_map(|cell| Some((urgency(cell.target)?, cell)));
-        let most = |((a, x), one): &((bool, f64), &Cell),
-                    ((b, y), other): &((bool, f64), &Cell)| {
+        let all = self.arms.iter().filter_map(|arm| Some((urgency(arm.target)?, arm)));
+        let most = |((a, x), one): &((bool, f64), &Arm), ((b, y), other): &((bool, f64), &Arm)| {
             a.cmp(b).then(x.total_cmp(y)).then(other.held.cmp(&one.held))
         };
         let first = all.max_by(most)?.1;
-        let of_target = || self.cells.iter().filter(|cell| cell.target.id() == first.target.id());
-        let largest = of_target().max_by_key(|cell| cell.speedup)?;
-        let least = of_target().min_by_key(|cell| cell.held)?;
+        let of_target = || self.arms.iter().filter(|arm| arm.target.id() == first.target.id());
+        let largest = of_target().max_by_key(|arm| arm.speedup)?;
+        let least = of_target().min_by_key(|arm| arm.held)?;
         Some(if largest.held < 2 * least.held { *largest } else { *least })
     }
 
     /// Leaves out what can't be tested.
-    pub(crate) fn leave_out(&mut self, out: Cell) {
-        self.cells
-            .retain(|cell| cell.target.id() != out.target.id() || cell.speedup != out.speedup);
+    pub(crate) fn leave_out(&mut self, out: Arm) {
+        self.arms.retain(|arm| arm.target.id() != out.target.id() || arm.speedup != out.speedup);
     }
 
     /// Leaves out all targets that can't be tested any more.
     pub(crate) fn leave_out_all(&mut self, out: impl Fn(&Target) -> bool) {
-        self.cells.retain(|cell| !out(cell.target));
+        self.arms.retain(|arm| !out(arm.target));
     }
 
     /// Counts an experiment that can be used.
-    pub(crate) fn held(&mut self, held: Cell) {
-        for cell in &mut self.cells {
-            if cell.target.id() == held.target.id() && cell.speedup == held.speedup {
-                cell.held += 1;
+    pub(crate) fn count(&mut self, held: Arm) {
+        for arm in &mut self.arms {
+            if arm.target.id() == held.target.id() && arm.speedup == held.speedup {
+                arm.held += 1;
             }
         }
     }
@@ -147,9 +181,9 @@ mod tests {
         let mut held = HashMap::new();
         // Each of two targets once at the smaller speedup.
         for _ in 0..2 * (1 + PASSES) {
-            let cell = plan.next(|_| Known::Settled).expect("passes are left");
-            *held.entry((cell.target.name(), cell.speedup)).or_insert(0) += 1;
-            plan.held(cell);
+            let arm = plan.next(|_| Known::Settled).expect("passes are left");
+            *held.entry((arm.target.name(), arm.speedup)).or_insert(0) += 1;
+            plan.count(arm);
         }
         assert_eq!(held.len(), 4);
         let largest = Speedup::from_ppm(500_000);
@@ -161,7 +195,17 @@ mod tests {
     }
 
     #[test]
-    fn a_spoiled_experiment_is_repeated() {
+    fn fixed_passes_are_held_whatever_is_known() {
+        let mut plan = plan().with_fixed_passes(3);
+        for _ in 0..4 * 3 {
+            let arm = plan.next(|_| Known::Settled).expect("passes are left");
+            plan.count(arm);
+        }
+        assert!(plan.next(|_| Known::Undecided(1.0)).is_none());
+    }
+
+    #[test]
+    fn discarded_experiment_is_repeated() {
         let mut plan = plan();
         for _ in 0..100 {
             assert!(plan.next(|_| Known::Settled).is_some());
@@ -192,8 +236,8 @@ mod tests {
     #[test]
     fn the_target_that_is_decided_soonest_goes_next_mostly_at_its_largest_speedup() {
         let mut plan = plan();
-        while let Some(cell) = plan.next(|_| Known::Settled) {
-            plan.held(cell);
+        while let Some(arm) = plan.next(|_| Known::Settled) {
+            plan.count(arm);
         }
         let next = |plan: &mut Plan, a: Known, b: Known| {
             plan.next(|target| if target.name() == "plan a" { a } else { b }).unwrap()
@@ -205,9 +249,9 @@ mod tests {
         assert_eq!(name(Known::Settled, Known::Within(0.1)), "plan b");
         let mut held = [0, 0];
         for _ in 0..30 {
-            let cell = next(&mut plan, Known::Undecided(1.0), Known::Settled);
-            held[usize::from(cell.speedup == Speedup::from_ppm(500_000))] += 1;
-            plan.held(cell);
+            let arm = next(&mut plan, Known::Undecided(1.0), Known::Settled);
+            held[usize::from(arm.speedup == Speedup::from_ppm(500_000))] += 1;
+            plan.count(arm);
         }
         assert!((18..=22).contains(&held[1]), "{held:?}");
     }

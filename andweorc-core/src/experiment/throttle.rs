@@ -8,8 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Above this share of periods in which the limit was reached an experiment is spoiled.
-const MOST: f64 = 0.02;
+/// Above this share of periods in which the limit was reached an experiment is discarded.
+const MAX_REACHED: f64 = 0.02;
 
 /// Where the trees of cgroups are.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -52,10 +52,10 @@ impl Throttled {
     }
 
     /// Why what happened between two readings must not be used, if so.
-    pub(crate) fn spoiled(before: Throttled, after: Throttled) -> Option<String> {
+    pub(crate) fn reason_to_discard(before: Throttled, after: Throttled) -> Option<String> {
         let reached = after.reached.saturating_sub(before.reached);
         let periods = after.periods.saturating_sub(before.periods).max(reached);
-        (reached as f64 > MOST * periods as f64).then(|| {
+        (reached as f64 > MAX_REACHED * periods as f64).then(|| {
             format!(
                 "a limit on processor time stopped the program in {reached} of {periods} periods: raise it (cgroup cpu.max, the \
                  container's CPU limit), or lower the load"
@@ -125,13 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_at_the_limit_is_spoiled() {
+    fn experiment_at_the_limit_is_discarded() {
         let at = Throttled::at;
-        assert_eq!(Throttled::spoiled(at(10, 3), at(60, 3)), None);
-        assert_eq!(Throttled::spoiled(at(0, 0), at(100, 2)), None, "one in fifty");
-        let why = Throttled::spoiled(at(10, 3), at(15, 7)).unwrap();
+        assert_eq!(Throttled::reason_to_discard(at(10, 3), at(60, 3)), None);
+        assert_eq!(Throttled::reason_to_discard(at(0, 0), at(100, 2)), None, "one in fifty");
+        let why = Throttled::reason_to_discard(at(10, 3), at(15, 7)).unwrap();
         assert!(why.starts_with("a limit on processor time stopped the program in 4 of 5 periods"));
         // It was put into another cgroup.
-        assert_eq!(Throttled::spoiled(at(100, 30), at(0, 0)), None);
+        assert_eq!(Throttled::reason_to_discard(at(100, 30), at(0, 0)), None);
     }
 }

@@ -8,10 +8,10 @@ use andweorc_profile::{PointKind, TargetKind};
 use std::cmp::Reverse;
 
 /// A span that was entered less often than this may be about to end, if other points are hit.
-const OFTEN: u64 = 10;
+const MIN_ENTERED: u64 = 10;
 
 /// How many spans that are never closed are told of, each by itself.
-const TOLD: usize = 3;
+const MAX_TOLD: usize = 3;
 
 /// Says which spans and intervals of the workspace's own code never end, and why that may be.
 ///
@@ -31,9 +31,9 @@ pub(crate) fn unended() -> Vec<String> {
     let mut spans: Vec<Span> =
         spans.into_iter().filter_map(|point| Span::new(point, &targets)).collect();
     spans.sort_by_key(|span| Reverse(span.entered));
-    let least = if nothing_hit { 1 } else { OFTEN };
+    let least = if nothing_hit { 1 } else { MIN_ENTERED };
     let open = spans.iter().filter(|span| span.closed == 0 && span.entered >= least);
-    told.extend(open.take(TOLD).map(|span| never_closed(span.name, span.entered)));
+    told.extend(open.take(MAX_TOLD).map(|span| never_closed(span.name, span.entered)));
     let closed_only = spans.iter().filter(|span| span.closed > 0 && span.entered == 0);
     told.extend(list(closed_only.map(|span| span.name)).map(never_entered));
     if nothing_hit {

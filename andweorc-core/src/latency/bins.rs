@@ -1,11 +1,12 @@
 //! A histogram of latencies that holds only what is in it, and gets coarser before it gets large.
 //!
 //! A bin is a latency to its first bits, as a floating-point number has them: so many for each
-//! octave, 1,024 at first. Where a histogram has more than [`MOST`] bins, the two that share all
-//! bits but the last become one, and so on down to 64 an octave: what a bin is told as, its middle,
-//! is then within 0.8 % of each latency in it. One or two octaves, as most points have, are told to
-//! 0.1 %. When all histograms together hold more than [`MUCH`], those that grow become coarse
-//! earlier.
+//! octave, 1,024 at first. Where a histogram has more than [`MAX_BINS`] bins, the two that share
+//! all bits but the last become one, and so on down to 64 an octave: what a bin is told as, its
+//! middle, is then within 0.8 % of each latency in it. One or two octaves, as most points have, are
+//! told to
+//! 0.1 %. When all histograms together hold more than [`MAX_PRECISE_BYTES`], those that grow become
+//! coarse earlier.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,16 +14,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const BITS: u32 = 10;
 
 /// Of these, how many may be left off.
-const COARSEST: u32 = 4;
+const MAX_COARSENING: u32 = 4;
 
 /// Bins of a histogram beyond which it gets coarser.
-const MOST: usize = 1024;
+const MAX_BINS: usize = 1024;
 
-/// Bins of a histogram beyond which it gets coarser, where all histograms hold [`MUCH`].
-const MOST_OF_MANY: usize = 128;
+/// Bins of a histogram beyond which it gets coarser, where all histograms hold
+/// [`MAX_PRECISE_BYTES`].
+const MAX_BINS_OF_MANY: usize = 128;
 
 /// Much: memory of all histograms, bytes. What was precise before remains so.
-const MUCH: usize = 8 << 20;
+const MAX_PRECISE_BYTES: usize = 8 << 20;
 
 /// Memory of all histograms, bytes.
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -74,8 +76,8 @@ impl Bins {
     /// Adds latencies, in rising order.
     pub(super) fn add(&mut self, keys: impl Iterator<Item = Key>) {
         // Relaxed: whether there is much need not be known to the byte.
-        let much = HELD.load(Ordering::Relaxed) > MUCH;
-        self.add_within(keys, if much { MOST_OF_MANY } else { MOST });
+        let much = HELD.load(Ordering::Relaxed) > MAX_PRECISE_BYTES;
+        self.add_within(keys, if much { MAX_BINS_OF_MANY } else { MAX_BINS });
     }
 
     /// Adds some in rising order, and gets coarser rather than to have more than `most` bins.
@@ -91,7 +93,7 @@ impl Bins {
                         bin.count = bin.count.saturating_add(1);
                         from = at;
                     }
-                    Err(_) if self.bins.len() >= most && self.coarse < COARSEST => {
+                    Err(_) if self.bins.len() >= most && self.coarse < MAX_COARSENING => {
                         self.coarsen();
                         from = 0;
                         continue;
@@ -208,12 +210,12 @@ mod tests {
                 assert!(key.shortest() <= ns, "{ns}");
                 let next = key.0.checked_add(1).map(|next| Key(next).shortest());
                 assert!(next.is_none_or(|next| ns < next), "{ns}");
-                let [(told, 1)] = of(&[ns], MOST).pairs()[..] else { panic!("{ns}") };
+                let [(told, 1)] = of(&[ns], MAX_BINS).pairs()[..] else { panic!("{ns}") };
                 assert!(error(told, ns) < 0.000_5, "{ns} is told as {told}");
             }
         }
         assert_eq!(Key::of(0), Key::of(1));
-        assert_eq!(of(&[1, 2, 3, 1_023], MOST).pairs(), [(1, 1), (2, 1), (3, 1), (1_023, 1)]);
+        assert_eq!(of(&[1, 2, 3, 1_023], MAX_BINS).pairs(), [(1, 1), (2, 1), (3, 1), (1_023, 1)]);
     }
 
     proptest! {
@@ -223,7 +225,7 @@ mod tests {
             logarithms in prop::collection::vec(0.0..1.0_f64, 1..3_000),
             from in 0.0..20.0_f64,
             octaves in 0.0..17.0_f64,
-            most in 1_usize..MOST,
+            most in 1_usize..MAX_BINS,
         ) {
             let mut latencies: Vec<u64> =
                 logarithms.iter().map(|log| (from + octaves * log).exp2() as u64).collect();
@@ -245,8 +247,8 @@ mod tests {
     fn few_octaves_are_told_more_precisely() {
         // 100,000 between 1 and 2 ms.
         let latencies: Vec<u64> = (0..100_000).map(|i| 1_000_000 + 10 * i).collect();
-        let bins = of(&latencies, MOST);
-        assert!(bins.bins.len() <= MOST && bins.coarse <= 1, "{}", bins.coarse);
+        let bins = of(&latencies, MAX_BINS);
+        assert!(bins.bins.len() <= MAX_BINS && bins.coarse <= 1, "{}", bins.coarse);
         let mean = |pairs: &[(u64, u64)]| {
             pairs.iter().map(|&(ns, count)| ns * count).sum::<u64>() / latencies.len() as u64
         };

@@ -1,4 +1,4 @@
-//! Latencies that are in no histogram yet: a short list for each line of
+//! Latencies that are in no histogram yet: a short list for each shard of
 //! [counters](crate::counter), that is, for each of the first threads, and for each group of those
 //! beyond.
 //!
@@ -9,16 +9,16 @@
 
 use super::bins::Key;
 use super::{ALL, lock};
-use crate::counter::PerLine;
+use crate::counter::PerShard;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Latencies of a list.
 const ROOM: usize = 128;
 
-static PENDING: PerLine<Pending> = PerLine::new();
+static PENDING: PerShard<Pending> = PerShard::new();
 
-/// The list of a line.
+/// The list of a shard.
 #[derive(Debug)]
 pub(super) struct Pending {
     /// How many were written so far.
@@ -62,7 +62,7 @@ impl Pending {
     /// Only one thread at a time.
     #[inline]
     fn write(&self, word: u64) {
-        // Relaxed: this thread wrote it, or the one that had the line, or the lock, before.
+        // Relaxed: this thread wrote it, or the one that had the shard, or the lock, before.
         let written = self.written.load(Ordering::Relaxed);
         // Acquire, pairs with the Release in `settle`: what was in the place has been read.
         if written - self.settled.load(Ordering::Acquire) == ROOM {

@@ -301,7 +301,7 @@ pub(crate) fn line_target(place: &Place) -> &'static Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::choose::Times;
+    use crate::experiment::choose::TargetTimes;
     use crate::sampler::lock;
     use crate::sampler::tests::SAMPLINGS;
     use crate::symbols::tests::{build_from, code_of, open};
@@ -387,10 +387,11 @@ fn main() {
     fn chosen(folder: &std::path::Path, sampled: &[u64], wanted: &str) -> BTreeSet<String> {
         let mut finder = finder(open(folder));
         finder.count_functions_alone();
-        let before = Times::read();
+        let before = TargetTimes::read();
         sampled.iter().for_each(|&address| finder.count(&Sample::new(0, &[address]), &[]));
         let cpu_ns = sampled.len() as u64 * COARSE.0 as u64;
-        let (targets, _) = Times::read().choose_targets(&before, [cpu_ns; 2], &[wanted.to_owned()]);
+        let (targets, _) =
+            TargetTimes::read().choose_targets(&before, [cpu_ns; 2], &[wanted.to_owned()], 8);
         let names = targets.iter().map(|it| it.name().to_owned());
         names.filter(|it| it.starts_with("shop::") || it.starts_with("src/main.rs")).collect()
     }

@@ -75,7 +75,7 @@ impl Preempted {
 mod tests {
     use super::*;
     use crate::clock;
-    use crate::experiment::{Experimenter, Lengths};
+    use crate::experiment::{Experimenter, Phases};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, with};
@@ -108,9 +108,9 @@ mod tests {
         // No number of ticks is that part of 50 ms.
         set_idle(0.123_456);
         let mut experimenter = Experimenter::new().expect("one at a time");
-        let [settle, measure, recover] = [1, 50, 1].map(Duration::from_millis);
+        let [warmup, measure, cooldown] = [1, 50, 1].map(Duration::from_millis);
         let held =
-            experimenter.hold(None, Speedup::ZERO, Lengths { settle, measure, recover }).record();
+            experimenter.run(None, Speedup::ZERO, Phases { warmup, measure, cooldown }).record();
         let told = idle();
         set_idle(0.0);
         drop(experimenter);

@@ -56,7 +56,7 @@ pub fn enable() {
     if fork::forked() {
         return;
     }
-    fork::watch();
+    fork::watch(abandon);
     hold(|holds| holds + 1);
 }
 
@@ -103,7 +103,7 @@ fn hold(change: impl FnOnce(u32) -> u32) {
 }
 
 /// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
-pub(crate) fn abandon() {
+fn abandon() {
     ASKED.enabled.store(false, Ordering::SeqCst);
     ASKED.was_enabled.store(false, Ordering::SeqCst);
     ASKED.target.store(0, Ordering::SeqCst);

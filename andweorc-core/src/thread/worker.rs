@@ -1,10 +1,10 @@
 //! When a worker is idle, as its hooks tell, and what it notices when it looks for events.
 
 use super::{LEDGER, THREAD, Thread, with};
-use crate::arrival::{Came, INPUTS, LOOKS, Look, Typical};
 use crate::clock;
 use crate::defer;
 use crate::engine::{ThreadKind, ThreadState};
+use crate::late_events::{Arrival, DRIVER_POLLS, DriverPoll, READINESS, WaitHistory};
 use crate::time::{Nanos, Real};
 
 /// A worker that waited in the driver for as long has slept, most likely.
@@ -20,10 +20,10 @@ impl Thread {
     }
 
     /// Returns the look of the thread, which notices something in the driver.
-    fn notices(&self, now: Real) -> Look {
+    fn notices(&self, now: Real) -> DriverPoll {
         let idle = self.parked_since();
         let has_slept = || idle.is_some_and(|since| self.has_slept(since, now));
-        LOOKS.notices(&self.look, now, idle, has_slept, &INPUTS)
+        DRIVER_POLLS.notice(&self.look, now, idle, has_slept, &READINESS)
     }
 }
 
@@ -66,8 +66,8 @@ pub fn unparked() {
         if let Some(since) = parked {
             thread.set_state(ThreadState::Outside);
             if state == ThreadState::Watching {
-                let slept = !thread.look.get().goes_on(parked, now) && thread.has_slept(since, now);
-                LOOKS.waited(since, now, slept);
+                let slept = !thread.look.get().is_same(parked, now) && thread.has_slept(since, now);
+                DRIVER_POLLS.record_wait(since, now, slept);
             }
             defer::worker_unparked(since, now);
         }
@@ -88,25 +88,25 @@ pub fn unparked() {
 /// `now`, unless this is a worker that had not looked for a while. Between experiments it makes no
 /// difference, and is `now`.
 #[inline]
-pub fn came(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
+pub fn came(now: Real, waits: Option<Real>, typical: &WaitHistory) -> Real {
     if LEDGER.is_held() { came_before(now, waits, typical) } else { now }
 }
 
 #[cold]
 #[inline(never)]
-fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
+fn came_before(now: Real, waits: Option<Real>, typical: &WaitHistory) -> Real {
     let came = with(|thread| {
         if thread.kind.get() != ThreadKind::Worker {
-            return Came { at: now, at_once: true };
+            return Arrival { at: now, at_once: true };
         }
         let idle = thread.parked_since();
         let mut look = thread.notices(now);
-        let came = look.came(waits, typical, &INPUTS);
+        let came = look.arrival(waits, typical, &READINESS);
         let late = idle.filter(|_| came.at_once).map(|since| thread.came_late(since, came.at));
         let waited = late.map_or(Nanos::ZERO, |late| late.waited);
         look.set_waited(waited);
         thread.look.set(look);
-        Came { at: came.at - waited, ..came }
+        Arrival { at: came.at - waited, ..came }
     });
     if let Some(waits) = waits {
         typical.count(came.at - waits);
@@ -116,7 +116,7 @@ fn came_before(now: Real, waits: Option<Real>, typical: &Typical) -> Real {
 
 /// A worker that sleeps in the driver needs so long on average to get going when something comes.
 pub fn wakes_in(mean: Nanos) {
-    LOOKS.wakes_in(mean);
+    DRIVER_POLLS.set_wakeup_latency(mean);
 }
 
 /// The calling thread has found something in the driver that is no event of the world outside: what
@@ -150,7 +150,7 @@ pub fn handed_back() {
         if let Some(since) = thread.idle_since.replace(Some(now)) {
             // It has looked into the driver since, or another one is there.
             if thread.kind.get() == ThreadKind::Worker {
-                LOOKS.waited(since, now, false);
+                DRIVER_POLLS.record_wait(since, now, false);
             }
             if let Some(account) = thread.account(now) {
                 thread.idled(account, now - since, now);
@@ -178,7 +178,7 @@ mod tests {
             let now = clock::now();
             let mut look = with(|thread| thread.notices(now));
             unparked();
-            look.came(None, &Typical::default(), &INPUTS).at_once
+            look.arrival(None, &WaitHistory::default(), &READINESS).at_once
         };
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         LEDGER.begin(Speedup::ZERO, clock::now());
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn event_found_by_a_busy_worker_came_before_its_look() {
         std::thread::spawn(|| {
-            let (now, typical) = (clock::now(), Typical::default());
+            let (now, typical) = (clock::now(), WaitHistory::default());
             assert_eq!(came_before(now, None, &typical), now, "no worker");
             parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn worker_woken_late_dates_events_back() {
         std::thread::spawn(|| {
-            let (late, typical) = (Nanos::from_micros(300), Typical::default());
+            let (late, typical) = (Nanos::from_micros(300), WaitHistory::default());
             parked(true);
             std::thread::sleep(std::time::Duration::from_millis(1));
             with(|thread| {
@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn every_wait_is_counted_as_what_it_is_taken_to_be() {
-        let draw = |typical: &Typical, ms| typical.draw(Nanos::ZERO, Nanos::from_millis(ms));
+        let draw = |typical: &WaitHistory, ms| typical.draw(Nanos::ZERO, Nanos::from_millis(ms));
         std::thread::spawn(move || {
-            let (now, typical) = (clock::now(), Typical::default());
+            let (now, typical) = (clock::now(), WaitHistory::default());
             let waits = Real(now.0 - Nanos::from_millis(7).0);
             assert_eq!(came_before(now, Some(waits), &typical), now, "no worker");
             assert_eq!(draw(&typical, 100), Nanos::from_millis(7));
@@ -244,7 +244,7 @@ mod tests {
             // A busy worker: when it came is a guess.
             parked(true);
             unparked();
-            let (now, typical) = (clock::now(), Typical::default());
+            let (now, typical) = (clock::now(), WaitHistory::default());
             let waits = Real(now.0 - Nanos::from_millis(7).0);
             let came = came_before(now, Some(waits), &typical);
             assert!(waits < came && came <= now, "{waits:?} {came:?} {now:?}");

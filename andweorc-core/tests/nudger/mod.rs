@@ -1,7 +1,7 @@
 //! How often the thread looks that tells others to pay.
 
 use andweorc_core::clock;
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_profile::TargetKind;
@@ -27,12 +27,12 @@ fn sleeps() -> u64 {
 
 /// Looks per second, in a baseline and in an experiment.
 fn looks(experimenter: &mut Experimenter) -> [f64; 2] {
-    let [settle, measure, recover] = [1, 500, 1].map(Duration::from_millis);
+    let [warmup, measure, cooldown] = [1, 500, 1].map(Duration::from_millis);
     let held = target(TargetKind::Span, "held", None, None);
     [(None, 0.0), (Some(held), 0.5)].map(|(target, speedup)| {
         let (before, begun) = (sleeps(), clock::now());
         let speedup = Speedup::new(speedup).unwrap();
-        experimenter.hold(target, speedup, Lengths { settle, measure, recover }).record();
+        experimenter.run(target, speedup, Phases { warmup, measure, cooldown }).record();
         (sleeps() - before) as f64 / (clock::now() - begun).as_secs_f64()
     })
 }

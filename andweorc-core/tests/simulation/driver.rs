@@ -4,7 +4,7 @@
 //! One worker that has nothing to do sleeps in the driver, which wakes it when something comes; the
 //! others sleep until they are notified. While nobody sleeps in the driver, what comes lies there
 //! until a worker runs out of work, or until one has polled [`LOOK_INTERVAL`] times. When it came
-//! is what `andweorc_core::arrival` says, the code that ships.
+//! is what `andweorc_core::late_events` says, the code that ships.
 //!
 //! Repeated from tokio's multi-threaded scheduler (1.54): who is notified (never while another
 //! worker searches; who fell asleep last), who may search, and that a worker takes what it finds in
@@ -13,7 +13,7 @@
 use crate::engine::{Act, Engine};
 use crate::program::Cost;
 use crate::rules::{Arrivals, Notified};
-use andweorc_core::arrival::{Came, Inputs, Look, Looks, Typical};
+use andweorc_core::late_events::{Arrival, DriverPoll, DriverPolls, ReadinessLog, WaitHistory};
 use andweorc_core::time::{Nanos, Real};
 use std::cell::Cell;
 
@@ -55,10 +55,10 @@ pub(crate) struct Driver {
     /// In the order in which they fell asleep.
     sleepers: Vec<usize>,
     searching: usize,
-    looks: Looks,
-    inputs: Inputs,
+    looks: DriverPolls,
+    inputs: ReadinessLog,
     /// Of each kind of task.
-    typical: Vec<Typical>,
+    typical: Vec<WaitHistory>,
     /// When a task was last woken or spawned while a worker slept, and L of who did it.
     last: (Real, Nanos),
 }
@@ -70,19 +70,19 @@ pub(crate) struct Worker {
     notified: Option<Nanos>,
     /// Since when it is idle.
     parked: Option<Real>,
-    look: Cell<Look>,
+    look: Cell<DriverPoll>,
 }
 
 impl Worker {
     pub(crate) fn new() -> Worker {
-        Worker { searching: false, notified: None, parked: None, look: Cell::new(Look::NONE) }
+        Worker { searching: false, notified: None, parked: None, look: Cell::new(DriverPoll::NONE) }
     }
 }
 
 impl Driver {
     pub(crate) fn new(latencies: Latencies, kinds: usize, seed: u64) -> Driver {
-        let looks = Looks::new();
-        looks.wakes_in(Nanos(latencies.wake.mean()));
+        let looks = DriverPolls::new();
+        looks.set_wakeup_latency(Nanos(latencies.wake.mean()));
         Driver {
             latencies,
             rng: fastrand::Rng::with_seed(seed ^ 0xD81),
@@ -92,8 +92,8 @@ impl Driver {
             sleepers: Vec::new(),
             searching: 0,
             looks,
-            inputs: Inputs::new(),
-            typical: (0..kinds).map(|_| Typical::default()).collect(),
+            inputs: ReadinessLog::new(),
+            typical: (0..kinds).map(|_| WaitHistory::default()).collect(),
             last: (Real(0), Nanos::ZERO),
         }
     }
@@ -141,7 +141,7 @@ impl Engine<'_> {
         let (at, watched) = (self.now, self.rules.arrivals == Arrivals::Watched);
         let driver = self.driver();
         if watched {
-            driver.inputs.came(at);
+            driver.inputs.record(at);
         }
         driver.arrived.push(Arrived::Answer { at, task, wait, part });
         if let Some(holder) = driver.holder {
@@ -164,9 +164,8 @@ impl Engine<'_> {
         let worker = &self.threads[i].worker_state;
         let (waits, typical) = (task.clock.waits_since(), &driver.typical[task.kind]);
         let slept = || worker.parked.is_some_and(|since| now > since);
-        let mut look =
-            driver.looks.notices(&worker.look, now, worker.parked, slept, &driver.inputs);
-        let Came { at, .. } = look.came(waits, typical, &driver.inputs);
+        let mut look = driver.looks.notice(&worker.look, now, worker.parked, slept, &driver.inputs);
+        let Arrival { at, .. } = look.arrival(waits, typical, &driver.inputs);
         worker.look.set(look);
         if let Some(waits) = waits {
             typical.count(at - waits);
@@ -346,7 +345,7 @@ impl Engine<'_> {
         let notified = sleeper.is_none();
         if let Some(since) = self.threads[i].worker_state.parked.take() {
             if watched {
-                self.driver().looks.waited(since, now, now > since);
+                self.driver().looks.record_wait(since, now, now > since);
             }
             let account = self.threads[i].account;
             match notified.then(|| self.taken_when_notified(i, since)).flatten() {

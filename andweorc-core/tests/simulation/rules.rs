@@ -39,9 +39,9 @@ pub(crate) enum Credit {
 /// When that came which a worker notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrivals {
-    /// By `andweorc_core::arrival`, with a thread that watches the sockets.
+    /// By `andweorc_core::late_events`, with a thread that watches the sockets.
     Watched,
-    /// By `andweorc_core::arrival`, and nobody watches the sockets.
+    /// By `andweorc_core::late_events`, and nobody watches the sockets.
     Guessed,
     /// Just now.
     Noticed,

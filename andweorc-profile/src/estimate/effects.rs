@@ -6,10 +6,10 @@
 //! little, so that no test tells that its curve falls again.
 
 use crate::estimate::metric::Metric;
+use crate::estimate::observation::Observation;
 use crate::estimate::percent;
 use crate::estimate::runs::{self, Said};
 use crate::estimate::scatter::{self, Cell, Scatter, Variance};
-use crate::estimate::series::Observation;
 use crate::estimate::summary::{Effect, Impact, PointSummary};
 use crate::stats;
 
@@ -173,6 +173,7 @@ pub(crate) fn impact(
         ci_low: ends.map(|[low, _]| low),
         ci_high: ends.map(|[_, high]| high),
         r2: stats::r2_through_origin(&data.iter().map(weighted).collect::<Vec<_>>(), slope),
+        std_error: together.map(|it| it.error),
         p_value: together.map_or(1.0, |it| it.p_value()),
         n: data.iter().map(|one| one.n).sum(),
     }

@@ -12,9 +12,9 @@
 //! their mean is in one of these places and reaches what is possible, from 0 to 1.
 
 use crate::estimate::metric::Metric;
+use crate::estimate::observation::Observation;
 use crate::estimate::observe::Rows;
 use crate::estimate::scatter::{Cell, Scatter, Variance};
-use crate::estimate::series::Observation;
 use crate::estimate::summary::{PointSummary, TargetSummary};
 use crate::estimate::tally::MOST;
 use crate::estimate::{scatter_of, seen};

@@ -34,6 +34,7 @@ mod judge;
 pub(crate) mod load;
 mod metric;
 mod now;
+mod observation;
 pub(crate) mod observe;
 mod ongoing;
 mod rank;
@@ -57,9 +58,9 @@ pub use waits::WaitSummary;
 use crate::stats;
 use crate::{Run, TargetKind};
 use judge::{rank_key, verdict_of};
+use observation::Observation;
 use observe::Rows;
 use scatter::Scatter;
-use series::Observation;
 use tally::MOST;
 
 /// Results of the analysis of some runs.

@@ -1,8 +1,9 @@
 //! Experiments and what they are compared with: their neighbouring baselines.
 
 use crate::estimate::metric::Metric;
+use crate::estimate::observation::Observation;
 use crate::estimate::scatter::Variance;
-use crate::estimate::series::{Observation, Series};
+use crate::estimate::series::Series;
 use crate::estimate::summary::{Identity, PointSummary, TargetSummary};
 use crate::estimate::tally::Tally;
 use crate::{ExperimentRecord, PointKind, Run, TargetKind};

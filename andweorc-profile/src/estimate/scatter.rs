@@ -11,7 +11,7 @@
 //! Where Smyth matches moments, which takes thousands of groups, the prior here is that of the
 //! greatest likelihood, times a weak belief in how alike targets are: a run has two to ten.
 
-use crate::estimate::series::Observation;
+use crate::estimate::observation::Observation;
 use crate::stats;
 use statrs::function::gamma::ln_gamma;
 

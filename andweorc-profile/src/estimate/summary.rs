@@ -2,6 +2,7 @@
 
 use crate::estimate::metric::{Metric, Now, Ranking};
 use crate::estimate::verdict::Verdict;
+use crate::stats::Regression;
 use crate::{PointKind, PointRecord, TargetKind, TargetRecord};
 use serde::Serialize;
 
@@ -181,10 +182,30 @@ pub struct Impact {
     /// Share of the sum of squares about zero that the line explains; where there are many
     /// experiments, of the means of some of them each.
     pub r2: f64,
+    /// Standard error of the slope; `None` where nothing was repeated.
+    #[serde(skip)]
+    pub std_error: Option<f64>,
     /// Two-sided p-value of no impact.
     pub p_value: f64,
     /// Number of experiments.
     pub n: usize,
+}
+
+impl Impact {
+    /// The impact as the classic API tells it, in fractions instead of %. `None` without an
+    /// interval.
+    pub fn to_regression(&self) -> Option<Regression> {
+        Some(Regression {
+            slope: self.slope / 100.0,
+            intercept: 0.0,
+            r_squared: self.r2.max(0.0),
+            slope_std_error: self.std_error? / 100.0,
+            slope_ci_lower: self.ci_low? / 100.0,
+            slope_ci_upper: self.ci_high? / 100.0,
+            p_value: self.p_value,
+            n: self.n,
+        })
+    }
 }
 
 impl TargetSummary {

@@ -10,7 +10,7 @@
 //! beside-coz andweorc PROGRAM PART PERCENT PACE SECONDS
 //! ```
 
-use andweorc_core::experiment::{Experimenter, Lengths};
+use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::{Point, point};
 use andweorc_profile::{ExperimentRecord, PointKind, TargetKind};
 use andweorc_core::target::{Target, target};
@@ -226,14 +226,14 @@ fn rate(seconds: u64) -> f64 {
 
 /// Items a second of virtual time: in baselines, and in experiments on this part, in turns.
 fn rates(mut experimenter: Experimenter, part: usize, percent: u64, seconds: u64) -> [f64; 2] {
-    let lengths = Lengths {
-        settle: Duration::from_millis(50),
+    let phases = Phases {
+        warmup: Duration::from_millis(50),
         measure: Duration::from_millis(400),
-        recover: Duration::from_millis(50),
+        cooldown: Duration::from_millis(50),
     };
     let speedup = Speedup::new(percent as f64 / 100.0).expect("a percentage");
     sleep(Duration::from_millis(500));
-    let mut held = |target, speedup| experimenter.hold(target, speedup, lengths).record();
+    let mut held = |target, speedup| experimenter.run(target, speedup, phases).record();
     let pairs = (0..seconds.max(1))
         .filter_map(|_| Some((held(None, Speedup::ZERO)?, held(Some(TARGETS[part]), speedup)?)));
     let (baselines, experiments): (Vec<_>, Vec<_>) = pairs.unzip();

@@ -85,7 +85,7 @@ fn errors_of_runs_are_those_of_a_bootstrap_over_runs() {
 
 /// Many analyses of so many whole runs with so many experiments on each target at each speedup.
 /// The effect of a target in a run is off by `tau` at a speedup of one half.
-fn replicated(tau: f64, lengths: &[usize], runs: usize, draws: u64) -> Told {
+fn replicated(tau: f64, phases: &[usize], runs: usize, draws: u64) -> Told {
     let mut told = Told::default();
     for seed in 0..draws {
         let mut random = Rng::with_seed(seed);
@@ -93,7 +93,7 @@ fn replicated(tau: f64, lengths: &[usize], runs: usize, draws: u64) -> Told {
             let truths = EFFECTS[2..5].iter().map(|effect| (effect / 100.0).ln_1p());
             let curves: Vec<Curve> =
                 truths.map(|truth| linear(truth + tau * normal(random))).collect();
-            simulated_with(QUIET, &curves, [lengths[i % lengths.len()]; 2], random)
+            simulated_with(QUIET, &curves, [phases[i % phases.len()]; 2], random)
         };
         let runs: Vec<Run> = (0..runs).map(|i| run(&mut random, i)).collect();
         told.take(&analyse_ranking(&runs), &EFFECTS[2..5]);
@@ -103,7 +103,7 @@ fn replicated(tau: f64, lengths: &[usize], runs: usize, draws: u64) -> Told {
 
 #[test]
 fn analyses_of_several_runs_hold_the_effects_and_claim_nothing_false() {
-    // Experiments scatter by 0.012: replicas by nothing, as much, and by more. Lengths of runs are
+    // Experiments scatter by 0.012: replicas by nothing, as much, and by more. Phases of runs are
     // experiments on each target at each speedup.
     let cases: [(f64, &[usize], usize, u64); 9] = [
         (0.012, &[1, 2, 8], 2, 100),
@@ -116,12 +116,12 @@ fn analyses_of_several_runs_hold_the_effects_and_claim_nothing_false() {
         (0.012, &[1, 2, 8], 20, 40),
         (0.012, &[1], 200, 25),
     ];
-    for (tau, lengths, runs, draws) in cases {
-        let told = replicated(tau, lengths, runs, draws);
+    for (tau, phases, runs, draws) in cases {
+        let told = replicated(tau, phases, runs, draws);
         let [covered, matters, nothing] =
             [told.covered, told.false_matters, told.false_nothing].map(Share::value);
         let of = format!(
-            "tau {tau} {lengths:?} {runs} runs: covered {covered:.3}, false matters {matters:.3}, false nothing {nothing:.3}"
+            "tau {tau} {phases:?} {runs} runs: covered {covered:.3}, false matters {matters:.3}, false nothing {nothing:.3}"
         );
         assert!(covered >= 0.93 && matters <= 0.05 && nothing <= 0.05, "{of}");
     }

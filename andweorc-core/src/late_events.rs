@@ -8,44 +8,43 @@
 //!
 //! One worker waits in the driver; while that one works, nobody looks, also if others are idle.
 //! What it notices in one look has come by the time of the first: at once, if it slept until then,
-//! or before it looked. It may look more than once while it is parked, where nothing that it finds
-//! may run yet.
+//! or before it looked ([`DriverPoll`]). It may look more than once while it is parked, where
+//! nothing that it finds may run yet.
 //!
 //! When it came the worker does not learn, only between which two looks, and after the task began
-//! to wait. A thread that watches the sockets meanwhile does ([`Inputs`]): what was noticed first
-//! has come with the first input between those bounds, and so on. But it does not know of timers,
-//! and not of every socket at all times. Where it has noticed nothing, how long tasks of its kind
-//! wait tells the rest ([`Typical`]): it is taken to be one of those waits that it may have been,
-//! and where there is none, from the middle.
+//! to wait. A thread that watches the sockets meanwhile does ([`ReadinessLog`]): what was noticed
+//! first has come with the first input between those bounds, and so on. But it does not know of
+//! timers, and not of every socket at all times. Where it has noticed nothing, how long tasks of
+//! its kind wait tells the rest ([`WaitHistory`]): it is taken to be one of those waits that it may
+//! have been, and where there is none, from the middle.
 //!
 //! Noticed at once is not when it came: a worker that sleeps needs a while to get going. That is
 //! part of those waits, and so it is of one that is noticed late: it counts as come when a sleeping
 //! worker would have noticed it. How much later than an input that is, tell those that were noticed
-//! at once. (On a virtual machine with two processors it is 43 us, most of which another processor
-//! takes to be interrupted; without it waits of 600 us ended 20 us too early on average.)
+//! at once.
 //!
-//! Looks are those of all runtimes of the program together: with several that are busy, what came
-//! is taken to be younger than it is.
+//! Driver polls are those of all runtimes of the program together: with several that are busy, what
+//! came is taken to be younger than it is.
 
-mod inputs;
-mod typical;
-mod watch;
+mod epoll_watcher;
+mod readiness_log;
+mod wait_history;
 
-pub(crate) use inputs::INPUTS;
-pub use inputs::Inputs;
-pub use typical::Typical;
-pub(crate) use watch::watcher;
+pub(crate) use epoll_watcher::epoll_watcher;
+pub(crate) use readiness_log::READINESS;
+pub use readiness_log::ReadinessLog;
+pub use wait_history::WaitHistory;
 
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// Gap below which two things that a worker notices belong to one look.
-const AT_ONCE: Nanos = Nanos::from_micros(40);
+/// Gap below which two things that a worker notices belong to one driver poll.
+const MAX_GAP_OF_POLL: Nanos = Nanos::from_micros(40);
 
-/// The looks of the workers of a program.
+/// The driver polls of the workers of a program.
 #[derive(Debug, Default)]
-pub struct Looks {
+pub struct DriverPolls {
     /// When all that had come was last known to be noticed, real ns; 0 before any look.
     looked: AtomicI64,
     /// How long a worker that sleeps needs on average to get going when something comes, ns.
@@ -56,18 +55,18 @@ pub struct Looks {
 
 /// An input that was noticed later than this counts as noticed so late: it has waited for something
 /// else than a worker that slept.
-const MOST_LAG: Nanos = Nanos::from_micros(200);
+const MAX_LAG: Nanos = Nanos::from_micros(200);
 
 /// The thread that watches may hear of an input so much later than the worker that slept for it.
-const LATE_WATCH: Nanos = Nanos::from_micros(60);
+const MAX_WATCH_DELAY: Nanos = Nanos::from_micros(60);
 
-/// Looks of this process.
-pub(crate) static LOOKS: Looks = Looks::new();
+/// Driver polls of this process.
+pub(crate) static DRIVER_POLLS: DriverPolls = DriverPolls::new();
 
-/// The look that a worker takes at the moment, or took last. While it is idle it may take several,
-/// where nothing that it finds may run yet.
+/// A worker's look into the driver: the one that it takes at the moment, or took last. While it is
+/// idle it may take several, where nothing that it finds may run yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct DriverPoll {
     /// Since when the worker was idle, if it was.
     idle: Option<Real>,
     /// When it noticed something first.
@@ -90,16 +89,16 @@ pub struct Look {
 
 /// When something came that a worker has noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
+pub struct Arrival {
     /// When, as far as it is known.
     pub at: Real,
     /// True if it was noticed at once: its time is known, and no guess.
     pub at_once: bool,
 }
 
-impl Look {
+impl DriverPoll {
     /// None yet.
-    pub const NONE: Look = Look {
+    pub const NONE: DriverPoll = DriverPoll {
         idle: None,
         at: Real(0),
         last: Real(0),
@@ -112,8 +111,8 @@ impl Look {
     };
 
     /// Whether a worker that is idle since `idle` takes it still, at `now`.
-    pub(crate) fn goes_on(&self, idle: Option<Real>, now: Real) -> bool {
-        self.idle == idle && now - self.last < AT_ONCE
+    pub(crate) fn is_same(&self, idle: Option<Real>, now: Real) -> bool {
+        self.idle == idle && now - self.last < MAX_GAP_OF_POLL
     }
 
     /// Whether it was taken by a worker that is idle since `idle`.
@@ -121,14 +120,19 @@ impl Look {
         self.idle == idle
     }
 
-    /// When that came which was [noticed](Looks::notices) in this look and woke a task that waits
-    /// since `waits`, if that is known; `typical` are the waits of its kind. It came with one of
-    /// the `inputs`, if there is one: each serves once.
-    pub fn came(&mut self, waits: Option<Real>, typical: &Typical, inputs: &Inputs) -> Came {
+    /// When that came which was [noticed](DriverPolls::notice) in this look and woke a task that
+    /// waits since `waits`, if that is known; `typical` are the waits of its kind. It came with one
+    /// of the `inputs`, if there is one: each serves once.
+    pub fn arrival(
+        &mut self,
+        waits: Option<Real>,
+        typical: &WaitHistory,
+        inputs: &ReadinessLog,
+    ) -> Arrival {
         if self.slept {
-            return Came { at: self.at, at_once: true };
+            return Arrival { at: self.at, at_once: true };
         }
-        Came { at: self.came_before(waits, typical, inputs), at_once: false }
+        Arrival { at: self.guess(waits, typical, inputs), at_once: false }
     }
 
     /// The worker that slept until something came had waited so long for its processor behind the
@@ -139,15 +143,15 @@ impl Look {
 
     /// The input for which the worker slept, and how much later than that it was noticed, or
     /// earlier, where both are known.
-    fn lagged(&self, inputs: &Inputs) -> Option<(Real, Nanos)> {
+    fn first_lag(&self, inputs: &ReadinessLog) -> Option<(Real, Nanos)> {
         let until = self.at - self.waited;
         let slept_since = self.idle.filter(|_| self.slept)?.max(self.after).max(self.input);
         // It was woken by the first.
-        let input = inputs.first(slept_since, until + LATE_WATCH)?;
+        let input = inputs.first(slept_since, until + MAX_WATCH_DELAY)?;
         Some((input, until - input))
     }
 
-    fn came_before(&mut self, waits: Option<Real>, typical: &Typical, inputs: &Inputs) -> Real {
+    fn guess(&mut self, waits: Option<Real>, typical: &WaitHistory, inputs: &ReadinessLog) -> Real {
         let looked = (self.after != Real(0)).then_some(self.after);
         // Waits that are all alike may be for a timer, and tell more than somebody else's input.
         if let Some(earliest) = looked.max(waits)
@@ -171,23 +175,23 @@ impl Look {
     }
 }
 
-impl Looks {
+impl DriverPolls {
     /// None yet.
-    pub const fn new() -> Looks {
-        Looks { looked: AtomicI64::new(0), wakes: AtomicI64::new(0), lag: AtomicI64::new(0) }
+    pub const fn new() -> DriverPolls {
+        DriverPolls { looked: AtomicI64::new(0), wakes: AtomicI64::new(0), lag: AtomicI64::new(0) }
     }
 
     // All accesses are Relaxed: they publish nothing else, and looks that race with each other are
     // one look.
 
     /// A worker that sleeps until something comes needs so long on average to get going.
-    pub fn wakes_in(&self, mean: Nanos) {
+    pub fn set_wakeup_latency(&self, mean: Nanos) {
         self.wakes.store(mean.0, Relaxed);
     }
 
     /// A worker waited in the driver from `since` until `now`: it has looked, and if it `slept` in
     /// the end, there was nothing.
-    pub fn waited(&self, since: Real, now: Real, slept: bool) {
+    pub fn record_wait(&self, since: Real, now: Real, slept: bool) {
         let looked = if slept { now } else { since };
         self.looked.fetch_max(looked.0, Relaxed);
     }
@@ -196,32 +200,32 @@ impl Looks {
     /// one, and `has_slept` says whether it has slept since it noticed something last, or became
     /// idle. Returns the look that this is part of. The last one tells how late something is
     /// noticed, by now that its input is among the `inputs`.
-    pub fn notices(
+    pub fn notice(
         &self,
-        look: &Cell<Look>,
+        look: &Cell<DriverPoll>,
         now: Real,
         idle: Option<Real>,
         has_slept: impl FnOnce() -> bool,
-        inputs: &Inputs,
-    ) -> Look {
+        inputs: &ReadinessLog,
+    ) -> DriverPoll {
         let last = look.get();
-        let soon = last.goes_on(idle, now);
+        let soon = last.is_same(idle, now);
         let slept = !soon && idle.is_some() && has_slept();
         let goes_on = soon || (idle.is_some() && last.idle == idle && !slept);
         let at = if goes_on { last.at } else { now };
-        let lagged = if goes_on { None } else { last.lagged(inputs) };
+        let lagged = if goes_on { None } else { last.first_lag(inputs) };
         if let Some((_, lag)) = lagged {
             let mean = self.lag.load(Relaxed);
-            self.lag.store(mean + (lag.min(MOST_LAG).0 - mean) / 16, Relaxed);
+            self.lag.store(mean + (lag.min(MAX_LAG).0 - mean) / 16, Relaxed);
         }
         let after = Real(self.looked.fetch_max(at.0, Relaxed));
         look.set(if goes_on {
-            Look { last: now, ..last }
+            DriverPoll { last: now, ..last }
         } else {
             let [wakes, lag] = [&self.wakes, &self.lag].map(|mean| Nanos(mean.load(Relaxed)));
             // The thread may have heard of that one after the worker: it tells of nothing else.
             let input = lagged.map_or(Real(0), |(input, _)| input);
-            Look { idle, at, last: now, after, slept, wakes, lag, input, ..Look::NONE }
+            DriverPoll { idle, at, last: now, after, slept, wakes, lag, input, ..DriverPoll::NONE }
         });
         look.get()
     }
@@ -235,46 +239,46 @@ mod tests {
         Real(us * 1000)
     }
 
-    fn guess(at: Real) -> Came {
-        Came { at, at_once: false }
+    fn guess(at: Real) -> Arrival {
+        Arrival { at, at_once: false }
     }
 
     /// A worker, and the looks of all.
     struct Worker {
-        looks: Looks,
-        look: Cell<Look>,
-        typical: Typical,
-        inputs: Inputs,
+        looks: DriverPolls,
+        look: Cell<DriverPoll>,
+        typical: WaitHistory,
+        inputs: ReadinessLog,
     }
 
     impl Worker {
         /// There was a look just before `looked`.
         fn new(looked: i64) -> Worker {
-            let looks = Looks::new();
-            looks.waited(us(0), us(looked), true);
-            let (look, typical) = (Cell::new(Look::NONE), Typical::default());
-            Worker { looks, look, typical, inputs: Inputs::new() }
+            let looks = DriverPolls::new();
+            looks.record_wait(us(0), us(looked), true);
+            let (look, typical) = (Cell::new(DriverPoll::NONE), WaitHistory::default());
+            Worker { looks, look, typical, inputs: ReadinessLog::new() }
         }
 
         /// When that came which it notices, idle since then or busy, and having `slept` or not, for
         /// a task that waits since then.
-        fn came(&self, now: i64, idle: Option<i64>, slept: bool, waits: Option<i64>) -> Came {
+        fn came(&self, now: i64, idle: Option<i64>, slept: bool, waits: Option<i64>) -> Arrival {
             let idle = idle.map(us);
-            let mut look = self.looks.notices(&self.look, us(now), idle, || slept, &self.inputs);
-            let came = look.came(waits.map(us), &self.typical, &self.inputs);
+            let mut look = self.looks.notice(&self.look, us(now), idle, || slept, &self.inputs);
+            let came = look.arrival(waits.map(us), &self.typical, &self.inputs);
             self.look.set(look);
             came
         }
 
         /// Returns when that came which the worker finds at `now`, idle since `idle` or busy: it
         /// lay there already, as the worker has not slept.
-        fn finds(&self, now: i64, idle: Option<i64>) -> Came {
+        fn finds(&self, now: i64, idle: Option<i64>) -> Arrival {
             self.came(now, idle, false, None)
         }
     }
 
-    fn at_once(at: i64) -> Came {
-        Came { at: us(at), at_once: true }
+    fn at_once(at: i64) -> Arrival {
+        Arrival { at: us(at), at_once: true }
     }
 
     #[test]
@@ -302,7 +306,7 @@ mod tests {
         }
         // It was preempted meanwhile.
         assert_eq!(worker.finds(2700, Some(2000)), guess(us(1500)));
-        worker.looks.waited(us(2000), us(2710), false);
+        worker.looks.record_wait(us(2000), us(2710), false);
         // What comes after the first was noticed is found by the next look.
         assert_eq!(worker.finds(4010, Some(4000)), guess(us(3005)));
     }
@@ -317,7 +321,7 @@ mod tests {
         assert_eq!(came(2530, true), at_once(2500), "they came together");
         assert_eq!(came(3500, true), at_once(3500));
         // Somebody else wakes it, after a while in which nothing came.
-        worker.looks.waited(us(2000), us(3800), true);
+        worker.looks.record_wait(us(2000), us(3800), true);
         assert_eq!(worker.finds(4000, None), guess(us(3900)));
     }
 
@@ -325,10 +329,10 @@ mod tests {
     fn a_look_that_found_nothing_is_one_too() {
         let worker = Worker::new(1000);
         // Woken by another worker as soon as it had looked.
-        worker.looks.waited(us(1800), us(1805), false);
+        worker.looks.record_wait(us(1800), us(1805), false);
         assert_eq!(worker.finds(2010, Some(2000)), guess(us(1900)));
         // Another worker's look in between is not this one's.
-        worker.looks.waited(us(2005), us(2015), false);
+        worker.looks.record_wait(us(2005), us(2015), false);
         assert_eq!(worker.finds(2020, Some(2000)), guess(us(1900)));
     }
 
@@ -348,10 +352,10 @@ mod tests {
     #[test]
     fn event_found_late_is_dated_to_when_a_sleeper_would_notice() {
         let worker = Worker::new(1000);
-        worker.looks.wakes_in(Nanos::from_micros(50));
+        worker.looks.set_wakeup_latency(Nanos::from_micros(50));
         assert_eq!(worker.finds(2010, Some(1900)), guess(us(1500)));
         let worker = Worker::new(1000);
-        worker.looks.wakes_in(Nanos::from_micros(50));
+        worker.looks.set_wakeup_latency(Nanos::from_micros(50));
         assert_eq!(worker.finds(2010, Some(2000)), guess(us(1530)), "not after it was noticed");
     }
 
@@ -369,7 +373,7 @@ mod tests {
     fn event_between_two_looks_came_with_an_input() {
         let worker = Worker::new(1000);
         for came in [900, 1100, 1300, 1600, 2015] {
-            worker.inputs.came(us(came));
+            worker.inputs.record(us(came));
         }
         let came = |now, waits| worker.came(now, Some(2000), false, Some(waits)).at;
         assert_eq!(came(2010, 500), us(1100));
@@ -387,20 +391,20 @@ mod tests {
         // 100 us more.
         let mut now = 1000;
         for waited in [0, 0, 100].into_iter().cycle().take(300) {
-            worker.inputs.came(us(now + 500));
-            worker.inputs.came(us(now + 520));
+            worker.inputs.record(us(now + 500));
+            worker.inputs.record(us(now + 520));
             now += 540 + waited;
             worker.came(now, Some(now - 540), true, None);
             let mut look = worker.look.get();
             look.set_waited(Nanos::from_micros(waited));
             worker.look.set(look);
-            worker.looks.waited(us(now - 540), us(now), true);
+            worker.looks.record_wait(us(now - 540), us(now), true);
         }
         // What follows it was busy for.
         let finds = |came: i64, noticed: i64| {
-            worker.inputs.came(us(came));
-            let Came { at, at_once } = worker.finds(noticed, Some(noticed - 5));
-            worker.looks.waited(us(noticed - 5), us(noticed), false);
+            worker.inputs.record(us(came));
+            let Arrival { at, at_once } = worker.finds(noticed, Some(noticed - 5));
+            worker.looks.record_wait(us(noticed - 5), us(noticed), false);
             assert!(!at_once);
             (at - us(came)).0 as f64 / 1e3
         };
@@ -414,9 +418,9 @@ mod tests {
     fn an_input_that_the_thread_heard_of_after_the_worker_tells_of_nothing_else() {
         let worker = Worker::new(0);
         assert_eq!(worker.came(500, Some(300), true, None), at_once(500));
-        worker.looks.waited(us(300), us(505), true);
+        worker.looks.record_wait(us(300), us(505), true);
         // The one for which it slept, heard of 20 us later, and the next, while it is busy.
-        [520, 900].into_iter().for_each(|came| worker.inputs.came(us(came)));
+        [520, 900].into_iter().for_each(|came| worker.inputs.record(us(came)));
         let came = worker.came(1000, Some(995), false, None).at;
         // A sixteenth of the 20 us by which workers are ahead of the thread is learnt.
         assert_eq!(came, Real(900_000 - 20_000 / 16), "520 was noticed at 500");
@@ -425,7 +429,7 @@ mod tests {
     #[test]
     fn of_what_is_noticed_at_once_no_input_is_needed() {
         let worker = Worker::new(0);
-        worker.inputs.came(us(400));
+        worker.inputs.record(us(400));
         assert_eq!(worker.came(500, Some(300), true, Some(100)), at_once(500));
         assert_eq!(worker.inputs.used(), 0);
     }
@@ -433,7 +437,7 @@ mod tests {
     #[test]
     fn waits_that_are_all_alike_are_no_waits_for_an_input() {
         let worker = Worker::new(1000);
-        worker.inputs.came(us(1100));
+        worker.inputs.record(us(1100));
         (0..10).for_each(|_| worker.typical.count(Nanos::from_micros(500)));
         assert_eq!(worker.came(2010, Some(2000), false, Some(1200)).at, us(1700));
         assert_eq!(worker.came(2011, Some(2000), false, Some(1000)).at, us(1500));

@@ -1,6 +1,6 @@
 //! Explanations when the hottest lines or functions are wanted, and there are none.
 
-use crate::experiment::choose::{LEAST_SHARE, all_of};
+use crate::experiment::choose::{MIN_SHARE, all_of};
 use crate::spelled::spelled;
 use crate::symbols::{Scope, SymbolError};
 use crate::target::targets;
@@ -9,7 +9,7 @@ use andweorc_profile::TargetKind;
 /// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many
 /// samples. `lack` is what keeps samples from being charged to lines. `None` when it is no such
 /// word.
-pub(crate) fn why_none(
+pub(crate) fn diagnose(
     wanted: &str,
     samples: u64,
     scope: &Scope,
@@ -36,7 +36,7 @@ fn explain(
 ) -> String {
     let what = if kind == TargetKind::Line { "line" } else { "function" };
     if let Some(hottest) = hottest {
-        let least = LEAST_SHARE * 100.0;
+        let least = MIN_SHARE * 100.0;
         return format!(
             "no {what} in scope ({scope}) has {least} % of the CPU time for itself; the hottest is `{hottest}`: name it, `{kind}:{hottest}`, or \
              take more code into scope with ANDWEORC_SCOPE (--scope)"
@@ -107,8 +107,8 @@ mod tests {
         ] {
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         }
-        assert_eq!(why_none("shop::stock", 90, &scope, None), None, "the name of something");
-        let told = why_none("functions-self", 90, &scope, None).unwrap();
+        assert_eq!(diagnose("shop::stock", 90, &scope, None), None, "the name of something");
+        let told = diagnose("functions-self", 90, &scope, None).unwrap();
         assert!(told.starts_with("ANDWEORC_TARGETS, `functions-self`: no function"), "{told}");
     }
 }

@@ -10,10 +10,10 @@
 //!
 //! It works while an experiment is held, baselines too, so that what it costs is on both sides of a
 //! comparison: 12 to 16 us of processor time for each input on a virtual machine. Where input comes
-//! faster than [`MOST`] in [`WITHIN`], where too little of it is [used](LEAST_USED), or there are
-//! more than [`FILES`], it rests for a while, and when something came is a guess, as it is of
-//! timers, of sockets that were opened since it last [listed](LISTS) them, and where /proc can't be
-//! read.
+//! faster than [`MAX_READY`] in [`WITHIN`], where too little of it is [used](MIN_USED), or there
+//! are more than [`MAX_FILES`], it rests for a while, and when something came is a guess, as it is
+//! of timers, of sockets that were opened since it last [listed](LISTS) them, and where /proc can't
+//! be read.
 //!
 //! While it waits for a processor, input waits for it: the kernel tells how long that was, and so
 //! from when on it came. (Roughly: on Linux 6.18 the fair scheduler often counts 15 to 100 us more
@@ -21,7 +21,7 @@
 //! worker, of whose time some 10 us went to that for each request of a service whose workers hold a
 //! lock in turns.
 
-use super::Inputs;
+use super::ReadinessLog;
 use crate::clock;
 use crate::helper::Helper;
 use crate::thread::Schedstat;
@@ -51,40 +51,41 @@ const NEWS: usize = 64;
 const PAUSE: Nanos = Nanos::from_millis(5);
 
 /// Number of wake-ups for which the thread rests if they all come within [`WITHIN`].
-const MOST: u32 = 200;
+const MAX_READY: u32 = 200;
 
-/// Time within which [`MOST`] wake-ups make the thread rest: as often takes one processor in forty.
+/// Time within which [`MAX_READY`] wake-ups make the thread rest: as often takes one processor in
+/// forty.
 const WITHIN: Nanos = Nanos::from_millis(40);
 
-/// Number of inputs, of those for which the thread woke up [`MOST`] times, that must have told when
-/// something came, or it rests: where a worker sleeps in the driver most of the time, that one
+/// Number of inputs, of those for which the thread woke up [`MAX_READY`] times, that must have told
+/// when something came, or it rests: where a worker sleeps in the driver most of the time, that one
 /// notices by itself.
-const LEAST_USED: usize = MOST as usize / 20;
+const MIN_USED: usize = MAX_READY as usize / 20;
 
-/// Number that takes the place of [`LEAST_USED`] where the thread waits for a processor each time,
+/// Number that takes the place of [`MIN_USED`] where the thread waits for a processor each time,
 /// [so long](LATE) on average, and takes it from a worker then: where input comes much faster than
 /// it is let run it tells of little.
-const LEAST_USED_LATE: usize = MOST as usize / 4;
+const MIN_USED_LATE: usize = MAX_READY as usize / 4;
 
-/// See [`LEAST_USED_LATE`].
+/// See [`MIN_USED_LATE`].
 const LATE: Nanos = Nanos::from_millis(1);
 
 /// Number of open files above which the thread rests: while the kernel lists what an epoll watches,
 /// nobody else can look into that.
-const FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 
 /// Length of the first rest. Each one after it is twice as long while the cause goes on, up to
-/// [`LONGEST`].
-const REST: Nanos = Nanos::from_millis(1000);
+/// [`MAX_REST`].
+const MIN_REST: Nanos = Nanos::from_millis(1000);
 
 /// Length of a rest at most.
-const LONGEST: Nanos = Nanos::from_millis(30_000);
+const MAX_REST: Nanos = Nanos::from_millis(30_000);
 
 /// A thread that counts `inputs` while it is told to. Without an epoll of its own there are none.
-pub(crate) fn watcher(inputs: &'static Inputs) -> Helper {
+pub(crate) fn epoll_watcher(inputs: &'static ReadinessLog) -> Helper {
     Helper::start(NAME, move || {
         interrupts_nobody();
-        let mut watch = Watch::new(inputs).ok();
+        let mut watch = EpollWatcher::new(inputs).ok();
         move || match &mut watch {
             Some(watch) => watch.turn(),
             None => Duration::MAX,
@@ -106,8 +107,8 @@ fn interrupts_nobody() {
     }
 }
 
-struct Watch {
-    inputs: &'static Inputs,
+struct EpollWatcher {
+    inputs: &'static ReadinessLog,
     epoll: Epoll,
     schedstat: Schedstat,
     /// How long it had waited for processors when that was last asked.
@@ -127,10 +128,10 @@ struct Watch {
     late: Nanos,
 }
 
-impl Watch {
-    fn new(inputs: &'static Inputs) -> nix::Result<Watch> {
+impl EpollWatcher {
+    fn new(inputs: &'static ReadinessLog) -> nix::Result<EpollWatcher> {
         let now = clock::now();
-        Ok(Watch {
+        Ok(EpollWatcher {
             inputs,
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             schedstat: Schedstat::new(),
@@ -138,7 +139,7 @@ impl Watch {
             listed: None,
             worked: now,
             rests_until: now,
-            rest: REST,
+            rest: MIN_REST,
             since: now,
             used: 0,
             wakes: 0,
@@ -166,7 +167,7 @@ impl Watch {
         }
         if lists || now - self.worked > PAUSE {
             // What is there already came at any time.
-            (0..FILES / NEWS + 1).take_while(|_| self.news(0) > 0).for_each(drop);
+            (0..MAX_FILES / NEWS + 1).take_while(|_| self.news(0) > 0).for_each(drop);
         }
         self.worked = clock::now();
         let news = self.news(TURN_MS);
@@ -203,7 +204,7 @@ impl Watch {
 
     fn rest(&mut self, now: Real) {
         self.rests_until = now + self.rest;
-        self.rest = (self.rest + self.rest).min(LONGEST);
+        self.rest = (self.rest + self.rest).min(MAX_REST);
     }
 
     /// For how long it has waited for a processor since this was last asked.
@@ -217,7 +218,7 @@ impl Watch {
         let (news, took) = (news as i64, now - first);
         for n in 0..news {
             // Each at a time of its own.
-            self.inputs.came(first + Nanos(took.0 * n / news + n));
+            self.inputs.record(first + Nanos(took.0 * n / news + n));
         }
     }
 
@@ -229,17 +230,17 @@ impl Watch {
         }
         self.wakes += 1;
         self.late += waited;
-        if self.wakes <= MOST {
+        if self.wakes <= MAX_READY {
             return;
         }
         self.wakes = 0;
-        let is_late = self.late > Nanos(LATE.0 * i64::from(MOST));
-        let least = if is_late { LEAST_USED_LATE } else { LEAST_USED };
+        let is_late = self.late > Nanos(LATE.0 * i64::from(MAX_READY));
+        let least = if is_late { MIN_USED_LATE } else { MIN_USED };
         let is_of_use = self.inputs.used().wrapping_sub(self.used) >= least;
         if now - self.since < WITHIN || !is_of_use {
             self.rest(now);
         } else {
-            self.rest = REST;
+            self.rest = MIN_REST;
         }
     }
 
@@ -247,7 +248,7 @@ impl Watch {
     /// whether it is.
     fn list(&self) -> bool {
         let Ok(files) = open_files() else { return false };
-        if files.len() > FILES {
+        if files.len() > MAX_FILES {
             return false;
         }
         let own = self.epoll.0.as_raw_fd();
@@ -280,17 +281,17 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for EpollWatcher {
     fn drop(&mut self) {
         self.schedstat.close();
     }
 }
 
-/// The open files of this process; one more than [too many](FILES) at most.
+/// The open files of this process; one more than [too many](MAX_FILES) at most.
 fn open_files() -> io::Result<Vec<RawFd>> {
     let files = fs::read_dir("/proc/self/fd")?;
     let numbers = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok());
-    Ok(numbers.take(FILES + 1).collect())
+    Ok(numbers.take(MAX_FILES + 1).collect())
 }
 
 /// Whether an open file is called so.
@@ -364,14 +365,14 @@ mod tests {
 
     #[test]
     fn input_for_a_watched_socket_is_noticed_when_it_comes() {
-        static INPUTS: Inputs = Inputs::new();
+        static READINESS: ReadinessLog = ReadinessLog::new();
         let runtime = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         let (_others, mut unwatched) = UnixStream::pair().unwrap();
         let both = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         runtime.add(&ours, EpollEvent::new(both, 0)).unwrap();
-        let watcher = watcher(&INPUTS);
+        let watcher = epoll_watcher(&READINESS);
         let working = watcher.work();
         let write = |stream: &mut UnixStream| {
             // So that there is room.
@@ -381,7 +382,7 @@ mod tests {
             before
         };
         // Whatever came before, did so 20 ms or more ago.
-        let came = |after| INPUTS.first(after - EARLY, clock::now());
+        let came = |after| READINESS.first(after - EARLY, clock::now());
         // Until it has listed it, nothing is noticed.
         until("the socket is not watched", || {
             let before = write(&mut theirs.try_clone().unwrap());
@@ -406,7 +407,7 @@ mod tests {
             let working = watcher.work();
             until("it does not work again", || came(write(&mut theirs)).is_some());
             drop(working);
-            INPUTS.first(before, before + Nanos::from_millis(1)).is_none()
+            READINESS.first(before, before + Nanos::from_millis(1)).is_none()
         });
         assert!(forgotten);
     }
@@ -458,11 +459,11 @@ mod tests {
 
     #[test]
     fn watcher_runs_under_batch_scheduling() {
-        static INPUTS: Inputs = Inputs::new();
+        static READINESS: ReadinessLog = ReadinessLog::new();
         if policy(0) != libc::SCHED_OTHER {
             return println!("skipped: the tests were given a priority");
         }
-        let _watcher = watcher(&INPUTS);
+        let _watcher = epoll_watcher(&READINESS);
         let stands_back = |watcher: i32| policy(watcher) == libc::SCHED_BATCH;
         until("it interrupts others", || watchers().into_iter().any(stands_back));
     }
@@ -483,12 +484,12 @@ mod tests {
 
     #[test]
     fn inputs_during_a_processor_wait_are_spread_over_it() {
-        static INPUTS: Inputs = Inputs::new();
-        let watch = Watch::new(&INPUTS).unwrap();
+        static READINESS: ReadinessLog = ReadinessLog::new();
+        let watch = EpollWatcher::new(&READINESS).unwrap();
         watch.count(4, Real(1000), Real(1400));
         let mut came = Vec::new();
         let mut last = Real(0);
-        while let Some(at) = INPUTS.first(last, Real(i64::MAX)) {
+        while let Some(at) = READINESS.first(last, Real(i64::MAX)) {
             came.push(at.0);
             last = at;
         }
@@ -497,40 +498,40 @@ mod tests {
 
     #[test]
     fn where_input_comes_too_fast_or_for_nothing_it_rests() {
-        static INPUTS: Inputs = Inputs::new();
-        let mut watch = Watch::new(&INPUTS).unwrap();
+        static READINESS: ReadinessLog = ReadinessLog::new();
+        let mut watch = EpollWatcher::new(&READINESS).unwrap();
         let mut now = watch.since;
         let mut rests_if = |late: Nanos, every: i64, used: usize| {
             now = now.max(watch.rests_until) + Nanos::from_millis(3);
-            for n in 0..=MOST as usize {
+            for n in 0..=MAX_READY as usize {
                 watch.pace(late, now + Nanos::from_micros(every * n as i64));
                 if n < used {
-                    INPUTS.count_use();
+                    READINESS.count_use();
                 }
             }
-            now = now + Nanos::from_micros(every * i64::from(MOST));
+            now = now + Nanos::from_micros(every * i64::from(MAX_READY));
             (watch.rests_until - now).max(Nanos::ZERO)
         };
         let mut rests_if_used = |late, used| rests_if(late, 2000, used);
-        assert_eq!(rests_if_used(LATE, LEAST_USED_LATE), Nanos::ZERO);
-        assert_eq!(rests_if_used(LATE, LEAST_USED_LATE - 1), REST);
+        assert_eq!(rests_if_used(LATE, MIN_USED_LATE), Nanos::ZERO);
+        assert_eq!(rests_if_used(LATE, MIN_USED_LATE - 1), MIN_REST);
         let in_time = LATE - Nanos::from_micros(100);
-        assert_eq!(rests_if_used(in_time, LEAST_USED), Nanos::ZERO);
-        assert_eq!(rests_if_used(in_time, LEAST_USED - 1), REST);
-        let mut rests = |every| rests_if(Nanos::ZERO, every, MOST as usize);
+        assert_eq!(rests_if_used(in_time, MIN_USED), Nanos::ZERO);
+        assert_eq!(rests_if_used(in_time, MIN_USED - 1), MIN_REST);
+        let mut rests = |every| rests_if(Nanos::ZERO, every, MAX_READY as usize);
         assert_eq!(rests(200), Nanos::ZERO);
-        assert_eq!(rests(199), REST);
-        assert_eq!(rests(100), REST + REST, "that goes on");
-        assert_eq!((0..10).map(|_| rests(100)).last(), Some(LONGEST));
+        assert_eq!(rests(199), MIN_REST);
+        assert_eq!(rests(100), MIN_REST + MIN_REST, "that goes on");
+        assert_eq!((0..10).map(|_| rests(100)).last(), Some(MAX_REST));
         assert_eq!(rests(200), Nanos::ZERO);
-        assert_eq!(rests(100), REST);
+        assert_eq!(rests(100), MIN_REST);
     }
 
     #[test]
     fn resting_watcher_does_not_list_sockets() {
-        static INPUTS: Inputs = Inputs::new();
-        let mut watch = Watch::new(&INPUTS).unwrap();
-        let listed = |watch: &Watch| watch.listed.is_some();
+        static READINESS: ReadinessLog = ReadinessLog::new();
+        let mut watch = EpollWatcher::new(&READINESS).unwrap();
+        let listed = |watch: &EpollWatcher| watch.listed.is_some();
         watch.rests_until = clock::now() + Nanos::from_millis(3_600_000);
         assert!(watch.turn() > Duration::from_secs(1800));
         assert!(!listed(&watch));
