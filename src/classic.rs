@@ -38,7 +38,10 @@ pub fn init() -> Result<bool, SettingError> {
 /// not seen.
 pub fn start_profiling() -> Result<(), PerfError> {
     if andweorc_core::enabled() {
-        return sampler::register();
+        return match andweorc_core::thread::register() {
+            Some(_) => sampler::check(),
+            None => Ok(()),
+        };
     }
     unstarted::would_be_profiled();
     Ok(())

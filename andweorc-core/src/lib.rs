@@ -19,6 +19,7 @@
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
+mod asked;
 mod binary;
 pub mod budget;
 pub mod clock;
@@ -45,6 +46,7 @@ mod process_ledger;
 pub mod program_clock;
 pub mod runner;
 pub mod sampler;
+mod schedstat;
 pub mod session;
 pub mod settings;
 mod signal;

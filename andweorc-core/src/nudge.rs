@@ -18,21 +18,21 @@
 //! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others
 //!   wait no longer than they would have paused themselves.
 
+use crate::asked::looks_often;
 use crate::clock;
 use crate::helper::Helper;
 use crate::sampler;
-use crate::signal::{self, Handler, SIGNAL};
+use crate::signal::{self, Handler, SIGNAL, Sender, Work};
 use crate::stall::Stalls;
 use crate::thread::{self, LEDGER, Takes};
 use crate::time::{Nanos, Real};
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::SeqCst;
+use std::ffi::c_void;
 use std::time::Duration;
 
-/// How often the thread looks where [`often`] was called, in baselines too, so that what it costs
-/// is on both sides of a comparison. While no experiment is held there is nothing to see, and it
-/// sleeps.
+/// How often the thread looks where [that was asked for](crate::asked::look_often), in baselines
+/// too, so that what it costs is on both sides of a comparison. While no experiment is held there
+/// is nothing to see, and it sleeps.
 ///
 /// A look takes some 40 us from a busy processor (on a virtual machine a timer interrupt alone
 /// takes 20 us), and that counts more the more the program is delayed: looks every 500 us made a
@@ -46,28 +46,19 @@ const OFTEN: Duration = Duration::from_millis(2);
 /// looks every 2 ms took 16 us of each request of two services whose processors were all busy.
 const RARELY: Duration = Duration::from_millis(16);
 
-/// Whether to look [`OFTEN`].
-static LOOKS_OFTEN: AtomicBool = AtomicBool::new(false);
-
-/// Looks often from now on, for good: how often it looks changes once at most, and not between a
-/// baseline and its experiment again and again.
-pub(crate) fn often() {
-    LOOKS_OFTEN.store(true, SeqCst);
-}
-
 /// Delay that a thread may owe without being told.
 const LEAST: Nanos = Nanos::from_micros(100);
 
 /// A thread that looks for those that lag while it is told to, and calls `also` at each look; it
 /// sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
 pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> Helper {
-    let handler = Handler::install();
+    let handler = Handler::install(Sender::Nudger, &PAYS);
     Helper::start("andweorc-nudge", move || {
         let mut seen = HashMap::new();
         let (takes, mut stalls) = (Takes::new(), Stalls::new());
         move || {
             takes.count();
-            let period = if LOOKS_OFTEN.load(SeqCst) { OFTEN } else { RARELY };
+            let period = if looks_often() { OFTEN } else { RARELY };
             let since = clock::now();
             std::thread::sleep(period);
             let now = clock::now();
@@ -100,10 +91,13 @@ fn tell(tid: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, SIGNAL as libc::c_int) };
 }
 
+/// The work of the signal's handler.
+static PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: sampler::own_stack };
+
 /// Has the calling thread pay what it owes.
 ///
 /// Async-signal-safe, as [`thread::pay_in_signal_handler`].
-pub(crate) fn on_signal() {
+extern "C" fn pay(_: *mut c_void) {
     thread::pay_in_signal_handler();
     if signal::is_pending() {
         // Its time went to the pause, and not to what the thread does.

@@ -1,6 +1,6 @@
 //! The classic API: line targets for programs without a runtime.
 //!
-//! Threads register with [`sampler::register`](crate::sampler::register); work is counted by
+//! Threads register with [`thread::register`](crate::thread::register); work is counted by
 //! progress points; [`Runner::run`] finds the hottest lines and holds experiments on them. Threads
 //! that lag are told to pay by a signal (`nudge`), and pay at progress points.
 //!

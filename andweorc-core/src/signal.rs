@@ -1,5 +1,5 @@
-//! The one signal that andweorc sends to threads of the program: to sample them
-//! ([`sampler`](crate::sampler)), and to tell them to pay ([`nudge`](crate::nudge)).
+//! The one signal that andweorc sends to threads of the program: to sample them, and to tell them
+//! to pay.
 //!
 //! - The signal is SIGURG, which does nothing by default. A program that resets it while some are
 //!   on their way is not killed by them, as it would be by SIGPROF, which profilers in the program
@@ -19,12 +19,12 @@
 mod stack;
 
 use crate::own_thread::signals_of_others;
-use crate::{nudge, sampler};
 use libc::{c_int, siginfo_t};
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{mem, ptr};
 
@@ -59,9 +59,12 @@ fn users() -> MutexGuard<'static, Users> {
 pub(crate) struct Handler(());
 
 impl Handler {
-    /// Installs the handler. `None` where the program handles the signal itself.
-    pub(crate) fn install() -> Option<Handler> {
+    /// Installs the handler, which does this `work` for signals of `sender`. `None` where the
+    /// program handles the signal itself.
+    pub(crate) fn install(sender: Sender, work: &'static Work) -> Option<Handler> {
         let mut users = users();
+        // Before there is a handler.
+        WORK[sender as usize].store(ptr::from_ref(work).cast_mut(), SeqCst);
         if users.count == 0 {
             TAKEN_OVER.store(false, SeqCst);
             users.before = Some(install()?);
@@ -162,64 +165,65 @@ fn address() -> libc::sighandler_t {
     on_signal as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as libc::sighandler_t
 }
 
-/// The sender of a signal.
+/// The work that the handler does for the signals of one sender. All of it is async-signal-safe:
+/// it reads the thread's registers, stack, cells and CPU clock, reads and writes atomics and
+/// sleeps, allocates nothing, and takes no lock.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// Whether there is something to do for the signal that has just come.
+    pub(crate) is_wanted: fn() -> bool,
+    /// The work; it is given the third argument of the handler.
+    pub(crate) run: extern "C" fn(*mut c_void),
+    /// The calling thread's own stack; empty where that is not known.
+    pub(crate) own_stack: fn() -> Range<usize>,
+}
+
+/// The work for each [sender](Sender), once there is some.
+static WORK: [AtomicPtr<Work>; 2] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
+
+/// The part of andweorc that sent a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sender {
+pub(crate) enum Sender {
     /// A perf event or a timer: the thread has run for a period.
     Source,
     /// The thread that looks for those that lag.
     Nudger,
-    /// Nobody of andweorc.
-    Other,
 }
 
 impl Sender {
+    /// Returns the sender of a signal; `None` if that is nobody of andweorc.
+    ///
     /// # Safety
     ///
     /// `info` is what the kernel gave the handler.
-    unsafe fn of(info: *const siginfo_t) -> Sender {
+    unsafe fn of(info: *const siginfo_t) -> Option<Sender> {
         // SAFETY: as the caller says. Which fields there are depends on the code.
         unsafe {
             match (*info).si_code {
-                POLL_IN => Sender::Source,
+                POLL_IN => Some(Sender::Source),
                 libc::SI_TIMER if (*info).si_value().sival_ptr == mark().sival_ptr => {
-                    Sender::Source
+                    Some(Sender::Source)
                 }
-                libc::SI_TKILL if (*info).si_pid() == libc::getpid() => Sender::Nudger,
-                _ => Sender::Other,
+                libc::SI_TKILL if (*info).si_pid() == libc::getpid() => Some(Sender::Nudger),
+                _ => None,
             }
         }
     }
 }
 
-/// # Safety
-///
-/// Interrupts a thread anywhere. What it calls reads that thread's registers, stack, cells and CPU
-/// clock, reads and writes atomics and sleeps, allocates nothing, and takes no lock. It leaves
+/// Interrupts a thread anywhere, and does the [work](Work) for who has sent the signal. Leaves
 /// errno as it was.
 extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let errno = Errno::last_raw();
     // SAFETY: the handler is installed with SA_SIGINFO, and `signal-hook-registry` hands on what it
     // gets.
-    let work = match unsafe { Sender::of(info) } {
-        Sender::Source if sampler::is_noted() => None,
-        Sender::Source => Some(sample as extern "C" fn(*mut c_void)),
-        Sender::Nudger => Some(pay as extern "C" fn(*mut c_void)),
-        Sender::Other => None,
-    };
-    if let Some(work) = work {
+    let sender = unsafe { Sender::of(info) };
+    let work = sender.map_or(ptr::null_mut(), |sender| WORK[sender as usize].load(SeqCst));
+    // SAFETY: null, or stored from a reference that holds for ever.
+    if let Some(work) = unsafe { work.as_ref() }.filter(|work| (work.is_wanted)()) {
         // SAFETY: as above, and the stack is this thread's. A sample for which there is no room
         // counts as lost; a debt is paid later.
-        unsafe { stack::with_room(context, sampler::own_stack(), work) };
+        unsafe { stack::with_room(context, (work.own_stack)(), work.run) };
     }
     Errno::set_raw(errno);
-}
-
-extern "C" fn sample(context: *mut c_void) {
-    // SAFETY: it is called from the handler, with its context.
-    unsafe { sampler::on_signal(context) };
-}
-
-extern "C" fn pay(_: *mut c_void) {
-    nudge::on_signal();
 }

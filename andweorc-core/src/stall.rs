@@ -6,7 +6,7 @@
 //! the p99 of an experiment. A thread that sleeps again and again sees it, by how late it comes
 //! back, less what it waited for a processor: that the kernel tells.
 
-use crate::thread::Schedstat;
+use crate::schedstat::Schedstat;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 

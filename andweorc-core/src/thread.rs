@@ -17,7 +17,6 @@ mod queued;
 mod ran;
 mod runqueue_wait;
 mod sampled;
-mod schedstat;
 mod sleeps;
 mod stay;
 mod stretch;
@@ -25,6 +24,7 @@ mod switch;
 mod turn;
 mod worker;
 
+pub use crate::asked::{enabled, is_target, was_enabled};
 pub use crate::process_ledger::LEDGER;
 pub use acts::{Acts, act, acted, goes_on, pay};
 pub use block::{Blocking, blocked, pay_before_waking};
@@ -35,26 +35,26 @@ pub use poll::{Level, Poll};
 pub(crate) use preempted::set_idle;
 pub(crate) use runqueue_wait::paid_waits_again;
 pub(crate) use sampled::sampled;
-pub(crate) use schedstat::Schedstat;
 pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
-pub(crate) use switch::{ASKED, let_go, set_target};
-pub use switch::{enable, enabled, is_target, was_enabled, when_switched};
+pub use switch::{enable, when_switched};
+pub(crate) use switch::{let_go, set_target};
 pub use turn::Polled;
 pub(crate) use turn::hits;
 pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
 };
 
+use crate::asked;
 use crate::clock;
 use crate::counter;
 use crate::defer;
 use crate::engine::{Model, Rules, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
-use crate::nudge;
 use crate::pause;
 use crate::sampler::course::Courses;
 use crate::sampler::{share, slots};
+use crate::schedstat::Schedstat;
 use crate::signal;
 use crate::target::{Target, is_main};
 use crate::time::{Nanos, Real, Virtual};
@@ -249,7 +249,7 @@ impl Thread {
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
         } else {
-            self.courses.set(slots::opened(tid, is_deaf));
+            self.courses.set(slots::opened(tid, is_deaf, sampled));
         }
         self.account.get()
     }
@@ -420,7 +420,7 @@ pub fn register() -> Option<&'static Account> {
     with(|thread| {
         let account = thread.account(clock::now());
         thread.set_state(thread.state.get().registered());
-        nudge::often();
+        asked::look_often();
         account
     })
 }

@@ -3,9 +3,10 @@
 #![cfg(not(loom))]
 
 use andweorc_core::clock;
-use andweorc_core::sampler::{probe, register};
+use andweorc_core::sampler::{check, probe};
 use andweorc_core::session::Session;
 use andweorc_core::settings::Settings;
+use andweorc_core::thread::register;
 use andweorc_core::time::Nanos;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs;
@@ -68,6 +69,7 @@ fn sampling_holds_a_quarter_of_the_descriptors_at_most_and_idle_threads_hold_non
             let (registered, works) = (&registered, &works);
             scope.spawn(move || {
                 register().unwrap();
+                check().unwrap();
                 registered.fetch_add(1, Ordering::SeqCst);
                 // The last one works when it is told so, and ends when all are.
                 loop {

@@ -239,7 +239,8 @@ fn no_descriptors() {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, 3, most).unwrap();
     thread::spawn(move || {
-        sampler::register().unwrap();
+        andweorc_core::thread::register().unwrap();
+        sampler::check().unwrap();
         let began = Instant::now();
         while sampling.take().samples == 0 {
             assert!(began.elapsed() < Duration::from_secs(30), "not one sample");

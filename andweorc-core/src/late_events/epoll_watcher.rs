@@ -24,7 +24,7 @@
 use super::ReadinessLog;
 use crate::clock;
 use crate::helper::Helper;
-use crate::thread::Schedstat;
+use crate::schedstat::Schedstat;
 use crate::time::{Nanos, Real};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent};

@@ -24,6 +24,7 @@ pub(crate) mod course;
 mod found;
 pub(crate) mod late;
 mod perf;
+mod period;
 mod queue;
 mod ring;
 pub(crate) mod share;
@@ -33,18 +34,17 @@ pub(crate) mod walk;
 
 pub use found::Found;
 pub(crate) use found::line_target;
-pub(crate) use late::noted as is_noted;
 pub use perf::{Event, PerfError};
+pub use period::{COARSE, FINE};
 pub(crate) use slots::{Shortfall, own_stack, see_who_has_the_signal, skip_next};
 pub(crate) use walk::Registers;
 
+use crate::asked;
 use crate::fork::forked;
-use crate::nudge;
 use crate::own_thread;
-use crate::signal::{self, Handler};
+use crate::signal::{self, Handler, Sender, Work};
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
-use crate::thread;
 use crate::time::Nanos;
 use addresses::Addresses;
 use andweorc_profile::TargetKind;
@@ -56,14 +56,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// CPU time between two samples of a thread while targets are looked for: 1 kHz.
-pub const COARSE: Nanos = Nanos::from_millis(1);
-
-/// And while sampled targets are experimented on. On a virtual machine one sample takes some 25 us,
-/// nearly all of it the timer's interrupt, so that still finer samples would cost more than they
-/// tell.
-pub const FINE: Nanos = Nanos::from_micros(250);
 
 /// How often the queues are drained.
 const DRAIN: Duration = Duration::from_millis(10);
@@ -77,17 +69,13 @@ pub fn probe() -> Result<(), PerfError> {
     perf::open(0, Event::default(), COARSE).map(drop)
 }
 
-/// Makes the calling thread an entity of the ledger, until it ends. It is sampled whenever somebody
-/// asks for samples. Once is enough.
+/// Whether the calling thread, which has an account, can be sampled.
 ///
 /// # Errors
 ///
-/// When it can't be sampled. The thread is an entity all the same.
-pub fn register() -> Result<(), PerfError> {
-    match thread::register() {
-        Some(_) => slots::check(),
-        None => Ok(()),
-    }
+/// When it can't, with what to do about it.
+pub fn check() -> Result<(), PerfError> {
+    slots::check()
 }
 
 /// Source of the samples.
@@ -145,10 +133,11 @@ impl Sampling {
     /// the default event.
     pub fn start(symbols: Symbols, event: Event) -> Result<Sampling, PerfError> {
         let table = ADDRESSES.get_or_init(Addresses::new);
-        let handler = Handler::install().ok_or_else(PerfError::signal_is_taken)?;
+        let handler =
+            Handler::install(Sender::Source, &SAMPLES).ok_or_else(PerfError::signal_is_taken)?;
         let kind = slots::on(event, COARSE)?;
         share::set_learns(true);
-        nudge::often();
+        asked::look_often();
         let finder = Arc::new(Mutex::new(Finder::new(symbols, table)));
         *lock(&FINDER) = Some(Arc::clone(&finder));
         let stop = Arc::new(AtomicBool::new(false));
@@ -269,16 +258,17 @@ pub(crate) fn aim(target: Option<&Target>) {
     }
 }
 
+/// The work of the signal's handler. A sample that was to tell how late the handler comes is none.
+pub(in crate::sampler) static SAMPLES: Work =
+    Work { is_wanted: || !late::noted(), run: on_signal, own_stack };
+
 /// Takes a sample of the calling thread, which the signal interrupted at `context`.
 ///
 /// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and
 /// writes atomics.
-///
-/// # Safety
-///
-/// `context` is the third argument of a handler that was installed with SA_SIGINFO.
-pub(crate) unsafe fn on_signal(context: *mut c_void) {
-    // SAFETY: as the caller says.
+extern "C" fn on_signal(context: *mut c_void) {
+    // SAFETY: the handler alone calls it, with its own third argument, and was installed with
+    // SA_SIGINFO.
     slots::sample(unsafe { Registers::of(context) });
 }
 

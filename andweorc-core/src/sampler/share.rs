@@ -10,8 +10,9 @@
 //! with the share of each visit, as it ends and at each sample in it ([`Credit::Share`]). Where
 //! they are longer, samples are fine enough ([`Credit::Samples`]).
 
-use crate::sampler::{FINE, course};
-use crate::thread::ASKED;
+use crate::asked::ASKED;
+use crate::sampler::course;
+use crate::sampler::period::FINE;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

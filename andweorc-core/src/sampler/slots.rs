@@ -10,7 +10,6 @@ use crate::sampler::source::Source;
 use crate::sampler::walk::{self, Registers};
 use crate::sampler::{Kind, addresses};
 use crate::signal;
-use crate::thread;
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::ops::Range;
@@ -34,9 +33,14 @@ pub(crate) struct Slot {
     dropped: AtomicU64,
 }
 
+/// A function that credits a sample of the calling thread, which `ran` for so long since the one
+/// before. `inside` says whether the thread was inside of the target, where that is known. Returns
+/// the thread's context, if it has one. Async-signal-safe.
+pub(crate) type Sampled = fn(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u32>;
+
 crate::plain_thread_local! {
     // A signal handler may read them.
-    static SLOT: Cell<Option<&'static Slot>> = Cell::new(None);
+    static SLOT: Cell<Option<(&'static Slot, Sampled)>> = Cell::new(None);
     static SKIPS: Cell<bool> = Cell::new(false);
 }
 
@@ -54,7 +58,7 @@ impl Slot {
     }
 
     /// Takes a sample: credits the thread, and hands the chain on.
-    fn sample(&self, at: Registers) {
+    fn sample(&self, at: Registers, sampled: Sampled) {
         // Relaxed, all of these: only this thread uses them while it is sampled, or they are
         // counts.
         self.handled.fetch_add(1, Ordering::Relaxed);
@@ -67,7 +71,7 @@ impl Slot {
         // SAFETY: the stack is the calling thread's, which took it down itself.
         let length = unsafe { walk::chain(at, &stack, &mut chain) };
         let chain = &chain[..length];
-        let context = thread::sampled(ran, || addresses().and_then(|known| known.judge(chain)));
+        let context = sampled(ran, &|| addresses().and_then(|known| known.judge(chain)));
         if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -100,14 +104,14 @@ pub(crate) fn skip_next() {
 
 /// Takes a sample of the calling thread, from the signal handler that interrupted it there.
 pub(super) fn sample(at: Registers) {
-    if let Some(slot) = SLOT.get() {
-        slot.sample(at);
+    if let Some((slot, sampled)) = SLOT.get() {
+        slot.sample(at, sampled);
     }
 }
 
 /// The stack of the calling thread; empty if it has no slot. Async-signal-safe.
 pub(crate) fn own_stack() -> Range<usize> {
-    SLOT.get().map_or(0..0, Slot::stack)
+    SLOT.get().map_or(0..0, |(slot, _)| slot.stack())
 }
 
 /// A thread that lives.
@@ -177,9 +181,9 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread, of this kernel id, has got an account. If it is deaf it blocks the signal.
-/// Returns its courses.
-pub(crate) fn opened(tid: i32, is_deaf: bool) -> Option<&'static Courses> {
+/// Takes up the calling thread, of this kernel id, which has got an account. If it is deaf it
+/// blocks the signal. `sampled` is told of each of its samples. Returns the thread's courses.
+pub(crate) fn opened(tid: i32, is_deaf: bool, sampled: Sampled) -> Option<&'static Courses> {
     if forked() {
         return None;
     }
@@ -188,7 +192,7 @@ pub(crate) fn opened(tid: i32, is_deaf: bool) -> Option<&'static Courses> {
     // Relaxed: read by this thread alone.
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
-    SLOT.set(Some(slot));
+    SLOT.set(Some((slot, sampled)));
     let mut live = Live::new(tid, slot, is_deaf);
     // Without the lock. Of threads that begin together one would wait for the other, and be woken
     // on its processor: of two that work for 2 ms, spawned over and over, the second ran after the
@@ -200,7 +204,7 @@ pub(crate) fn opened(tid: i32, is_deaf: bool) -> Option<&'static Courses> {
 
 /// The calling thread gives its account back.
 pub(crate) fn closed() {
-    let Some(slot) = SLOT.take() else { return };
+    let Some((slot, _)) = SLOT.take() else { return };
     // In a child of fork there are no events, and the lock may be held for ever.
     if forked() {
         return;
@@ -500,7 +504,9 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signal::Handler;
+    use crate::sampler::SAMPLES;
+    use crate::signal::{Handler, Sender};
+    use crate::thread;
 
     /// Slots are for good, and a registry that goes forgets them: the leak check finds them here.
     fn keep(slot: &'static Slot) {
@@ -511,7 +517,7 @@ mod tests {
     #[test]
     fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_anew() {
         thread::enable();
-        let _handler = Handler::install().unwrap();
+        let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
         let timers =
             Asked { event: Event::TaskClock, kind: Kind::Timer, period: Nanos::from_millis(1000) };
         let tid = nix::unistd::gettid().as_raw();
@@ -544,8 +550,8 @@ mod tests {
         std::thread::spawn(|| {
             thread::enable();
             thread::register().unwrap();
-            let _handler = Handler::install().unwrap();
-            let slot = SLOT.get().expect("who has an account has a slot");
+            let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
+            let (slot, _) = SLOT.get().expect("who has an account has a slot");
             let _timer = Source::timer(nix::unistd::gettid().as_raw(), Nanos::from_millis(1));
             let begun = clock::thread_cpu();
             // Another test may take the count in between.

@@ -2,7 +2,7 @@ use super::*;
 use crate::clock;
 use crate::point::{Point, point};
 use crate::target::{target, targets};
-use crate::thread::{LEDGER, Polled};
+use crate::thread::{self, LEDGER, Polled};
 use crate::time::{Real, Virtual};
 use crate::wait::{Cause, Ended};
 use andweorc_profile::PointKind;
@@ -24,7 +24,7 @@ fn poll(task: &'static Target, polled: Polled, by: Cause, hits: Option<&Point>) 
     let now = clock::now();
     let level = thread::Poll::level(Virtual(0), now);
     let mut poll = thread::Poll::begin_on(level, task, polled, Virtual(0), ended, now);
-    let context = thread::sampled(Nanos::ZERO, || None).expect("no one writes the account");
+    let context = thread::sampled(Nanos::ZERO, &|| None).expect("no one writes the account");
     hits.inspect(|point| point.hit());
     poll.end(false, clock::now());
     context
@@ -70,7 +70,7 @@ fn sample_after_an_act_in_a_poll_has_another_context() {
         let task = target(TargetKind::Task, "acts", None, None);
         let span = target(TargetKind::Span, "acts: inside", None, None);
         let (own, now) = (0_u64, clock::now());
-        let here = || thread::sampled(Nanos::ZERO, || None).expect("no one writes the account");
+        let here = || thread::sampled(Nanos::ZERO, &|| None).expect("no one writes the account");
         let begin = |polled| thread::Poll::begin_on(None, task, polled, Virtual(0), None, now);
         let acts_of = |polled| {
             let mut poll = begin(polled);
@@ -149,8 +149,9 @@ fn a_thread_with_an_account_is_sampled() {
     };
     sampling.count_functions_alone();
     std::thread::spawn(|| {
-        register().unwrap();
-        register().expect("once is enough");
+        thread::register().unwrap();
+        check().unwrap();
+        thread::register().expect("once is enough");
         work(Nanos::from_millis(100));
     })
     .join()

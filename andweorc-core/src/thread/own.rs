@@ -71,9 +71,9 @@ impl From {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::schedstat::Schedstat;
     use crate::thread::EXPERIMENTS;
     use crate::thread::ran::Ran;
-    use crate::thread::schedstat::Schedstat;
     use std::sync::PoisonError;
 
     #[test]

@@ -76,8 +76,8 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::experiment::{Experimenter, Phases};
+    use crate::schedstat::tests::kernel_tells_waits;
     use crate::thread::processor::tests::{allowed, stay_on, work};
-    use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, with};
     use std::sync::PoisonError;
     use std::sync::atomic::AtomicBool;

@@ -130,8 +130,8 @@ impl Thread {
 mod tests {
     use super::*;
     use crate::clock;
+    use crate::schedstat::tests::kernel_tells_waits;
     use crate::thread::processor::tests::{allowed, stay_on, work};
-    use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{EXPERIMENTS, register, with};
     use std::sync::{Barrier, PoisonError};
     use std::thread;

@@ -16,8 +16,8 @@
 
 use super::own;
 use super::preempted::{Preempted, idle};
-use super::schedstat::Schedstat;
 use crate::clock;
+use crate::schedstat::Schedstat;
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
 

@@ -208,9 +208,9 @@ fn stopped(account: &Account, since: Real, now: Real) -> Nanos {
 mod tests {
     use super::super::processor::Occupant;
     use super::*;
+    use crate::schedstat::tests::kernel_tells_waits;
     use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
-    use crate::thread::schedstat::tests::kernel_tells_waits;
     use crate::thread::{
         Blocking, EXPERIMENTS, Poll, blocked, enable, entity_at, parked, register, unparked, with,
     };

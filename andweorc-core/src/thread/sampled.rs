@@ -208,7 +208,7 @@ impl Thread {
 /// sample stands for.
 ///
 /// Async-signal-safe: as [`pay_in_signal_handler`](super::pay_in_signal_handler).
-pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u32> {
+pub(crate) fn sampled(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u32> {
     THREAD.with(|thread| {
         if thread.writing.replace(true) {
             return None;
@@ -218,7 +218,7 @@ pub(crate) fn sampled(ran: Nanos, inside: impl Fn() -> Option<bool>) -> Option<u
         clock::in_signal_handler(|| {
             now = clock::now();
             if let (Some(stretch), Some(account)) = (thread.stretch(), thread.account.get()) {
-                (credit, context) = thread.sampled_on_course(stretch, account, &inside);
+                (credit, context) = thread.sampled_on_course(stretch, account, inside);
             } else {
                 credit = share::credit(context);
                 thread.share();

@@ -1,52 +1,13 @@
-//! Whether andweorc is on, and what the running experiment asks for.
+//! Switches andweorc on and off, and chooses the target of the running experiment.
 
 use super::LEDGER;
+use crate::asked::{ASKED, enabled, was_enabled};
 use crate::clock;
 use crate::fork;
 use crate::sampler;
 use crate::target::Target;
-use crossbeam_utils::CachePadded;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Values that each poll asks for, and experiments write: on one cache line, with nothing else.
-pub(crate) struct Asked {
-    enabled: AtomicBool,
-    /// True if andweorc is enabled, or was.
-    was_enabled: AtomicBool,
-    /// Id of the target of the running experiment; 0 when there is none.
-    target: AtomicU32,
-    /// See [`share::aim`](crate::sampler::share::aim).
-    pub(crate) aim: AtomicU32,
-    /// See [`share::learns`](crate::sampler::share::learns).
-    pub(crate) learns: AtomicBool,
-    /// See [`share::has_learned`](crate::sampler::share::has_learned).
-    pub(crate) has_learned: AtomicBool,
-}
-
-pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
-    enabled: AtomicBool::new(false),
-    was_enabled: AtomicBool::new(false),
-    target: AtomicU32::new(0),
-    aim: AtomicU32::new(0),
-    learns: AtomicBool::new(false),
-    has_learned: AtomicBool::new(false),
-});
-
-/// Whether andweorc is on. Everything in the hot paths asks this first.
-#[inline]
-pub fn enabled() -> bool {
-    // Relaxed: a thread that sees the switch later starts to take part later.
-    ASKED.enabled.load(Ordering::Relaxed)
-}
-
-/// Whether andweorc is on, or was: what it began to keep then is kept up, so that there is no gap
-/// in it when it is on again.
-#[inline]
-pub fn was_enabled() -> bool {
-    // Relaxed, as above.
-    ASKED.was_enabled.load(Ordering::Relaxed)
-}
 
 /// Switches andweorc on. Each call holds it, so that by this alone it stays on for the life of the
 /// process: experiments let go of it as they [end](crate::experiment::Experimenter).
@@ -114,14 +75,4 @@ fn abandon() {
 pub(crate) fn set_target(target: Option<&Target>) {
     sampler::aim(target);
     ASKED.target.store(target.map_or(0, Target::id), Ordering::SeqCst);
-}
-
-/// Whether this is the target of the running experiment.
-#[inline]
-pub fn is_target(target: &Target) -> bool {
-    // Relaxed: a thread that sees a new target later enters it later, and the ledger credits by its
-    // own experiment.
-    let asked = ASKED.target.load(Ordering::Relaxed);
-    // Between experiments the target is not even looked at: it is a cache line of its own.
-    asked != 0 && asked == target.id()
 }

@@ -79,12 +79,12 @@ fn parse(schedstat: &[u8]) -> Option<Nanos> {
 #[cfg(test)]
 impl Schedstat {
     /// From now on the kernel tells this.
-    pub(super) fn tells(&self, waited: Nanos) {
+    pub(crate) fn tells(&self, waited: Nanos) {
         self.told.set(Some(waited));
     }
 
     /// From now on the kernel does not tell.
-    pub(super) fn tells_nothing(&self) {
+    pub(crate) fn tells_nothing(&self) {
         self.close();
         self.file.set(Some(Err(())));
     }
@@ -95,7 +95,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Whether the kernel tells how long a thread waited for processors. If it does not, says so.
-    pub(in crate::thread) fn kernel_tells_waits() -> bool {
+    pub(crate) fn kernel_tells_waits() -> bool {
         let waited = Schedstat::new().waited();
         if waited.is_none() {
             println!("skipped: this kernel tells no waits for processors");
