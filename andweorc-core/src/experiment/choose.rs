@@ -176,7 +176,12 @@ impl Time {
 impl Times {
     /// The times up to now.
     pub(crate) fn read() -> Times {
-        Times(targets().iter().map(|target| (target.id(), Time::of(target))).collect())
+        Times::of(&targets())
+    }
+
+    /// The times up to now of these targets alone.
+    pub(crate) fn of(targets: &[&'static Target]) -> Times {
+        Times(targets.iter().map(|target| (target.id(), Time::of(target))).collect())
     }
 
     /// The times since `before` of the targets that had any.

@@ -177,6 +177,8 @@ impl Runner {
             Err(reason) => return reason,
         };
         self.write_points(&points);
+        let sampled = targets.iter().copied().filter(|it| is_sampled(it)).collect();
+        self.experimenter.record_samples_of(sampled);
         let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         let mut analysis = None;
         let mut first = self.lengths(&plan, &points);
@@ -814,6 +816,8 @@ fn known(analysis: Option<&Analysis>, target: &Target) -> Known {
     let summary = analysis.and_then(|analysis| analysis.targets.iter().find(|it| it.is(&record)));
     match summary {
         None => Known::Undecided(f64::INFINITY),
+        // More experiments would tell no more of a target that takes all time that there is.
+        Some(it) if it.fills_time => Known::Settled,
         Some(it) => match it.verdict {
             Verdict::Inconclusive { more_seconds } => {
                 Known::Undecided(more_seconds.unwrap_or(f64::INFINITY))
