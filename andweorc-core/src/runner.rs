@@ -320,6 +320,7 @@ mod tests {
                 delay_ns: 0,
                 cpu_ns: None,
                 points: vec![PointCount { point: id, count, latency: Vec::new() }],
+                sampled: Vec::new(),
                 spoiled: None,
             }));
         };

@@ -346,20 +346,21 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn entity_while_growing(&self, now: Real) -> Option<Virtual> {
-        self.share();
+        // Spent after `now`, and in L by now.
+        let mut spent = self.share();
         let account = self.account(now)?;
         // In a poll that the target preempted: nobody has asked yet for how long.
         if self.depth.get() == 0 && LEDGER.is_held() {
-            self.share_no_more();
+            spent += self.share_no_more();
             let since = clock::now();
             self.takes_for_its_wait(account, Comes::Preempted, now);
             // As of `now`: what is spent on telling it comes after that.
-            let at = LEDGER.virtual_of(account, now);
+            let at = now.less(LEDGER.taken(account, now) - spent);
             self.spent_since(since, account);
             self.share_anew();
             return Some(at);
         }
-        Some(LEDGER.virtual_of(account, now))
+        Some(now.less(LEDGER.taken(account, now) - spent))
     }
 
     /// The virtual time of the thread, which has just got its share, and an account if one was

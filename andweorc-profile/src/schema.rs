@@ -177,6 +177,10 @@ pub struct ExperimentRecord {
     pub cpu_ns: Option<u64>,
     /// Counts of each point. Points that did nothing are left out.
     pub points: Vec<PointCount>,
+    /// CPU time in the sampled targets that the run tests, as samples saw it. Targets without any
+    /// are left out, and none is there where nothing is sampled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sampled: Vec<TargetTime>,
     /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and
     /// counted.
     pub spoiled: Option<String>,

@@ -61,6 +61,7 @@ fn records() -> Vec<Record> {
             real_ns: 100,
             delay_ns: 10,
             cpu_ns: None,
+            sampled: Vec::new(),
             points: vec![PointCount { point: 1, count: 2, latency: vec![(10, 1), (20, 1)] }],
             spoiled: None,
         }),

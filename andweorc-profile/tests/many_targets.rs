@@ -60,6 +60,7 @@ fn run(sites: u32) -> Run {
             real_ns: 200_000_000,
             delay_ns: 0,
             cpu_ns: None,
+            sampled: Vec::new(),
             points: vec![PointCount { point: 1, count: 1000 + u64::from(seq), latency: vec![] }],
             spoiled: None,
         }));

@@ -196,6 +196,7 @@ fn small_disk() {
         real_ns: 1,
         delay_ns: 0,
         cpu_ns: None,
+        sampled: Vec::new(),
         points: vec![],
         spoiled: None,
     }));

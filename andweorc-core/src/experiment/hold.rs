@@ -2,6 +2,7 @@
 //! meanwhile.
 
 use crate::clock;
+use crate::experiment::choose::TargetTimes;
 use crate::experiment::disturbance::Disturbances;
 use crate::experiment::guard::{Cut, Guard};
 use crate::experiment::noise::Noise;
@@ -118,17 +119,19 @@ struct Snapshot {
     /// CPU time of the program without that of pauses.
     cpu: Nanos,
     counts: HashMap<u32, u64>,
+    sampled: TargetTimes,
     noise: Noise,
 }
 
 impl Snapshot {
-    fn take(points: &[&'static Point]) -> Snapshot {
+    fn take(points: &[&'static Point], sampled: &[&'static Target]) -> Snapshot {
         let at = clock::now();
         Snapshot {
             at,
             owed: LEDGER.owed(at),
             cpu: clock::process_cpu() - pause::cpu(),
             counts: points.iter().map(|point| (point.id(), point.count())).collect(),
+            sampled: TargetTimes::of(sampled),
             noise: Noise::read(),
         }
     }
@@ -146,6 +149,8 @@ pub struct Experimenter {
     nudger: Helper,
     /// Watches the sockets meanwhile.
     watcher: Helper,
+    /// The targets whose samples are recorded.
+    sampled: Vec<&'static Target>,
 }
 
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
@@ -170,7 +175,13 @@ impl Experimenter {
             guard,
             nudger: nudger(move |now| looks.look(now)),
             watcher: epoll_watcher(&READINESS),
+            sampled: Vec::new(),
         })
+    }
+
+    /// From now on records have the CPU time of these targets, which are sampled.
+    pub(crate) fn record_samples_of(&mut self, targets: Vec<&'static Target>) {
+        self.sampled = targets;
     }
 
     /// Ends experiments that slow the program by more than `factor`; by default [`MAX_SLOWDOWN`].
@@ -211,11 +222,11 @@ impl Experimenter {
             // What came before the measured stretch belongs to no experiment.
             point.discard_latencies();
         }
-        let before = Snapshot::take(&points);
+        let before = Snapshot::take(&points, &self.sampled);
         if self.stop.sleep_unless_cut(phases.measure) {
             return Outcome::Stopped;
         }
-        let after = Snapshot::take(&points);
+        let after = Snapshot::take(&points, &self.sampled);
         if target.is_none() {
             thread::set_idle(before.noise.idle(&after.noise, after.at - before.at));
         }
@@ -232,6 +243,7 @@ impl Experimenter {
             delay_ns: to_ns(after.owed - before.owed),
             cpu_ns: Some(to_ns(after.cpu - before.cpu)),
             points: counts,
+            sampled: after.sampled.records_since(&before.sampled),
             spoiled: cut
                 .map(|cut| cut.to_string())
                 .or_else(|| self.disturbances.reason_to_discard(&before.noise, &after.noise)),

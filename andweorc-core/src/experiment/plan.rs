@@ -56,6 +56,8 @@ impl Known {
         let summary = analysis.and_then(|all| all.targets.iter().find(|it| it.is(&record)));
         match summary {
             None => Known::Undecided(f64::INFINITY),
+            // More experiments would tell no more of a target that takes all time that there is.
+            Some(it) if it.fills_time => Known::Settled,
             Some(it) => match it.verdict {
                 Verdict::Inconclusive { more_seconds } => {
                     Known::Undecided(more_seconds.unwrap_or(f64::INFINITY))

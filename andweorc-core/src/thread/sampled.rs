@@ -1,5 +1,6 @@
 //! The credit of a thread while the target of the experiment is a sampled one.
 
+use super::stay::spent;
 use super::stretch::Stretch;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
@@ -18,13 +19,12 @@ const NONE: u32 = u32::MAX;
 impl Thread {
     /// Credits the thread with the share that its context has of a sampled target, of its time
     /// since the last call. The share of what is to come is told to who reads D meanwhile, as if
-    /// the thread were so often in a target that is timed.
+    /// the thread were so often in a target that is timed. Returns for how long that took, which is
+    /// delay that the thread has taken.
     #[inline]
-    pub(super) fn share(&self) {
+    pub(super) fn share(&self) -> Nanos {
         let aim = share::aim();
-        if !self.is_clear_of(aim) {
-            self.share_of(aim);
-        }
+        if self.is_clear_of(aim) { Nanos::ZERO } else { self.share_of(aim) }
     }
 
     /// Whether it is known that there is nothing to credit by shares in the experiment `aim`, or
@@ -35,14 +35,14 @@ impl Thread {
     }
 
     #[cold]
-    fn share_of(&self, aim: u32) {
+    fn share_of(&self, aim: u32) -> Nanos {
         if let (Some(stretch), Some(account)) = (self.stretch(), self.account.get()) {
             return self.share_of_stretch(stretch, account, aim);
         }
         let credit = if aim == 0 { Credit::Samples } else { share::credit(self.context.get()) };
         let goes_on = self.shared.get() == aim;
         match (credit, self.account.get()) {
-            (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => {}
+            (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => Nanos::ZERO,
             (Credit::Share(share @ 1..), Some(account)) => {
                 let now = clock::now();
                 let share = Speedup::from_ppm(share);
@@ -54,24 +54,29 @@ impl Thread {
                     self.has_share_in(aim);
                     self.ran.begin(now);
                 }
-                self.spent_since(now, account);
+                let spent = spent(now, self.spent_since(now, account));
                 // From when it is credited on: else it would seem to be inside for longer than it
                 // was there.
                 let now = self.ran.at();
                 LEDGER.expect(account, share.of(AHEAD), now, now + AHEAD);
+                spent
             }
             // What follows counts from when it has an account.
-            (Credit::Share(1..), None) => self.unshare(),
+            (Credit::Share(1..), None) => {
+                self.unshare();
+                Nanos::ZERO
+            }
             _ => {
                 self.unshare();
                 // A stretch counts as soon as the thread is an entity again.
                 self.clear.set(if self.stretch.get().is_none() { aim } else { 0 });
+                Nanos::ZERO
             }
         }
     }
 
     /// Does for a thread on its course what [`share`](Thread::share) does for others.
-    fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) {
+    fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) -> Nanos {
         let now = clock::now();
         let before = self.shared.get();
         self.has_share_in(aim);
@@ -83,7 +88,9 @@ impl Thread {
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
             self.grew(LEDGER.settle(account, inside, now), now);
         }
-        self.is_on(stretch, account, aim, self.spent_since(now, account));
+        let until = self.spent_since(now, account);
+        self.is_on(stretch, account, aim, until);
+        spent(now, until)
     }
 
     fn has_share_in(&self, aim: u32) {
@@ -130,11 +137,13 @@ impl Thread {
     }
 
     /// The thread is credited up to now. What follows is not of its context, until its share begins
-    /// [anew](Thread::share_anew).
+    /// [anew](Thread::share_anew). Returns for how long that took, as [`share`](Thread::share)
+    /// does.
     #[inline]
-    pub(super) fn share_no_more(&self) {
-        self.share();
+    pub(super) fn share_no_more(&self) -> Nanos {
+        let spent = self.share();
         self.unshare();
+        spent
     }
 
     fn unshare(&self) {
@@ -240,7 +249,7 @@ mod tests {
     use super::*;
     use crate::target::{Target, target};
     use crate::thread::stay::SPENT;
-    use crate::thread::{EXPERIMENTS, enable, enter, exit, register, with};
+    use crate::thread::{EXPERIMENTS, enable, enter, entity_at, exit, register, with};
     use andweorc_profile::TargetKind;
     use std::sync::PoisonError;
 
@@ -289,6 +298,36 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn virtual_time_of_a_thread_with_a_share_is_told_without_the_time_spent_on_telling() {
+        let context = target(TargetKind::Span, "shared: tells", None, None);
+        let told = std::thread::spawn(move || {
+            enable();
+            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+            // So little that D hardly grows.
+            LEDGER.begin(Speedup::from_ppm(1), clock::now());
+            share::begin([(context.id(), 500_000)].into_iter());
+            let account = register().unwrap();
+            let visit = enter(context, clock::now());
+            let tells = |_| {
+                let (now, spent) = (clock::now(), SPENT.get());
+                let before = LEDGER.taken(account, now);
+                let at = entity_at(now).unwrap();
+                (now.less(before) - at, SPENT.get() - spent)
+            };
+            let told: Vec<_> = (0..100).map(tells).collect();
+            exit(visit, clock::now());
+            share::end();
+            LEDGER.end(clock::now());
+            told
+        });
+        let told = told.join().unwrap();
+        // Where it waited for its processor behind another thread, it takes that too.
+        let is_exact =
+            |&(early, spent): &(Nanos, Nanos)| early == Nanos::ZERO && spent > Nanos::ZERO;
+        assert!(told.iter().any(is_exact), "{told:?}");
     }
 
     #[test]

@@ -177,12 +177,17 @@ impl Thread {
     /// until when it did so.
     pub(super) fn spent_since(&self, since: Real, account: &Account) -> Real {
         let now = clock::now();
-        let spent = (now - since).min(MOST_SPENT);
+        let spent = spent(since, now);
         #[cfg(test)]
         SPENT.set(SPENT.get() + spent);
         LEDGER.took(account, spent, now);
         now
     }
+}
+
+/// Time between two instants that a thread spent on telling how long it is inside the target.
+pub(super) fn spent(since: Real, until: Real) -> Nanos {
+    (until - since).min(MOST_SPENT)
 }
 
 #[cfg(test)]

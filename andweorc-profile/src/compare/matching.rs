@@ -144,6 +144,7 @@ mod tests {
             line: Some(line),
             share: None,
             wall_share: None,
+            fills_time: false,
             effects: vec![],
             impacts: vec![],
             odd_runs: vec![],

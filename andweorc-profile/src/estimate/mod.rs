@@ -29,6 +29,7 @@
 //! program no more after days than after an hour: it is done anew after each experiment.
 
 mod effects;
+mod fills;
 mod forecast;
 mod judge;
 pub(crate) mod load;
@@ -202,6 +203,7 @@ fn analyse_metrics(
     targets.retain(|target| !target.effects.is_empty());
     now::foresee(&mut targets, &points);
     judge(&mut targets, ranked_by.metric, load);
+    targets.iter_mut().for_each(|target| target.fills_time = fills_time(target, rows));
     let held = runs.iter().zip(rows);
     Analysis {
         points,
@@ -217,6 +219,14 @@ fn analyse_metrics(
         cores_used: seen::cores_used(runs),
         cores_used_by_others: seen::cores_used_by_others(runs),
     }
+}
+
+/// Whether the CPU time of a target, whose verdict is known, goes with time: so say all runs that
+/// can tell.
+fn fills_time(target: &TargetSummary, rows: &[Rows<'_>]) -> bool {
+    let told: Vec<bool> = rows.iter().filter_map(|run| run.fills_time(target)).collect();
+    let is_known_to_change = matches!(target.verdict, Verdict::Matters | Verdict::Hurts);
+    !is_known_to_change && !told.is_empty() && told.into_iter().all(|fills| fills)
 }
 
 /// Gives all targets their verdicts, and puts them into the order of the ranking.

@@ -132,6 +132,11 @@ impl<'a> Rows<'a> {
         self.observations_in(id.and_then(|id| self.tally.cpu(id)), target)
     }
 
+    /// Whether the CPU time of a sampled target goes with time; `None` where that is not known.
+    pub(crate) fn fills_time(&self, target: &TargetSummary) -> Option<bool> {
+        self.tally.sampled().fills_time(*self.targets.get(&target.identity())?)
+    }
+
     fn observations_in<'b>(
         &self,
         series: Option<&'b Series>,

@@ -58,6 +58,7 @@ fn nothing_known(record: &TargetRecord) -> TargetSummary {
         line: record.line,
         share: None,
         wall_share: None,
+        fills_time: false,
         effects: Vec::new(),
         impacts: Vec::new(),
         odd_runs: Vec::new(),

@@ -1,5 +1,6 @@
 //! One metric of one point in the experiments of a run, against their neighbouring baselines.
 
+use crate::ExperimentRecord;
 use crate::estimate::observation::Observation;
 use crate::estimate::scatter::Variance;
 use std::collections::HashMap;
@@ -101,18 +102,31 @@ impl Baselines {
 }
 
 impl Series {
+    /// Adds an experiment, in which it had this value.
+    pub(crate) fn push(&mut self, experiment: &ExperimentRecord, value: Option<f64>, most: usize) {
+        let value = value.filter(|value| *value > 0.0 && value.is_finite());
+        match experiment.target {
+            _ if experiment.spoiled.is_some() => self.spoiled(value),
+            None => self.baseline(value, most),
+            Some(target) => {
+                let ExperimentRecord { speedup, real_ns, delay_ns, .. } = *experiment;
+                self.trial(Trial { target, speedup, real_ns, delay_ns }, value, most);
+            }
+        }
+    }
+
     /// Whether no experiment, be it spoiled, has the metric.
     pub(crate) fn is_empty(&self) -> bool {
         !self.measured
     }
 
     /// An experiment that is spoiled has this value.
-    pub(crate) fn spoiled(&mut self, value: Option<f64>) {
+    fn spoiled(&mut self, value: Option<f64>) {
         self.measured |= value.is_some();
     }
 
     /// A baseline that can be used has this value.
-    pub(crate) fn baseline(&mut self, value: Option<f64>, most: usize) {
+    fn baseline(&mut self, value: Option<f64>, most: usize) {
         self.measured |= value.is_some();
         self.ended.clear();
         for waiting in std::mem::take(&mut self.waiting) {
@@ -140,7 +154,7 @@ impl Series {
     }
 
     /// An experiment that can be used has this value.
-    pub(crate) fn trial(&mut self, trial: Trial, value: Option<f64>, most: usize) {
+    fn trial(&mut self, trial: Trial, value: Option<f64>, most: usize) {
         let Some(measured) = value else { return };
         self.measured = true;
         let same = |it: &Trial| it.target == trial.target && it.speedup == trial.speedup;

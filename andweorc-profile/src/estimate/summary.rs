@@ -75,6 +75,10 @@ pub struct TargetSummary {
     /// Time inside it per time that passed, summed over threads, where it was measured: 0.5 is half
     /// of the wall time on one thread, and two threads that are inside it all the time make 2.
     pub wall_share: Option<f64>,
+    /// Whether its CPU time goes with the time that passes and not with the work that is done, as
+    /// that of a thread that spins: its shares say nothing of what it is worth then. Only sampled
+    /// targets are known to, from experiments on them.
+    pub fills_time: bool,
     /// By point, metric and speedup.
     pub effects: Vec<Effect>,
     /// By point and metric.

@@ -8,8 +8,9 @@
 //! alike, so that effects and slopes are as they would be; intervals are by how much what is left
 //! scatters, and as wide but for the luck of the draw.
 
+use crate::estimate::fills::Sampled;
 use crate::estimate::metric::Metric;
-use crate::estimate::series::{Series, Trial};
+use crate::estimate::series::Series;
 use crate::{ExperimentRecord, Run};
 use std::collections::{HashMap, HashSet};
 
@@ -26,6 +27,7 @@ pub(crate) struct Tally {
     series: HashMap<u32, [Series; Metric::ALL.len()]>,
     /// CPU time per hit of each, where it was measured.
     cpu: HashMap<u32, Series>,
+    sampled: Sampled,
     /// Experiments by target.
     held: HashMap<u32, usize>,
     baselines: usize,
@@ -40,6 +42,7 @@ impl Tally {
             points: HashSet::new(),
             series: HashMap::new(),
             cpu: HashMap::new(),
+            sampled: Sampled::default(),
             held: HashMap::new(),
             baselines: 0,
             spoiled: 0,
@@ -81,13 +84,19 @@ impl Tally {
             let count = did.get(point);
             for (series, metric) in series.iter_mut().zip(Metric::ALL) {
                 let value = count.and_then(|count| metric.of_count(experiment, count));
-                push(series, experiment, value, self.most);
+                series.push(experiment, value, self.most);
             }
             if let Some(cpu_ns) = experiment.cpu_ns {
                 let of_each = count.map(|count| cpu_ns as f64 / count.count as f64);
-                push(self.cpu.entry(*point).or_default(), experiment, of_each, self.most);
+                self.cpu.entry(*point).or_default().push(experiment, of_each, self.most);
             }
         }
+        self.sampled.push(experiment, &did, self.most);
+    }
+
+    /// The CPU time of sampled targets in their own experiments.
+    pub(crate) fn sampled(&self) -> &Sampled {
+        &self.sampled
     }
 
     /// CPU time per hit of the point with this id, if it did anything and that was measured.
@@ -119,18 +128,5 @@ impl Tally {
     /// Experiments and baselines.
     pub(crate) fn all(&self) -> usize {
         self.held.values().sum::<usize>() + self.baselines
-    }
-}
-
-/// Adds an experiment, in which it had this value, to a series.
-fn push(series: &mut Series, experiment: &ExperimentRecord, value: Option<f64>, most: usize) {
-    let value = value.filter(|value| *value > 0.0 && value.is_finite());
-    match experiment.target {
-        _ if experiment.spoiled.is_some() => series.spoiled(value),
-        None => series.baseline(value, most),
-        Some(target) => {
-            let ExperimentRecord { speedup, real_ns, delay_ns, .. } = *experiment;
-            series.trial(Trial { target, speedup, real_ns, delay_ns }, value, most);
-        }
     }
 }

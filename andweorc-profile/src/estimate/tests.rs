@@ -63,6 +63,7 @@ pub(crate) fn push(run: &mut Run, target: Option<u32>, speedup: f64, count: u64,
         delay_ns,
         cpu_ns: None,
         points: vec![PointCount { point: 1, count, latency: vec![(latency, count)] }],
+        sampled: Vec::new(),
         spoiled: None,
     }));
 }
@@ -271,6 +272,7 @@ fn quantiles_are_those_of_the_histogram() {
         delay_ns: 1_000_000_000,
         cpu_ns: None,
         points: vec![PointCount { point: 1, count: 100, latency: vec![(1, 50), (5, 49), (9, 1)] }],
+        sampled: Vec::new(),
         spoiled: None,
     };
     let of = |metric: Metric| metric.of(&experiment, 1).unwrap();

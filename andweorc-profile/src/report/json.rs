@@ -87,6 +87,7 @@ mod tests {
         assert_eq!((&target["kind"], &target["name"]), (&"span".into(), &"hot".into()));
         assert_eq!((&target["file"], &target["line"]), (&"src/shop.rs".into(), &10.into()));
         assert_eq!((&target["share"], &target["wall_share"]), (&0.2.into(), &0.1.into()));
+        assert_eq!(target["fills_time"], false);
         assert_eq!(
             (&target["verdict"], &value["targets"][1]["verdict"]),
             (&"matters".into(), &"nothing".into())

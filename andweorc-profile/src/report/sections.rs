@@ -51,6 +51,22 @@ pub fn needs(analysis: &Analysis, target: &TargetSummary) -> String {
     }
 }
 
+/// The reason why the shares of a target say nothing, if they don't: a sentence.
+pub fn fills_time(target: &TargetSummary) -> Option<String> {
+    target.fills_time.then(|| {
+        format!(
+            "{} spins, or works without a pause on what nobody waits for: its CPU time grows with \
+             the time that others take, so its share of CPU says nothing",
+            label(target)
+        )
+    })
+}
+
+/// The share of a target in the program's CPU time, where it says something.
+pub fn cpu_share(target: &TargetSummary) -> Option<f64> {
+    target.share.filter(|_| !target.fills_time)
+}
+
 /// The name of a target in reports. One that has another kind than span says so, as
 /// `ANDWEORC_TARGETS` takes it; a wait is no part of the program's work, and is described.
 pub fn label(target: &TargetSummary) -> String {

@@ -2,7 +2,7 @@
 //! in a service of a user.
 
 use crate::line::Line;
-use crate::load::Load;
+use crate::load::{Clients, Load, Protocol};
 use crate::program::{Aim, Done, Part, Program, Runtime, Stage, spawn, unwrapped};
 use andweorc::Profile;
 use andweorc::io::Outside;
@@ -52,17 +52,19 @@ const QUERY: u32 = 1500;
 struct Service {
     parse: Part,
     render: Part,
-    /// Lines to the database that no request uses just now; as many as there are clients.
+    /// Lines to the database that no request uses just now; as many as requests come at a time.
     lines: Arc<Mutex<Vec<Line>>>,
     done: Done,
 }
 
 /// Few enough that they, the query and the service have room on two cores: clients that must wait
 /// for a core are part of the truth, and no profiler of the service can know it.
-const CLIENTS: usize = 4;
+const CLIENTS: Clients =
+    Clients { protocol: Protocol::Http1, number: 4, think: Duration::from_micros(500) };
 
-fn router(stage: &Stage) -> io::Result<Router> {
-    let lines = (0..CLIENTS).map(|_| stage.line()).collect::<io::Result<_>>()?;
+/// The service, with lines to the database for so many requests at a time.
+pub(super) fn router(stage: &Stage, requests: usize) -> io::Result<Router> {
+    let lines = (0..requests).map(|_| stage.line()).collect::<io::Result<_>>()?;
     let service = Service {
         parse: stage.part("parse"),
         render: stage.part("render"),
@@ -76,7 +78,7 @@ async fn item(State(service): State<Service>, Path(number): Path<u32>) -> String
     let request = service.done.begin();
     service.parse.run_in(|| info_span!("parse"));
     let line = service.lines.lock().expect("no one panics with the lines").pop();
-    let mut line = line.expect("there are as many lines as clients");
+    let mut line = line.expect("there are as many lines as requests");
     line.ask(QUERY).await;
     service.lines.lock().expect("no one panics with the lines").push(line);
     service.render.run_in(|| info_span!("render"));
@@ -84,20 +86,16 @@ async fn item(State(service): State<Service>, Path(number): Path<u32>) -> String
     format!("item {number}\n")
 }
 
-/// Listens, and asks for the clients.
-fn listen(stage: &Stage) -> io::Result<TcpListener> {
+/// Listens, and asks for these clients.
+pub(super) fn listen(stage: &Stage, clients: Clients) -> io::Result<TcpListener> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
-    stage.ask_for(Load {
-        service: listener.local_addr()?,
-        clients: CLIENTS,
-        think: Duration::from_micros(500),
-    });
+    stage.ask_for(Load { service: listener.local_addr()?, clients });
     TcpListener::from_std(listener)
 }
 
 fn spawned(stage: &Stage) -> io::Result<()> {
-    let (router, listener) = (router(stage)?, listen(stage)?);
+    let (router, listener) = (router(stage, CLIENTS.number)?, listen(stage, CLIENTS)?);
     spawn("listener", async move {
         loop {
             let (stream, _) = listener.accept().await.expect("the listener is open");
@@ -113,20 +111,20 @@ fn spawned(stage: &Stage) -> io::Result<()> {
 }
 
 fn axum_serve(stage: &Stage) -> io::Result<()> {
-    let (router, listener) = (router(stage)?, listen(stage)?);
+    let (router, listener) = (router(stage, CLIENTS.number)?, listen(stage, CLIENTS)?);
     if unwrapped() {
         tokio::spawn(async move { axum::serve(listener, router).await });
     } else {
         let router = router.layer(from_fn(profiled));
-        tokio::spawn(async move { axum::serve(Clients(listener), router).await });
+        tokio::spawn(async move { axum::serve(Listens(listener), router).await });
     }
     Ok(())
 }
 
 /// Listener like that of `andweorc::axum::listener`, whose feature this bench does without.
-struct Clients(TcpListener);
+struct Listens(TcpListener);
 
-impl Listener for Clients {
+impl Listener for Listens {
     type Io = Outside<TcpStream>;
     type Addr = SocketAddr;
 

@@ -6,11 +6,13 @@ mod clocked;
 mod contention;
 mod handlers;
 mod http;
+mod http2;
 mod locks;
 mod messages;
 mod offload;
 mod pipelines;
 mod plain;
+mod rayon;
 mod services;
 mod sockets;
 mod threads;
@@ -40,6 +42,8 @@ pub(crate) fn timed() -> impl Iterator<Item = &'static Program> {
         http::PROGRAMS,
         sockets::PROGRAMS,
         services::PROGRAMS,
+        rayon::PROGRAMS,
+        http2::PROGRAMS,
     ]
     .into_iter()
     .flatten()

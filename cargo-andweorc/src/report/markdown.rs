@@ -4,9 +4,9 @@ use crate::report::place;
 use andweorc_profile::estimate::{self, Analysis, Effect, Metric, TargetSummary, Verdict};
 use andweorc_profile::plain;
 use andweorc_profile::report::{
-    MAIN_METRICS, Section, between_runs, change, counted, date, load_name, load_warning,
-    metric_name, needs, next, notes, real_ns, sections, tenths, untested_waits, value, values,
-    why_nothing,
+    MAIN_METRICS, Section, between_runs, change, counted, cpu_share, date, fills_time, load_name,
+    load_warning, metric_name, needs, next, notes, real_ns, sections, tenths, untested_waits,
+    value, values, why_nothing,
 };
 use andweorc_profile::{Run, TargetKind};
 
@@ -116,7 +116,7 @@ fn table(out: &mut String, analysis: &Analysis, point: &str, top: usize) {
     for section in sections(analysis) {
         left_out = left_out.max(section.targets.len().saturating_sub(top));
         for target in section.targets.iter().take(top) {
-            let share = target.share.map_or(String::new(), percent);
+            let share = cpu_share(target).map_or(String::new(), percent);
             *out += &format!(
                 "| {} | {} | {share} |",
                 verdict(analysis, &section, target),
@@ -143,6 +143,9 @@ fn table(out: &mut String, analysis: &Analysis, point: &str, top: usize) {
             }
             *out += "\n";
         }
+    }
+    for sentence in analysis.targets.iter().filter_map(fills_time) {
+        *out += &format!("\n{}.\n", text(&sentence));
     }
     if left_out > 0 {
         *out += &format!("\nThere is more: `cargo andweorc report --top {}`.\n", top + left_out);

@@ -121,6 +121,7 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
             real_ns: 1_000_000_000 + delay_ns,
             delay_ns,
             cpu_ns: None,
+            sampled: Vec::new(),
             points: vec![PointCount { point: 1, count, latency }],
             spoiled: None,
         }));

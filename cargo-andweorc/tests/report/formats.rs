@@ -1,6 +1,6 @@
 //! The forms of `cargo andweorc report`, on a profile whose names are as bad as can be.
 
-use crate::common::{command, stderr, stdout};
+use crate::common::{command, profile, stderr, stdout};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -103,6 +103,36 @@ fn json_adds_the_verdict_and_both_shares() {
     assert_eq!(of("audit"), ("nothing", 0.7.into(), 0.35.into()));
     assert_eq!(of("</script><script>alert(1)</script>").0, "hurts");
     assert_eq!(of("shop::price").0, "inconclusive");
+}
+
+#[test]
+fn forms_for_people_say_why_the_share_of_a_loop_that_spins_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spins.jsonl");
+    let mut lines = Vec::new();
+    for line in profile().replace(r#""kind":"task""#, r#""kind":"function""#).lines() {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        if record["record"] == "experiment" {
+            let busy_ns = if record["target"] == 2 { 1_400_000_000 } else { 700_000_000 };
+            let time = serde_json::json!({ "target": 2, "busy_ns": busy_ns, "count": 1 });
+            record["sampled"] = serde_json::json!([time]);
+        }
+        lines.push(record.to_string());
+    }
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let formatted = |format| stdout(&report(&["--format", format, path.to_str().unwrap()]));
+    for format in ["text", "markdown", "html"] {
+        let words = formatted(format).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("so its share of CPU says nothing"), "{format}: {words}");
+        assert!(words.contains("audit spins, or works without a pause"), "{format}: {words}");
+    }
+    assert!(!formatted("text").contains("70 %") && !formatted("markdown").contains("70 %"));
+    let json: serde_json::Value = serde_json::from_str(&formatted("json")).unwrap();
+    let fills = |name: &str| {
+        let targets = json["targets"].as_array().unwrap();
+        targets.iter().find(|target| target["name"] == name).unwrap()["fills_time"].clone()
+    };
+    assert_eq!((fills("audit"), fills("stock")), (true.into(), false.into()));
 }
 
 #[test]

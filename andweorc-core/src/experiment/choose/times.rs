@@ -51,7 +51,12 @@ impl Time {
 impl TargetTimes {
     /// The times up to now.
     pub(crate) fn read() -> TargetTimes {
-        TargetTimes(targets().iter().map(|target| (target.id(), Time::of(target))).collect())
+        TargetTimes::of(&targets())
+    }
+
+    /// The times up to now of these targets alone.
+    pub(crate) fn of(targets: &[&'static Target]) -> TargetTimes {
+        TargetTimes(targets.iter().map(|target| (target.id(), Time::of(target))).collect())
     }
 
     /// The times since `before` of the targets that had any.

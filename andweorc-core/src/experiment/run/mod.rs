@@ -31,7 +31,7 @@ use crate::experiment::hold::{Experimenter, Outcome, Phases};
 use crate::experiment::plan::{Arm, Known, Plan};
 use crate::fork::Unshared;
 use crate::point::Point;
-use crate::sampler::{self, Found, Sampling};
+use crate::sampler::{self, Found, Sampling, is_sampled};
 use crate::settings::Settings;
 use crate::spelled::spelled;
 use crate::target::{Target, target};
@@ -138,6 +138,8 @@ impl ExperimentLoop {
             Err(reason) => return reason,
         };
         self.journal.write_points(&points, false);
+        let sampled = targets.iter().copied().filter(|it| is_sampled(it)).collect();
+        self.experimenter.record_samples_of(sampled);
         let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         if let Some(rounds) = self.rounds {
             plan = plan.with_fixed_passes(rounds.passes);

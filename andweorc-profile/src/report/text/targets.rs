@@ -5,7 +5,7 @@ use super::{Page, Tone};
 use crate::TargetKind;
 use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict};
 use crate::plain;
-use crate::report::sections::{Section, label, needs, place, sections};
+use crate::report::sections::{Section, cpu_share, fills_time, label, needs, place, sections};
 use crate::report::words::{shortened, tenths, value, values, wide};
 
 /// Columns that a name in a sentence has at most.
@@ -27,6 +27,10 @@ pub(super) fn write(page: &mut Page, analysis: &Analysis) {
             Verdict::Nothing | Verdict::Inconclusive { .. } => shares(analysis, &section, shown),
         };
         page.table(&rows, section.targets.len() - shown.len());
+    }
+    for sentence in analysis.targets.iter().filter_map(fills_time) {
+        page.line("");
+        page.prose(Tone::Doubt, "", &format!("{sentence}."));
     }
 }
 
@@ -87,7 +91,7 @@ fn shares(analysis: &Analysis, section: &Section<'_>, shown: &[&TargetSummary]) 
         heading.push(Cell::left("would tell".to_owned()));
     }
     let row = |target: &&TargetSummary| {
-        let share = target.share.map_or(String::new(), percent);
+        let share = cpu_share(target).map_or(String::new(), percent);
         let mut cells = vec![Cell::right(share), Cell::left(judged_cell(analysis, target, most))];
         if undecided {
             cells.push(Cell::left(needs(analysis, target)).in_tone(Tone::Doubt));

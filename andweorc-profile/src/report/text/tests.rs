@@ -70,6 +70,15 @@ fn tells_what_experiments_cost_the_program() {
 }
 
 #[test]
+fn of_a_target_that_fills_time_no_share_is_told_and_why() {
+    let report = of(measured(4), |analysis| analysis.targets[1].fills_time = true);
+    line(&report, "LEAVE ALONE (<1 %)  CPU  rate at 50 % faster");
+    line(&report, "  cold shop.rs:20        +0.0 %");
+    line(&report, "cold spins, or works without a pause on what nobody waits for: its CPU time");
+    line(&report, "grows with the time that others take, so its share of CPU says nothing.");
+}
+
+#[test]
 fn report_ends_with_one_next_command() {
     let report = report(measured(4));
     let next = report.lines().rev().nth(1).unwrap();

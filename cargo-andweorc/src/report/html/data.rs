@@ -8,7 +8,7 @@ use andweorc_profile::estimate::{
     WaitSummary,
 };
 use andweorc_profile::plain;
-use andweorc_profile::report::{load_warning, notes, real_ns};
+use andweorc_profile::report::{cpu_share, fills_time, load_warning, notes, real_ns};
 use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -73,6 +73,8 @@ struct Target<'a> {
     place: Option<String>,
     share: Option<f64>,
     wall_share: Option<f64>,
+    /// The reason why the shares say nothing, if they don't.
+    fills_time: Option<String>,
     effects: Vec<Effect>,
     impacts: Vec<Impact>,
     source: Option<Snippet>,
@@ -256,8 +258,9 @@ fn target<'a>(target: &'a TargetSummary, sources: &mut Sources, began: u64) -> T
         kind: target.kind,
         name: plain::name(&target.name),
         place: shown_place(&target.name, target.file.as_deref(), target.line),
-        share: target.share,
+        share: cpu_share(target),
         wall_share: target.wall_share,
+        fills_time: fills_time(target),
         effects: effects.collect(),
         impacts: impacts.collect(),
         source: at.and_then(|(file, line)| sources.snippet(file, line, began)),
