@@ -41,6 +41,15 @@ pub struct Phases {
 }
 
 impl Phases {
+    /// Phases of so many milliseconds: warm-up, measured stretch, cool-down.
+    pub const fn from_millis(warmup: u64, measure: u64, cooldown: u64) -> Phases {
+        Phases {
+            warmup: Duration::from_millis(warmup),
+            measure: Duration::from_millis(measure),
+            cooldown: Duration::from_millis(cooldown),
+        }
+    }
+
     /// How long an experiment takes in all, on average.
     pub(crate) fn mean(self) -> Duration {
         self.warmup * 3 / 2 + self.measure + self.cooldown
@@ -273,8 +282,8 @@ mod tests {
 
     #[test]
     fn experiments_settle_for_up_to_twice_as_long_each_for_another_time() {
-        let [warmup, measure, cooldown] = [20, 500, 30].map(Duration::from_millis);
-        let phases = Phases { warmup, measure, cooldown };
+        let phases = Phases::from_millis(20, 500, 30);
+        let warmup = phases.warmup;
         let mut settles: Vec<_> = (0..1000).map(|_| phases.random_warmup()).collect();
         settles.sort_unstable();
         let (first, last) = (settles[0], settles[999]);
@@ -287,8 +296,7 @@ mod tests {
     fn no_two_experiments_begin_at_the_same_place_of_a_cycle() {
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut experimenter = Experimenter::new().expect("one at a time");
-        let [warmup, measure, cooldown] = [40, 1, 0].map(Duration::from_millis);
-        let phases = Phases { warmup, measure, cooldown };
+        let phases = Phases::from_millis(40, 1, 0);
         let settled: Vec<_> = (0..10)
             .map(|_| {
                 let began = clock::now();
