@@ -55,7 +55,7 @@ impl Phases {
         self.warmup * 3 / 2 + self.measure + self.cooldown
     }
 
-    /// How long an experiment settles, this time.
+    /// Length of the warm-up of one experiment, drawn anew each time.
     fn random_warmup(self) -> Duration {
         self.warmup.mul_f64(1.0 + fastrand::f64())
     }
@@ -281,15 +281,15 @@ mod tests {
     use std::sync::PoisonError;
 
     #[test]
-    fn experiments_settle_for_up_to_twice_as_long_each_for_another_time() {
+    fn warmups_are_drawn_evenly_up_to_twice_their_length() {
         let phases = Phases::from_millis(20, 500, 30);
         let warmup = phases.warmup;
-        let mut settles: Vec<_> = (0..1000).map(|_| phases.random_warmup()).collect();
-        settles.sort_unstable();
-        let (first, last) = (settles[0], settles[999]);
+        let mut warmups: Vec<_> = (0..1000).map(|_| phases.random_warmup()).collect();
+        warmups.sort_unstable();
+        let (first, last) = (warmups[0], warmups[999]);
         assert!(warmup <= first && last < 2 * warmup, "{first:?} {last:?}");
         // Evenly: a gap of a tenth of all has a chance of one in 10^44.
-        assert!(settles.windows(2).all(|two| two[1] - two[0] < warmup / 10));
+        assert!(warmups.windows(2).all(|two| two[1] - two[0] < warmup / 10));
     }
 
     #[test]
