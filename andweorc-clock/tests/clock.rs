@@ -37,11 +37,7 @@ fn delayed_by<T: Send>(kind: TargetKind, act: impl FnOnce() -> T + Send) -> (T, 
             ends.store(true, Ordering::SeqCst);
             acted
         });
-        let phases = Phases {
-            warmup: Duration::from_millis(20),
-            measure: Duration::from_millis(600),
-            cooldown: Duration::from_millis(20),
-        };
+        let phases = Phases::from_millis(20, 600, 20);
         let record = experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record();
         assert!(ended.load(Ordering::SeqCst), "the experiment lasts for as long");
         (acting.join().unwrap(), record.expect("nobody stops it"))

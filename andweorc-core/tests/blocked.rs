@@ -68,11 +68,7 @@ fn grows_after_blocked(experimenter: &mut Experimenter) -> Nanos {
     let target = target(TargetKind::Span, "blocked inside", None, None);
     scope(|scope| {
         let held = scope.spawn(move || {
-            let phases = Phases {
-                warmup: Duration::from_millis(500),
-                measure: Duration::from_millis(1),
-                cooldown: Duration::ZERO,
-            };
+            let phases = Phases::from_millis(500, 1, 0);
             experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record();
         });
         while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {

@@ -94,11 +94,7 @@ fn the_handler_fits_on_the_usual_alternate_stack() {
         let used = scope.spawn(used);
         scope.spawn(|| is_target(timed));
         sleep(Duration::from_millis(500));
-        let phases = Phases {
-            warmup: Duration::from_millis(1),
-            measure: Duration::from_millis(500),
-            cooldown: Duration::from_millis(1),
-        };
+        let phases = Phases::from_millis(1, 500, 1);
         let half = Speedup::new(0.5).unwrap();
         sampling.take();
         let sampled = targets().into_iter().filter(|it| it.kind() == TargetKind::Line).take(5);

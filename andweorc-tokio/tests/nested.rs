@@ -36,11 +36,7 @@ fn current_thread() -> Runtime {
 
 /// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name.
 fn hold(name: &str) {
-    let phases = Phases {
-        warmup: Duration::from_millis(50),
-        measure: Duration::from_millis(500),
-        cooldown: Duration::from_millis(20),
-    };
+    let phases = Phases::from_millis(50, 500, 20);
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
     // What passes while the machine is too busy to run the program is not credited: then once more.

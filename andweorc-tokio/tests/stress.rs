@@ -47,11 +47,7 @@ static EXPERIMENTS: LazyLock<Arc<Stop>> = LazyLock::new(|| {
     let stop = experimenter.stopper();
     std::thread::spawn(move || {
         let target = target(TargetKind::Task, "target", None, None);
-        let phases = Phases {
-            warmup: Duration::from_millis(1),
-            measure: Duration::from_millis(7),
-            cooldown: Duration::from_millis(1),
-        };
+        let phases = Phases::from_millis(1, 7, 1);
         for percent in [0, 50, 25, 100].into_iter().cycle() {
             let speedup = Speedup::new(f64::from(percent) / 100.0).expect("a fraction");
             if experimenter.run(Some(target), speedup, phases).record().is_none() {

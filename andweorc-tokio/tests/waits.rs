@@ -31,11 +31,7 @@ fn wait_of(name: &str) -> &'static Target {
 }
 
 fn hold(target: &Target, speedup: f64) -> ExperimentRecord {
-    let phases = Phases {
-        warmup: Duration::from_millis(50),
-        measure: Duration::from_millis(300),
-        cooldown: Duration::from_millis(20),
-    };
+    let phases = Phases::from_millis(50, 300, 20);
     let speedup = Speedup::new(speedup).unwrap();
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
     experimenter.run(Some(target), speedup, phases).record().expect("nobody stops it")

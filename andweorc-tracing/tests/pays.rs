@@ -70,11 +70,7 @@ fn a_debt_is_paid_at_the_end_of_a_span() {
             }
         };
         scope.spawn(move || {
-            let phases = Phases {
-                warmup: Duration::from_millis(1),
-                measure: Duration::from_secs(2),
-                cooldown: Duration::from_millis(1),
-            };
+            let phases = Phases::from_millis(1, 2_000, 1);
             while !DONE.load(Ordering::SeqCst) {
                 experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record();
             }

@@ -32,11 +32,7 @@ const WARM_UP: Duration = Duration::from_millis(700);
 const OBSERVE: Duration = Duration::from_secs(2);
 
 /// The library's own, and the measured stretch of a short run.
-const PHASES: Phases = Phases {
-    warmup: Duration::from_millis(50),
-    measure: Duration::from_millis(300),
-    cooldown: Duration::from_millis(30),
-};
+const PHASES: Phases = Phases::from_millis(50, 300, 30);
 
 /// A case has at least so many rounds, whatever the budget: two give no interval worth the name.
 const LEAST_ROUNDS: u32 = 3;

@@ -43,11 +43,7 @@ const PROGRAMS: [Program; 6] = [
 const POINT: &str = "item";
 
 const EXPERIMENTS: usize = 16;
-const PHASES: Phases = Phases {
-    warmup: Duration::from_millis(50),
-    measure: Duration::from_millis(300),
-    cooldown: Duration::from_millis(30),
-};
+const PHASES: Phases = Phases::from_millis(50, 300, 30);
 
 /// Of each millisecond, the side thread is busy for so many microseconds.
 const BUSY: u32 = 400;

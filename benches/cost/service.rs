@@ -66,11 +66,7 @@ const MODES: [(&str, Mode); 7] = [
 ];
 
 /// Of baselines.
-const PHASES: Phases = Phases {
-    warmup: Duration::from_millis(50),
-    measure: Duration::from_millis(500),
-    cooldown: Duration::from_millis(20),
-};
+const PHASES: Phases = Phases::from_millis(50, 500, 20);
 
 impl FromStr for Mode {
     type Err = String;

@@ -247,11 +247,7 @@ fn a_runtime_may_go_away_with_tasks_in_it() {
     }
 }
 
-const HELD_PHASES: Phases = Phases {
-    warmup: Duration::from_millis(50),
-    measure: Duration::from_millis(500),
-    cooldown: Duration::from_millis(20),
-};
+const HELD_PHASES: Phases = Phases::from_millis(50, 500, 20);
 
 /// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name. Returns D
 /// before it, and by what share of its time it delayed.

@@ -78,14 +78,14 @@ struct GuardState {
     max_slowdown: f64,
     /// How long nothing may be hit, once a baseline tells.
     patience: Option<Nanos>,
-    held: Option<GuardedExperiment>,
+    held: Option<Watched>,
     /// Why the last experiment was ended early.
     cut: Option<Cut>,
 }
 
 /// The experiment that is held.
 #[derive(Clone, Copy, Debug)]
-struct GuardedExperiment {
+struct Watched {
     baseline: bool,
     begun: Real,
     /// D at the last look.
@@ -122,7 +122,7 @@ impl Guard {
         let mut state = self.state();
         LEDGER.known_until(Real::NEVER);
         state.cut = None;
-        state.held = Some(GuardedExperiment::new(baseline, now, LEDGER.owed(now), hits()));
+        state.held = Some(Watched::new(baseline, now, LEDGER.owed(now), hits()));
     }
 
     /// Ends the experiment that is held.
@@ -169,23 +169,12 @@ fn hits() -> u64 {
     points().iter().map(|point| point.count()).sum()
 }
 
-impl GuardedExperiment {
-    fn new(baseline: bool, now: Real, owed: Nanos, hits: u64) -> GuardedExperiment {
+impl Watched {
+    fn new(baseline: bool, now: Real, owed: Nanos, hits: u64) -> Watched {
         let zero = Nanos::ZERO;
         let [looked, counted, hit] = [now; 3];
         let [delay, spare, longest] = [zero; 3];
-        GuardedExperiment {
-            baseline,
-            begun: now,
-            owed,
-            delay,
-            spare,
-            looked,
-            counted,
-            hits,
-            hit,
-            longest,
-        }
+        Watched { baseline, begun: now, owed, delay, spare, looked, counted, hits, hit, longest }
     }
 
     /// By how much D has grown by itself since the experiment began.
@@ -246,7 +235,7 @@ mod tests {
     /// Looks every period for `seconds`, at a D that grows by `share` of the time and at `hits` of
     /// each instant.
     fn look_for(
-        held: &mut GuardedExperiment,
+        held: &mut Watched,
         seconds: i64,
         share: f64,
         patience: Option<Nanos>,
@@ -262,8 +251,8 @@ mod tests {
         })
     }
 
-    fn held(baseline: bool) -> GuardedExperiment {
-        GuardedExperiment::new(baseline, Real(0), Nanos::ZERO, 0)
+    fn held(baseline: bool) -> Watched {
+        Watched::new(baseline, Real(0), Nanos::ZERO, 0)
     }
 
     #[test]

@@ -42,12 +42,21 @@ pub struct Phases {
 }
 
 impl Phases {
+    /// Phases of so many milliseconds: warm-up, measured stretch, cool-down.
+    pub const fn from_millis(warmup: u64, measure: u64, cooldown: u64) -> Phases {
+        Phases {
+            warmup: Duration::from_millis(warmup),
+            measure: Duration::from_millis(measure),
+            cooldown: Duration::from_millis(cooldown),
+        }
+    }
+
     /// How long an experiment takes in all, on average.
     pub(crate) fn mean(self) -> Duration {
         self.warmup * 3 / 2 + self.measure + self.cooldown
     }
 
-    /// How long an experiment settles, this time.
+    /// Length of the warm-up of one experiment, drawn anew each time.
     fn random_warmup(self) -> Duration {
         self.warmup.mul_f64(1.0 + fastrand::f64())
     }
@@ -284,23 +293,22 @@ mod tests {
     use std::sync::PoisonError;
 
     #[test]
-    fn experiments_settle_for_up_to_twice_as_long_each_for_another_time() {
-        let [warmup, measure, cooldown] = [20, 500, 30].map(Duration::from_millis);
-        let phases = Phases { warmup, measure, cooldown };
-        let mut settles: Vec<_> = (0..1000).map(|_| phases.random_warmup()).collect();
-        settles.sort_unstable();
-        let (first, last) = (settles[0], settles[999]);
+    fn warmups_are_drawn_evenly_up_to_twice_their_length() {
+        let phases = Phases::from_millis(20, 500, 30);
+        let warmup = phases.warmup;
+        let mut warmups: Vec<_> = (0..1000).map(|_| phases.random_warmup()).collect();
+        warmups.sort_unstable();
+        let (first, last) = (warmups[0], warmups[999]);
         assert!(warmup <= first && last < 2 * warmup, "{first:?} {last:?}");
         // Evenly: a gap of a tenth of all has a chance of one in 10^44.
-        assert!(settles.windows(2).all(|two| two[1] - two[0] < warmup / 10));
+        assert!(warmups.windows(2).all(|two| two[1] - two[0] < warmup / 10));
     }
 
     #[test]
     fn no_two_experiments_begin_at_the_same_place_of_a_cycle() {
         let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut experimenter = Experimenter::new().expect("one at a time");
-        let [warmup, measure, cooldown] = [40, 1, 0].map(Duration::from_millis);
-        let phases = Phases { warmup, measure, cooldown };
+        let phases = Phases::from_millis(40, 1, 0);
         let settled: Vec<_> = (0..10)
             .map(|_| {
                 let began = clock::now();

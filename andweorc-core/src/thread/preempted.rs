@@ -82,7 +82,6 @@ mod tests {
     use std::sync::PoisonError;
     use std::sync::atomic::AtomicBool;
     use std::thread;
-    use std::time::Duration;
 
     #[test]
     fn preemption_counts_in_proportion_to_idle_processors() {
@@ -108,9 +107,7 @@ mod tests {
         // No number of ticks is that part of 50 ms.
         set_idle(0.123_456);
         let mut experimenter = Experimenter::new().expect("one at a time");
-        let [warmup, measure, cooldown] = [1, 50, 1].map(Duration::from_millis);
-        let held =
-            experimenter.run(None, Speedup::ZERO, Phases { warmup, measure, cooldown }).record();
+        let held = experimenter.run(None, Speedup::ZERO, Phases::from_millis(1, 50, 1)).record();
         let told = idle();
         set_idle(0.0);
         drop(experimenter);

@@ -6,7 +6,6 @@ use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
 use andweorc_profile::TargetKind;
 use std::fs;
-use std::time::Duration;
 
 /// How often the thread has slept so far.
 fn sleeps() -> u64 {
@@ -27,12 +26,11 @@ fn sleeps() -> u64 {
 
 /// Looks per second, in a baseline and in an experiment.
 fn looks(experimenter: &mut Experimenter) -> [f64; 2] {
-    let [warmup, measure, cooldown] = [1, 500, 1].map(Duration::from_millis);
     let held = target(TargetKind::Span, "held", None, None);
     [(None, 0.0), (Some(held), 0.5)].map(|(target, speedup)| {
         let (before, begun) = (sleeps(), clock::now());
         let speedup = Speedup::new(speedup).unwrap();
-        experimenter.run(target, speedup, Phases { warmup, measure, cooldown }).record();
+        experimenter.run(target, speedup, Phases::from_millis(1, 500, 1)).record();
         (sleeps() - before) as f64 / (clock::now() - begun).as_secs_f64()
     })
 }

@@ -226,11 +226,7 @@ fn rate(seconds: u64) -> f64 {
 
 /// Items a second of virtual time: in baselines, and in experiments on this part, in turns.
 fn rates(mut experimenter: Experimenter, part: usize, percent: u64, seconds: u64) -> [f64; 2] {
-    let phases = Phases {
-        warmup: Duration::from_millis(50),
-        measure: Duration::from_millis(400),
-        cooldown: Duration::from_millis(50),
-    };
+    let phases = Phases::from_millis(50, 400, 50);
     let speedup = Speedup::new(percent as f64 / 100.0).expect("a percentage");
     sleep(Duration::from_millis(500));
     let mut held = |target, speedup| experimenter.run(target, speedup, phases).record();

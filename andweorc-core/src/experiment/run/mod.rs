@@ -145,7 +145,7 @@ impl ExperimentLoop {
             plan = plan.with_fixed_passes(rounds.passes);
         }
         let mut analysis = None;
-        let mut first = self.first_lengths(&plan, &points);
+        let mut first = self.first_phases(&plan, &points);
         let mut phases = first;
         if !self.hold_baselines(phases, &points) {
             return "time";
@@ -190,7 +190,7 @@ impl ExperimentLoop {
                 plan.leave_out_all(sampler::is_sampled);
             }
             if self.reconsider(&mut points, &hits) {
-                first = self.first_lengths(&plan, &points);
+                first = self.first_phases(&plan, &points);
                 phases = first;
             } else if let Attempt::Measured(hits) | Attempt::Discarded(hits) = attempt
                 && self.rounds.is_none()
@@ -246,7 +246,7 @@ impl ExperimentLoop {
     }
 
     /// How long experiments should be at first.
-    fn first_lengths(&self, plan: &Plan, points: &[&'static Point]) -> Phases {
+    fn first_phases(&self, plan: &Plan, points: &[&'static Point]) -> Phases {
         if let Some(rounds) = self.rounds {
             return rounds.phases();
         }
