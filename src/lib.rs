@@ -30,8 +30,8 @@
 //! ```
 //!
 //! For programs that can't have the attribute (actix's main, a [runtime] built by hand) the layer,
-//! the subscriber or [`.andweorc()`](runtime::BuilderExt) on the runtime's builder starts to
-//! profile. The report is printed at the exit of the process at the latest.
+//! the subscriber or [`.enable_profiling()`](runtime::BuilderExt) on the runtime's builder starts
+//! to profile. The report is printed at the exit of the process at the latest.
 //!
 //! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and
 //! read the ranking when the run is settled, when the time is up, when `main` returns, or on

@@ -63,10 +63,20 @@ pub struct ProfileService<S, N> {
 pub struct Fixed(Cow<'static, str>);
 
 /// Names requests of type `R`: [`Fixed`], or a closure.
-pub trait Name<R> {
+pub trait Name<R>: sealed::Sealed<R> {
     /// The name of this request.
     fn name(&self, request: &R) -> Cow<'static, str>;
 }
+
+/// Keeps [`Name`] to names and closures.
+mod sealed {
+    /// Bound of the trait.
+    pub trait Sealed<R> {}
+}
+
+impl<R> sealed::Sealed<R> for Fixed {}
+
+impl<R, F, N> sealed::Sealed<R> for F where F: Fn(&R) -> N {}
 
 impl<R> Name<R> for Fixed {
     fn name(&self, _: &R) -> Cow<'static, str> {

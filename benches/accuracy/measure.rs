@@ -148,7 +148,7 @@ fn start(
         Runtime::Workers => tokio::runtime::Builder::new_multi_thread(),
         Runtime::CurrentThread => tokio::runtime::Builder::new_current_thread(),
     };
-    let runtime = builder.worker_threads(workers).enable_all().andweorc().build()?;
+    let runtime = builder.worker_threads(workers).enable_all().enable_profiling().build()?;
     let context = runtime.enter();
     start()?;
     drop(context);

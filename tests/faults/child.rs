@@ -132,7 +132,7 @@ fn tokio_runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
-        .andweorc()
+        .enable_profiling()
         .build()
         .unwrap()
 }
