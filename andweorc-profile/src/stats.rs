@@ -73,6 +73,7 @@ pub(crate) fn discoveries(p_values: &[f64], rate: f64) -> Vec<bool> {
 
 /// An ordinary least squares regression with intercept.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Regression {
     /// Change of y for one of x.
     pub slope: f64,

@@ -37,6 +37,7 @@ type Hook = Box<dyn Fn() + Send + Sync>;
 
 /// Hooks of your own, to be called beside andweorc's.
 #[derive(Default)]
+#[must_use = "hooks are called once a builder has them"]
 pub struct Hooks {
     park: Option<Hook>,
     unpark: Option<Hook>,

@@ -49,6 +49,7 @@ where
 
 /// The layer. See [`layer`] and [`layer_by`].
 #[derive(Clone)]
+#[must_use = "a layer profiles the requests of a service that it is added to"]
 pub struct ProfileLayer<N>(N);
 
 /// A service whose requests are profiled. See [`layer`].
@@ -124,6 +125,7 @@ impl<S: Service<R>, R, N: Name<R>> Service<R> for ProfileService<S, N> {
 
 pin_project! {
     /// The future of one request.
+    #[must_use = "futures do nothing unless they are polled"]
     pub struct ResponseFuture<F> {
         #[pin]
         either: Either<F>,

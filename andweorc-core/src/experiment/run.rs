@@ -89,6 +89,7 @@ const SEED: u64 = 0x616e_6477_656f_7263;
 
 /// State of a run, for a progress bar.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Status {
     /// Phase of the run: `observing`, `experimenting`, `done`.
     pub phase: &'static str,

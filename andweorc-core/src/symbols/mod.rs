@@ -227,6 +227,7 @@ impl Symbols {
 
 /// The program's symbols can't be used.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum SymbolError {
     /// Its file can't be read.
     Unreadable(String),

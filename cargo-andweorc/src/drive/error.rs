@@ -150,11 +150,4 @@ impl fmt::Display for DriveError {
     }
 }
 
-impl error::Error for DriveError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            DriveError::Start { source, .. } | DriveError::LoadStart(source) => Some(source),
-            _ => None,
-        }
-    }
-}
+impl error::Error for DriveError {}

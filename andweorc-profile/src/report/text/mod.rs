@@ -24,6 +24,7 @@ const UNITS: [&str; 3] = ["%", "ms", "us"];
 
 /// How the report for people looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Looks {
     /// With colours, as ANSI escape codes.
     pub styled: bool,
