@@ -43,7 +43,7 @@ fn name(arguments: &[String]) -> Option<&str> {
 mod tests {
     use super::name;
 
-    fn of<'a>(arguments: &[&'a str]) -> Option<String> {
+    fn of(arguments: &[&str]) -> Option<String> {
         let arguments: Vec<String> = arguments.iter().map(|it| (*it).to_owned()).collect();
         name(&arguments).map(str::to_owned)
     }

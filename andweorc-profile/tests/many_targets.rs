@@ -76,7 +76,7 @@ fn profiles_are_read_in_time_in_proportion_to_their_lines() {
         .chain(run.samples.iter().cloned().map(Record::Samples))
         .chain(run.experiments.iter().cloned().map(Record::Experiment));
     let mut lines = Vec::new();
-    for record in iter::once(Record::Header(header())).chain(records) {
+    for record in iter::once(Record::Header(run.header.clone())).chain(records) {
         serde_json::to_writer(&mut lines, &record).unwrap();
         lines.push(b'\n');
     }

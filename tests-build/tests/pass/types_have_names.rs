@@ -1,5 +1,5 @@
-//! A program that gives a name to all that functions of the facade take and return, that fields hold
-//! and that errors are made of: its users can.
+//! Users can name all that functions of the facade take and return, that fields hold and that
+//! errors are made of.
 
 use andweorc::analysis::{
     Analysis, Effect, ExperimentRecord, Impact, Judged, Load, Metric, Now, PointCount, PointKind,
