@@ -72,7 +72,11 @@ fn waits(analysis: &Analysis) -> Vec<(&WaitSummary, WaitTime)> {
     analysis.waits.iter().map(|wait| (wait, wait.by)).collect()
 }
 
-fn is_of(summary: (&PointSummary, &TargetSummary), point: &PointRecord, target: &TargetRecord) -> bool {
+fn is_of(
+    summary: (&PointSummary, &TargetSummary),
+    point: &PointRecord,
+    target: &TargetRecord,
+) -> bool {
     summary.0.is(point) && summary.1.is(target)
 }
 
@@ -93,5 +97,5 @@ fn main() {
     assert!(points(&analysis).is_empty() && best(&analysis).is_none());
     assert!(judged(&analysis, 0, Metric::Throughput).is_empty() && waits(&analysis).is_empty());
     assert_eq!(load(&analysis), (None, None));
-    let _: (fn(_, &_, &_) -> _, fn(&_) -> _) = (is_of, hits);
+    let _ = (is_of, hits);
 }
