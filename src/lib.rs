@@ -3,7 +3,7 @@
 //! `render`, which burns most of your CPU, would change nothing."* It finds out by experiments
 //! inside the running program: while the target runs, everything else is delayed, which is the same
 //! as having made the target faster (virtual speedup: Curtsinger & Berger, *Coz*, SOSP 2015). What
-//! that takes for async tasks is in the documentation of `andweorc_core::ledger`.
+//! that takes for async tasks is in the book, under *virtual time*.
 //!
 //! # Adding it to a service
 //!
@@ -30,8 +30,8 @@
 //! ```
 //!
 //! For programs that can't have the attribute (actix's main, a [runtime] built by hand) the layer,
-//! the subscriber or [`.andweorc()`](runtime::BuilderExt) on the runtime's builder starts to
-//! profile. The report is printed at the exit of the process at the latest.
+//! the subscriber or [`.enable_profiling()`](runtime::BuilderExt) on the runtime's builder starts
+//! to profile. The report is printed at the exit of the process at the latest.
 //!
 //! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and
 //! read the ranking when the run is settled, when the time is up, when `main` returns, or on
@@ -58,12 +58,16 @@
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
 //! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |
 //!
-//! The same in code: [`Settings`] and [`Session`].
+//! The same in code: [`Settings`] and [`Session`], whose outcome is an [analysis].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod analysis;
 #[cfg(feature = "axum")]
 pub mod axum;
 mod classic;
 mod macros;
+pub mod runner;
 pub mod runtime;
 mod start;
 mod stderr;
@@ -71,15 +75,14 @@ mod stderr;
 #[cfg(feature = "clock")]
 use andweorc_clock as _;
 pub use andweorc_core::experiment::Status;
-pub use andweorc_core::runner;
-pub use andweorc_core::sampler::PerfError;
+pub use andweorc_core::sampler::{Event, PerfError};
 pub use andweorc_core::session::{Outcome, Session, StartError};
 pub use andweorc_core::settings::{ProgramClock, SettingError, Settings};
 pub use andweorc_core::symbols::{Scope, ScopeError};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
-pub use andweorc_profile::estimate::{Analysis, Metric, Verdict};
+pub use andweorc_profile::WriteError;
 #[cfg(feature = "threads")]
 use andweorc_threads as _;
 #[cfg(feature = "hyper")]
@@ -87,6 +90,7 @@ pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
 pub use andweorc_tokio::{InProcess, JoinSet, Profile, Profiled, io, spawn, spawn_blocking, task};
+pub use andweorc_tracing::{Layer, Subscriber};
 pub use classic::{init, run_experiments, start_profiling};
 pub use start::{layer, subscriber};
 

@@ -125,8 +125,12 @@ const TRIES: u32 = 3_000;
 fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
     thread::enable();
     tracing_subscriber::registry().with(andweorc::layer()).init();
-    let runtime =
-        Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build().unwrap();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .enable_profiling()
+        .build()
+        .unwrap();
     LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     let ms = Duration::from_millis;
 

@@ -73,7 +73,7 @@ fn activity_while_switched_off_is_not_recorded() {
     andweorc::subscriber().init();
     // On one thread, so that the server has parked whenever it was answered.
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    andweorc::runtime::BuilderExt::andweorc(&mut builder);
+    andweorc::runtime::BuilderExt::enable_profiling(&mut builder);
     let runtime = builder.enable_all().build().unwrap();
     let (question, mut questions) = mpsc::channel(1);
     let (answer, answers) = mpsc::channel(1);

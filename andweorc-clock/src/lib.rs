@@ -1,3 +1,6 @@
+//! **Internal to `andweorc`: no stability.** Use this crate through the feature `clock` of the
+//! facade crate `andweorc`.
+//!
 //! Makes the clock that the program reads a virtual one. While andweorc delays a program, what
 //! lives by the clock must be delayed with it: a rate limiter, an interval, a pacer, a timeout.
 //! Otherwise it goes on in real time, and seems to be faster than it is.
@@ -21,8 +24,6 @@
 //!
 //! All these definitions are weak and hidden: another one in the program goes first, and shared
 //! libraries call the C library's.
-//!
-//! Use it through the feature `clock` of the crate `andweorc`.
 //!
 //! # What stays in real time
 //!

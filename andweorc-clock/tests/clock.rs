@@ -151,7 +151,8 @@ fn tokios_timers_go_off_in_virtual_time() {
     for missed in [Burst, Delay, Skip] {
         let (ticks, read) = delayed(|| {
             let mut builder = tokio::runtime::Builder::new_multi_thread();
-            let runtime = builder.worker_threads(1).enable_all().andweorc().build().unwrap();
+            let runtime =
+                builder.worker_threads(1).enable_all().enable_profiling().build().unwrap();
             let ticking = andweorc_tokio::task::Builder::new().spawn_on(
                 async move {
                     let mut ticks = tokio::time::interval(TICK);
@@ -180,7 +181,7 @@ fn a_timeout_does_not_come_early() {
     let (read, real) = delayed(|| {
         time(|| {
             let mut builder = tokio::runtime::Builder::new_current_thread();
-            let runtime = builder.enable_all().andweorc().build().unwrap();
+            let runtime = builder.enable_all().enable_profiling().build().unwrap();
             runtime.block_on(async {
                 let never = std::future::pending::<()>();
                 tokio::time::timeout(Duration::from_millis(50), never).await.unwrap_err();
@@ -225,7 +226,7 @@ fn readings_of_the_kernels_clock_are_real() {
 #[test]
 fn timers_are_told_from_sockets() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(1).enable_all().andweorc().build().unwrap();
+    let runtime = builder.worker_threads(1).enable_all().enable_profiling().build().unwrap();
     let runtime = &runtime;
     let waited = |name: &'static str, waits: bool| {
         let act = move || {
@@ -319,7 +320,7 @@ fn shared_libraries_call_the_c_librarys_functions() {
 fn no_signal_ends_a_system_call_of_a_plain_thread() {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     // Since a runtime was built, plain threads take part.
-    drop(builder.enable_all().andweorc().build().unwrap());
+    drop(builder.enable_all().enable_profiling().build().unwrap());
     let ended = delayed(|| {
         thread::spawn(|| {
             // By a wait on a futex the thread begins to take part.

@@ -25,7 +25,7 @@
 //! that was to release it:
 //!
 //! - The thread of this module leaves what is due to busy workers for [`GRACE`] at most.
-//! - Others that hold something, such as the timers of runtimes, are [guarded](guard): the thread
+//! - Others that hold something, such as the timers of runtimes, are guarded (`guard`): the thread
 //!   looks at them, and releases what is overdue.
 //! - A wake of a foreign executor, which may block or panic, never runs on this thread or on a
 //!   worker: [`until_elsewhere`] has threads of its own for these.

@@ -1,7 +1,10 @@
+//! **Internal to `andweorc`: no stability.** All of this crate is for its sibling crates, and any
+//! version may change any of it. Its modules are hidden from the documentation; depend on the
+//! facade crate `andweorc`, which exports what is for users.
+//!
 //! The core of andweorc, a causal profiler: clock and ledger, delays, points and targets, sampling
 //! and experiments. What is measured goes into a profile, which [`andweorc_profile`] writes, reads
-//! and estimates effects from. The core knows neither tokio nor tracing; users depend on the facade
-//! crate `andweorc`.
+//! and estimates effects from. The core knows neither tokio nor tracing.
 //!
 //! | module | what |
 //! |---|---|
@@ -21,47 +24,74 @@
 
 mod asked;
 mod binary;
+#[doc(hidden)]
 pub mod budget;
+#[doc(hidden)]
 pub mod clock;
 mod copies;
 mod counter;
+#[doc(hidden)]
 pub mod defer;
 mod descriptors;
+#[doc(hidden)]
 pub mod engine;
+#[doc(hidden)]
 pub mod experiment;
+#[doc(hidden)]
 pub mod foreign;
+#[doc(hidden)]
 pub mod fork;
 mod helper;
+#[doc(hidden)]
 pub mod hints;
+#[doc(hidden)]
 pub mod late_events;
 mod latency;
+#[doc(hidden)]
 pub mod ledger;
 mod loaded;
 mod nudge;
+#[doc(hidden)]
 pub mod own_thread;
+#[doc(hidden)]
 pub mod pause;
 mod plain_thread_local;
+#[doc(hidden)]
 pub mod point;
 mod process_ledger;
+#[doc(hidden)]
 pub mod program_clock;
+#[doc(hidden)]
 pub mod runner;
+#[doc(hidden)]
 pub mod sampler;
 mod schedstat;
+#[doc(hidden)]
 pub mod session;
+#[doc(hidden)]
 pub mod settings;
 mod signal;
 mod spelled;
 mod stall;
+#[doc(hidden)]
 pub mod stderr;
+#[doc(hidden)]
 pub mod symbols;
 mod sync;
+#[doc(hidden)]
 pub mod target;
+#[doc(hidden)]
 pub mod thread;
+#[doc(hidden)]
 pub mod time;
+#[doc(hidden)]
 pub mod unstarted;
+#[doc(hidden)]
 pub mod wait;
 #[doc(hidden)]
 pub mod weak_symbol;
+#[doc(hidden)]
 pub mod yields;
 
+#[doc(hidden)]
 pub use thread::enabled;

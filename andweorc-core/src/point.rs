@@ -162,14 +162,10 @@ impl Point {
 
     /// Record of the point as the profile names it, `rank`-th in importance.
     pub fn to_record(&self, rank: u32) -> PointRecord {
-        PointRecord {
-            id: self.id,
-            kind: self.kind,
-            name: self.name().to_owned(),
-            file: self.file.as_deref().map(str::to_owned),
-            line: self.line,
-            rank,
-        }
+        let mut record = PointRecord::new(self.id, self.kind, self.name(), rank);
+        record.file = self.file.as_deref().map(str::to_owned);
+        record.line = self.line;
+        record
     }
 }
 

@@ -240,6 +240,7 @@ impl fmt::Display for ProfilingResults {
 
 /// Why a [`Runner`] found nothing.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum RunError {
     /// Other experiments of this process are under way.
     AlreadyRunning,

@@ -12,7 +12,7 @@ use crate::settings::{ProgramClock, SettingError, Settings};
 use andweorc_profile::estimate::{Analysis, analyse};
 use andweorc_profile::plain;
 use andweorc_profile::report::{self, Looks};
-use andweorc_profile::{Header, VERSION, WriteError, Writer};
+use andweorc_profile::{Header, WriteError, Writer};
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,7 @@ use std::{env, fmt, io, mem, slice, thread};
 ///
 /// There is one in a process at a time.
 #[derive(Debug)]
+#[must_use = "a session ends when it is dropped"]
 pub struct Session {
     path: PathBuf,
     stop: Arc<Stop>,
@@ -214,6 +215,7 @@ impl Outcome {
 
 /// Why a session did not start.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum StartError {
     /// Another session of this process is under way.
     AlreadyRunning,
@@ -243,16 +245,7 @@ impl fmt::Display for StartError {
     }
 }
 
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StartError::AlreadyRunning | StartError::Forked => None,
-            StartError::Setting(error) => Some(error),
-            StartError::Profile(error) => Some(error),
-            StartError::Thread(error) => Some(error),
-        }
-    }
-}
+impl std::error::Error for StartError {}
 
 impl From<SettingError> for StartError {
     fn from(error: SettingError) -> StartError {
@@ -300,22 +293,20 @@ pub(crate) fn header(settings: &Settings) -> Header {
     let cut = |names: &[String]| names.iter().map(|it| plain::cut_name(it).into()).collect();
     let Binary { build_id, tokio, .. } = Binary::running();
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Header {
-        schema: VERSION,
-        program: program(),
-        build_id,
-        host: nix::unistd::gethostname()
-            .map_or("unknown".to_owned(), |name| name.to_string_lossy().into_owned()),
-        cores: thread::available_parallelism().map_or(1, usize::from),
-        andweorc: env!("CARGO_PKG_VERSION").to_owned(),
-        tokio,
-        tokio_unstable: Some(cfg!(tokio_unstable)),
-        duration_ns: u64::try_from(settings.duration.as_nanos()).unwrap_or(u64::MAX),
-        speedups: settings.speedups.iter().map(|speedup| speedup.fraction()).collect(),
-        targets: cut(&settings.targets),
-        points: cut(&settings.points),
-        start_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
-    }
+    let mut header = Header::new(program());
+    header.build_id = build_id;
+    header.host = nix::unistd::gethostname()
+        .map_or("unknown".to_owned(), |name| name.to_string_lossy().into_owned());
+    header.cores = thread::available_parallelism().map_or(1, usize::from);
+    header.andweorc = env!("CARGO_PKG_VERSION").to_owned();
+    header.tokio = tokio;
+    header.tokio_unstable = Some(cfg!(tokio_unstable));
+    header.duration_ns = u64::try_from(settings.duration.as_nanos()).unwrap_or(u64::MAX);
+    header.speedups = settings.speedups.iter().map(|speedup| speedup.fraction()).collect();
+    header.targets = cut(&settings.targets);
+    header.points = cut(&settings.points);
+    header.start_unix_ms = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+    header
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ impl Default for Settings {
 
 /// How the clock runs that the program reads, while andweorc delays the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProgramClock {
     /// Delayed too, where andweorc is built with the feature `clock`: timers and limits of the
     /// program are then delayed as all else is.
@@ -144,6 +145,7 @@ impl Settings {
 
 /// A setting that can't be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SettingError {
     /// No setting has this name.
     Unknown(String),
@@ -180,14 +182,7 @@ impl fmt::Display for SettingError {
     }
 }
 
-impl error::Error for SettingError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            SettingError::Scope(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl error::Error for SettingError {}
 
 /// Somebody has asked the environment whether profiling is on.
 static ASKED: AtomicBool = AtomicBool::new(false);

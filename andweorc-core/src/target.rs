@@ -150,13 +150,10 @@ impl Target {
 
     /// Record of the target as the profile names it.
     pub fn to_record(&self) -> TargetRecord {
-        TargetRecord {
-            id: self.id,
-            kind: self.kind,
-            name: self.name().to_owned(),
-            file: self.file().map(str::to_owned),
-            line: self.line,
-        }
+        let mut record = TargetRecord::new(self.id, self.kind, self.name());
+        record.file = self.file().map(str::to_owned);
+        record.line = self.line;
+        record
     }
 }
 

@@ -25,7 +25,7 @@ fn look() {
     if settings::is_on_unasked() {
         stderr::print(
             "andweorc: not profiling: ANDWEORC_ENABLED is set, but nothing in the program has switched profiling on by now. Do so first in main: \
-             #[andweorc::main] in the place of #[tokio::main], or andweorc::subscriber().init(), or .andweorc() on the runtime's builder \
+             #[andweorc::main] in the place of #[tokio::main], or andweorc::subscriber().init(), or .enable_profiling() on the runtime's builder \
              (andweorc::runtime::BuilderExt); programs without a runtime call andweorc::init()\n",
         );
     }

@@ -5,14 +5,16 @@
 //! profiling. So every key and every diagnostic is tokio's own; only `crate` is taken out first,
 //! since here it names the facade.
 
+mod renamed;
+
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
 /// Runs an async `main` on a tokio runtime that andweorc can profile, in the place of
 /// `#[tokio::main]`.
 ///
 /// It takes what `#[tokio::main]` takes: `flavor`, `worker_threads`, `start_paused` (with the
-/// feature `test-util`), `name`, and `crate = "path"`, the path of the `andweorc` crate where it
-/// was renamed.
+/// feature `test-util`), `name`, and `crate = "path"`, the path of the `andweorc` crate. A
+/// dependency that was renamed in `Cargo.toml` is found without that.
 ///
 /// With `ANDWEORC_ENABLED=1` experiments run in the background, and the profile and a report on
 /// stderr are finished when the run is settled, when its time is up, when `main` returns, or on
@@ -103,7 +105,7 @@ fn split_off_crate(args: TokenStream) -> Result<(String, TokenStream), Error> {
             at_key = true;
         }
     }
-    Ok((facade.unwrap_or_else(|| "::andweorc".to_owned()), rest))
+    Ok((facade.unwrap_or_else(renamed::facade), rest))
 }
 
 /// The path in a string literal.

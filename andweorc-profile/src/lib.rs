@@ -37,6 +37,7 @@ pub mod plain;
 mod reader;
 pub mod report;
 mod schema;
+mod special;
 pub mod stats;
 mod writer;
 

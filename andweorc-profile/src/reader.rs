@@ -18,13 +18,22 @@ use std::{error, fmt};
 
 /// The runs of one file.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Profile {
     /// In the order of the file; at least one.
     pub runs: Vec<Run>,
 }
 
+impl From<Vec<Run>> for Profile {
+    /// Takes runs of several files together.
+    fn from(runs: Vec<Run>) -> Profile {
+        Profile { runs }
+    }
+}
+
 /// The records of one run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Run {
     /// Its header.
     pub header: Header,
@@ -244,6 +253,7 @@ pub struct ReadError {
 
 /// Why a profile can't be read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ReadErrorKind {
     /// The file can't be read.
     Io(io::Error),
@@ -323,11 +333,4 @@ impl fmt::Display for ReadErrorKind {
     }
 }
 
-impl error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &self.kind {
-            ReadErrorKind::Io(source) => Some(source),
-            _ => None,
-        }
-    }
-}
+impl error::Error for ReadError {}

@@ -17,6 +17,7 @@ pub const VERSION: u32 = 1;
 /// One line of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Record {
     /// The first line of a run.
     Header(Header),
@@ -36,6 +37,7 @@ pub enum Record {
 
 /// Header of a run: what ran, where, and with which settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Header {
     /// [`VERSION`] of the writer.
     pub schema: u32,
@@ -68,6 +70,26 @@ pub struct Header {
 }
 
 impl Header {
+    /// A header of this version for a run of `program` of which nothing else is known: no host, no
+    /// settings, no time, one processor.
+    pub fn new(program: impl Into<String>) -> Header {
+        Header {
+            schema: VERSION,
+            program: program.into(),
+            build_id: None,
+            host: String::new(),
+            cores: 1,
+            andweorc: env!("CARGO_PKG_VERSION").to_owned(),
+            tokio: None,
+            tokio_unstable: None,
+            duration_ns: 0,
+            speedups: Vec::new(),
+            targets: Vec::new(),
+            points: Vec::new(),
+            start_unix_ms: 0,
+        }
+    }
+
     /// Which build of tokio the program has, in words, where it has one and that is known.
     pub(crate) fn build_of_tokio(&self) -> Option<&'static str> {
         self.tokio.as_ref()?;
@@ -78,6 +100,7 @@ impl Header {
 /// Kind of a thing that is virtually sped up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TargetKind {
     /// A kind of task: all tasks of one spawn site or name. Its time is that of its polls.
     Task,
@@ -113,6 +136,7 @@ impl fmt::Display for TargetKind {
 
 /// A target as the profile names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TargetRecord {
     /// Id, unique in its run.
     pub id: u32,
@@ -126,7 +150,14 @@ pub struct TargetRecord {
     pub line: Option<u32>,
 }
 
-/// Kind of a thing that is measured.
+impl TargetRecord {
+    /// A target whose place is not known.
+    pub fn new(id: u32, kind: TargetKind, name: impl Into<String>) -> TargetRecord {
+        TargetRecord { id, kind, name: name.into(), file: None, line: None }
+    }
+}
+
+/// Kind of a thing that is measured. There is no third: a point has latencies, or it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PointKind {
@@ -138,6 +169,7 @@ pub enum PointKind {
 
 /// A point as the profile names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PointRecord {
     /// Id, unique in its run.
     pub id: u32,
@@ -152,6 +184,13 @@ pub struct PointRecord {
     /// Place in the order of importance: targets are ranked by the point with the lowest. A point
     /// that is described once more has the later rank.
     pub rank: u32,
+}
+
+impl PointRecord {
+    /// A point whose place is not known, `rank`-th in importance.
+    pub fn new(id: u32, kind: PointKind, name: impl Into<String>, rank: u32) -> PointRecord {
+        PointRecord { id, kind, name: name.into(), file: None, line: None, rank }
+    }
 }
 
 /// One (target, speedup) held for a stretch of time, with what every point did meanwhile.

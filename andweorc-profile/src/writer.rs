@@ -150,8 +150,4 @@ impl fmt::Display for WriteError {
     }
 }
 
-impl error::Error for WriteError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
+impl error::Error for WriteError {}

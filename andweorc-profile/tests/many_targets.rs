@@ -5,42 +5,26 @@
 use andweorc_profile::estimate::{analyse, analyse_ranking};
 use andweorc_profile::{
     ExperimentRecord, Header, PointCount, PointKind, PointRecord, Profile, Record, Run,
-    SamplesRecord, TargetKind, TargetRecord, TargetTime, VERSION,
+    SamplesRecord, TargetKind, TargetRecord, TargetTime,
 };
 use std::iter;
 
-fn header() -> Header {
-    Header {
-        schema: VERSION,
-        program: "many".to_owned(),
-        build_id: None,
-        host: "here".to_owned(),
-        cores: 2,
-        andweorc: "0".to_owned(),
-        tokio: None,
-        tokio_unstable: None,
-        duration_ns: 30_000_000_000,
-        speedups: vec![0.25],
-        targets: Vec::new(),
-        points: Vec::new(),
-        start_unix_ms: 0,
-    }
-}
-
 /// A run in which so many call sites were seen, with as many experiments as fit into 30 s.
 fn run(sites: u32) -> Run {
-    let mut run = Run::new(header());
+    let mut run = Run::new(Header::new("many"));
     let mut times = Vec::new();
     for id in 0..sites {
         let name = format!("site {id}");
         let (file, line) = (Some("src/lib.rs".to_owned()), Some(id));
         for (id, kind) in [(2 * id + 1, TargetKind::Span), (2 * id + 2, TargetKind::Wait)] {
-            let (name, file) = (name.clone(), file.clone());
-            run.push(Record::Target(TargetRecord { id, kind, name, file, line }));
+            let mut target = TargetRecord::new(id, kind, name.clone());
+            (target.file, target.line) = (file.clone(), line);
+            run.push(Record::Target(target));
             times.push(TargetTime { target: id, busy_ns: 1000, count: 1, waits: None });
         }
-        let kind = PointKind::Latency;
-        run.push(Record::Point(PointRecord { id: id + 1, kind, name, file, line, rank: id }));
+        let mut point = PointRecord::new(id + 1, PointKind::Latency, name, id);
+        (point.file, point.line) = (file, line);
+        run.push(Record::Point(point));
     }
     let samples = SamplesRecord {
         real_ns: 1_000_000_000,
@@ -93,7 +77,7 @@ fn profiles_are_read_in_time_in_proportion_to_their_lines() {
         .chain(run.samples.iter().cloned().map(Record::Samples))
         .chain(run.experiments.iter().cloned().map(Record::Experiment));
     let mut lines = Vec::new();
-    for record in iter::once(Record::Header(header())).chain(records) {
+    for record in iter::once(Record::Header(run.header.clone())).chain(records) {
         serde_json::to_writer(&mut lines, &record).unwrap();
         lines.push(b'\n');
     }

@@ -1,3 +1,6 @@
+//! **Internal to `andweorc`: no stability.** Use this crate through the feature `threads` of the
+//! facade crate `andweorc`.
+//!
 //! Sees that threads are blocked by each other. A thread that waits for another takes its delay
 //! meanwhile; without this it pays that again afterwards, and predictions for programs of plain
 //! threads are too low.
@@ -15,8 +18,6 @@
 //!   errors. That costs one compare and one relaxed load more.
 //! - It allocates nothing, takes no lock and uses no thread-local that must be set up first, so it
 //!   may be called from anywhere: signal handlers, destructors of threads, a child of fork.
-//!
-//! Use it through the feature `threads` of the crate `andweorc`.
 //!
 //! # What it does not see
 //!

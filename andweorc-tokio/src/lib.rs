@@ -1,5 +1,9 @@
+//! **Internal to `andweorc`: no stability.** Any version may change any of this crate. Depend on
+//! the facade crate `andweorc`, which exports what is for users; what is for sibling crates alone
+//! is hidden from the documentation.
+//!
 //! The tokio side of andweorc: profiled tasks, their wakers, and the workers that run them. On
-//! stable tokio, without any cfg flag. Users depend on the facade crate `andweorc`.
+//! stable tokio, without any cfg flag.
 //!
 //! # What happens around a poll
 //!
@@ -10,6 +14,8 @@
 //! owes and times the poll for the task's target. Each task keeps its own clock while it waits.
 //!
 //! Not enabled, a wrapped poll costs one relaxed load and a branch.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod alarm;
 #[cfg(tokio_unstable)]
@@ -22,6 +28,7 @@ mod join_set;
 mod parks;
 mod profiled;
 mod put_off;
+#[doc(hidden)]
 pub mod runtime;
 mod runtime_id;
 mod spawn;
@@ -32,11 +39,12 @@ mod wakers;
 mod wrapped;
 
 #[cfg(tokio_unstable)]
+#[doc(hidden)]
 pub use foreign::install as see_all_tasks;
 pub use join_set::JoinSet;
 pub use parks::InProcess;
 pub use profiled::{Profile, Profiled};
-pub use spawn::{spawn, spawn_blocking, spawn_on};
+pub use spawn::{spawn, spawn_blocking};
 #[doc(hidden)]
 pub use wrapped::Wrapped;
 

@@ -57,6 +57,7 @@ pin_project! {
     /// A future that waits for sockets of which this program has both ends. See
     /// [`Profile::in_process`](crate::Profile::in_process).
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless they are polled"]
     pub struct InProcess<F> {
         #[pin]
         future: F,

@@ -33,6 +33,7 @@ pin_project! {
     /// # Panics
     ///
     /// When polled again after it completed.
+    #[must_use = "futures do nothing unless they are polled"]
     pub struct Profiled<F> {
         // `None` once completed, so that the future is dropped inside its own last poll.
         #[pin]

@@ -10,26 +10,34 @@ use tokio::runtime::{Builder, Handle};
 /// ```
 /// use andweorc_tokio::runtime::BuilderExt;
 /// let runtime =
-///     tokio::runtime::Builder::new_current_thread().andweorc().build().unwrap();
+///     tokio::runtime::Builder::new_current_thread().enable_profiling().build().unwrap();
 /// # drop(runtime);
 /// ```
-pub trait BuilderExt {
+pub trait BuilderExt: sealed::Sealed {
     /// Installs andweorc's hooks on the workers: `on_thread_park` and `on_thread_unpark`. The
     /// runtime gets a driver for I/O too, as by `enable_io`: there its workers notice that a wake
     /// is due which an experiment has held.
     ///
     /// A builder has one slot a hook, and the last call wins: hooks set before are replaced. To
-    /// have both, hand yours to [`andweorc_with`](BuilderExt::andweorc_with).
-    fn andweorc(&mut self) -> &mut Self;
+    /// have both, hand yours to [`enable_profiling_with`](BuilderExt::enable_profiling_with).
+    fn enable_profiling(&mut self) -> &mut Self;
 
-    /// Installs hooks as [`andweorc`](BuilderExt::andweorc) does, and calls `hooks` too.
-    fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self;
+    /// Installs hooks as [`enable_profiling`](BuilderExt::enable_profiling) does, and calls `hooks`
+    /// too.
+    fn enable_profiling_with(&mut self, hooks: Hooks) -> &mut Self;
+}
+
+/// Keeps [`BuilderExt`] to tokio's own builder, so that it may get further methods.
+mod sealed {
+    /// Bound of the trait.
+    pub trait Sealed {}
 }
 
 type Hook = Box<dyn Fn() + Send + Sync>;
 
 /// Hooks of your own, to be called beside andweorc's.
 #[derive(Default)]
+#[must_use = "hooks are called once a builder has them"]
 pub struct Hooks {
     park: Option<Hook>,
     unpark: Option<Hook>,
@@ -65,17 +73,19 @@ impl fmt::Debug for Hooks {
 
 /// Tells andweorc which threads belong to a runtime. All others take part as plain threads from
 /// then on, where their waits are seen. Called when a runtime is built with
-/// [`BuilderExt::andweorc`].
+/// [`BuilderExt::enable_profiling`].
 pub fn tell_threads_apart() {
     thread::when_of_a_runtime(|| Handle::try_current().is_ok());
 }
 
+impl sealed::Sealed for Builder {}
+
 impl BuilderExt for Builder {
-    fn andweorc(&mut self) -> &mut Self {
-        self.andweorc_with(Hooks::new())
+    fn enable_profiling(&mut self) -> &mut Self {
+        self.enable_profiling_with(Hooks::new())
     }
 
-    fn andweorc_with(&mut self, hooks: Hooks) -> &mut Self {
+    fn enable_profiling_with(&mut self, hooks: Hooks) -> &mut Self {
         let Hooks { park, unpark } = hooks;
         let alarm = alarm::Shared::default();
         tell_threads_apart();

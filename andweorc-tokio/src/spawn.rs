@@ -26,18 +26,6 @@ where
     tokio::spawn(Profiled::new(future, Kind::Site(Site::of::<F>())))
 }
 
-/// Spawns a task on the runtime of `handle`, as `Handle::spawn` does, as a target named as by
-/// [`spawn`].
-#[track_caller]
-pub fn spawn_on<F>(future: F, handle: &Handle) -> JoinHandle<F::Output>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    let _wrapped = Wrapped::begin();
-    handle.spawn(Profiled::new(future, Kind::Site(Site::of::<F>())))
-}
-
 /// Spawns a `!Send` task as `tokio::task::spawn_local` does, as a target named as by [`spawn`].
 ///
 /// # Panics

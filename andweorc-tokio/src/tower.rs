@@ -49,6 +49,7 @@ where
 
 /// The layer. See [`layer`] and [`layer_by`].
 #[derive(Clone)]
+#[must_use = "a layer profiles the requests of a service that it is added to"]
 pub struct ProfileLayer<N>(N);
 
 /// A service whose requests are profiled. See [`layer`].
@@ -63,10 +64,20 @@ pub struct ProfileService<S, N> {
 pub struct Fixed(Cow<'static, str>);
 
 /// Names requests of type `R`: [`Fixed`], or a closure.
-pub trait Name<R> {
+pub trait Name<R>: sealed::Sealed<R> {
     /// The name of this request.
     fn name(&self, request: &R) -> Cow<'static, str>;
 }
+
+/// Keeps [`Name`] to names and closures.
+mod sealed {
+    /// Bound of the trait.
+    pub trait Sealed<R> {}
+}
+
+impl<R> sealed::Sealed<R> for Fixed {}
+
+impl<R, F, N> sealed::Sealed<R> for F where F: Fn(&R) -> N {}
 
 impl<R> Name<R> for Fixed {
     fn name(&self, _: &R) -> Cow<'static, str> {
@@ -114,6 +125,7 @@ impl<S: Service<R>, R, N: Name<R>> Service<R> for ProfileService<S, N> {
 
 pin_project! {
     /// The future of one request.
+    #[must_use = "futures do nothing unless they are polled"]
     pub struct ResponseFuture<F> {
         #[pin]
         either: Either<F>,

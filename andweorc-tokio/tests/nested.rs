@@ -26,12 +26,17 @@ static EXPERIMENTER: LazyLock<Mutex<Experimenter>> =
 
 fn runtime(workers: usize) -> Runtime {
     LazyLock::force(&EXPERIMENTER);
-    Builder::new_multi_thread().worker_threads(workers).enable_all().andweorc().build().unwrap()
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .enable_profiling()
+        .build()
+        .unwrap()
 }
 
 fn current_thread() -> Runtime {
     LazyLock::force(&EXPERIMENTER);
-    Builder::new_current_thread().enable_all().andweorc().build().unwrap()
+    Builder::new_current_thread().enable_all().enable_profiling().build().unwrap()
 }
 
 /// Holds an experiment with a speedup of 40 % on the waits of the tasks of this name.
@@ -161,7 +166,7 @@ fn a_paused_clock_does_not_run_ahead_of_what_is_held() {
     LazyLock::force(&EXPERIMENTER);
     let paused = std::thread::spawn(move || {
         let mut builder = Builder::new_current_thread();
-        let runtime = builder.enable_all().start_paused(true).andweorc().build().unwrap();
+        let runtime = builder.enable_all().start_paused(true).enable_profiling().build().unwrap();
         runtime.block_on(async {
             while stopped.load(Ordering::SeqCst) == 0 {
                 let waits = async {

@@ -37,8 +37,13 @@ static EXPERIMENTS: LazyLock<Arc<Stop>> = LazyLock::new(|| {
 fn runtimes() -> [Runtime; 2] {
     LazyLock::force(&EXPERIMENTS);
     [
-        Builder::new_multi_thread().worker_threads(2).enable_all().andweorc().build().unwrap(),
-        Builder::new_current_thread().enable_all().andweorc().build().unwrap(),
+        Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .enable_profiling()
+            .build()
+            .unwrap(),
+        Builder::new_current_thread().enable_all().enable_profiling().build().unwrap(),
     ]
 }
 

@@ -65,7 +65,7 @@ fn task(name: &str) -> &'static Target {
 fn request_wait_is_known_in_an_unprofiled_task() {
     thread::enable();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(2).enable_all().andweorc().build().unwrap();
+    let runtime = runtime.worker_threads(2).enable_all().enable_profiling().build().unwrap();
     let length = runtime.block_on(async {
         let (sender, receiver) = mpsc::channel(1);
         let waits = Waits::default();

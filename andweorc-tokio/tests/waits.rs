@@ -19,7 +19,7 @@ static EXPERIMENTER: LazyLock<Mutex<Experimenter>> =
 
 fn runtime() -> Runtime {
     LazyLock::force(&EXPERIMENTER);
-    Builder::new_multi_thread().worker_threads(2).enable_all().andweorc().build().unwrap()
+    Builder::new_multi_thread().worker_threads(2).enable_all().enable_profiling().build().unwrap()
 }
 
 fn spawn(name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
@@ -103,7 +103,7 @@ fn one_that_yields_on_a_worker_that_never_parked_waits_in_the_run_queue() {
     for hooked in [true, false] {
         let mut builder = Builder::new_current_thread();
         if hooked {
-            builder.andweorc();
+            builder.enable_profiling();
         }
         let runtime = builder.build().unwrap();
         let name = if hooked { "waits: never parked" } else { "waits: no hooks" };

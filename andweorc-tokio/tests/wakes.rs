@@ -20,7 +20,7 @@ struct Wrapped;
 impl Tasks for Wrapped {
     fn build(builder: &mut Builder) -> Runtime {
         thread::enable();
-        builder.andweorc().build().unwrap()
+        builder.enable_profiling().build().unwrap()
     }
 
     fn spawn<T: Send + 'static>(

@@ -51,6 +51,7 @@ pub fn layer<S>() -> Layer<S> {
 /// A global filter beside it, such as an `EnvFilter` added by `.with(..)`, hides spans from it too;
 /// give such a filter to the layer that it is meant for: `fmt::layer().with_filter(..)`.
 #[derive(Debug)]
+#[must_use = "a layer records the spans of a subscriber that it is added to"]
 pub struct Layer<S = Registry> {
     filtered: Filtered<Recorder, Wanted, S>,
     /// Whether `S` takes filters of layers.
@@ -59,7 +60,6 @@ pub struct Layer<S = Registry> {
 
 impl<S> Layer<S> {
     /// Narrows the spans to those that `filter` lets through. It is asked once for each call site.
-    #[must_use]
     pub fn with_spans(
         mut self,
         filter: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
@@ -71,7 +71,6 @@ impl<S> Layer<S> {
     /// Makes the events that `filter` lets through progress points, in the place of the named ones.
     /// Those without a name are called by their place, `file:line`. It is asked once for each call
     /// site.
-    #[must_use]
     pub fn with_events(
         mut self,
         filter: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
@@ -84,7 +83,6 @@ impl<S> Layer<S> {
     /// `Level::TRACE` those that dependencies have at that level are there too. Without this the
     /// greatest level of the whole program is `TRACE` while andweorc is on, so that no span is
     /// missed, and each call site is looked at once.
-    #[must_use]
     pub fn with_max_level(mut self, level: impl Into<LevelFilter>) -> Layer<S> {
         self.filtered.filter_mut().max_level = Some(level.into());
         self

@@ -1,6 +1,8 @@
+//! **Internal to `andweorc`: no stability.** Any version may change any of this crate. Depend on
+//! the facade crate `andweorc`, which exports what is for users.
+//!
 //! The tracing side of andweorc: a layer for which every span call site is a latency point and a
-//! target, and a subscriber for programs that have no layers. Users depend on the facade crate
-//! `andweorc`.
+//! target, and a subscriber for programs that have no layers.
 //!
 //! # What a span is
 //!

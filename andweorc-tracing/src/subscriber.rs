@@ -35,6 +35,7 @@ pub fn subscriber() -> Subscriber {
 /// tracing's feature `log` makes log records of spans and events only where there is no subscriber;
 /// with `log-always` it does beside this one.
 #[derive(Debug)]
+#[must_use = "a subscriber records nothing before `init`"]
 pub struct Subscriber {
     pub(crate) recorder: Recorder<Held>,
     wanted: Wanted,
@@ -42,7 +43,6 @@ pub struct Subscriber {
 
 impl Subscriber {
     /// Narrows the spans to those that `filter` lets through. It is asked once for each call site.
-    #[must_use]
     pub fn with_spans(
         mut self,
         filter: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
@@ -53,7 +53,6 @@ impl Subscriber {
 
     /// Makes the events that `filter` lets through progress points, as
     /// [`Layer::with_events`](crate::Layer::with_events) does.
-    #[must_use]
     pub fn with_events(
         mut self,
         filter: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
@@ -64,7 +63,6 @@ impl Subscriber {
 
     /// Leaves out spans and events that are more verbose than `level`, as
     /// [`Layer::with_max_level`](crate::Layer::with_max_level) does.
-    #[must_use]
     pub fn with_max_level(mut self, level: impl Into<LevelFilter>) -> Subscriber {
         self.wanted.max_level = Some(level.into());
         self

@@ -17,7 +17,7 @@ use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, targets};
 use andweorc_core::time::{Real, Speedup};
 use andweorc_profile::estimate::{Verdict, analyse_ranking};
-use andweorc_profile::{ExperimentRecord, Header, Run, TargetKind, VERSION};
+use andweorc_profile::{ExperimentRecord, Header, Run, TargetKind};
 use std::error::Error;
 use std::io;
 use std::thread::{self, sleep};
@@ -144,7 +144,7 @@ fn start(
         Runtime::Workers => tokio::runtime::Builder::new_multi_thread(),
         Runtime::CurrentThread => tokio::runtime::Builder::new_current_thread(),
     };
-    let runtime = builder.worker_threads(workers).enable_all().andweorc().build()?;
+    let runtime = builder.worker_threads(workers).enable_all().enable_profiling().build()?;
     let context = runtime.enter();
     start()?;
     drop(context);
@@ -388,21 +388,7 @@ fn since(began: Real) -> Duration {
 
 /// A run of `program` that has no experiment yet: what the estimates ask for beside experiments.
 fn empty_run(program: &Program) -> Run {
-    let mut run = Run::new(Header {
-        schema: VERSION,
-        program: program.name.to_owned(),
-        build_id: None,
-        host: String::new(),
-        cores: 2,
-        andweorc: env!("CARGO_PKG_VERSION").to_owned(),
-        tokio: None,
-        tokio_unstable: None,
-        duration_ns: 0,
-        speedups: Vec::new(),
-        targets: Vec::new(),
-        points: Vec::new(),
-        start_unix_ms: 0,
-    });
+    let mut run = Run::new(Header::new(program.name));
     run.targets = targets().iter().map(|target| target.to_record()).collect();
     let point = points().into_iter().find(|point| point.name() == POINT);
     run.points = point.map(|point| point.to_record(0)).into_iter().collect();

@@ -140,7 +140,7 @@ fn on_one_worker(main: impl Future<Output = ()> + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()
-        .andweorc()
+        .enable_profiling()
         .build()
         .expect("the system gives another thread and a timer");
     let done = runtime.block_on(async { andweorc::spawn(main).await });

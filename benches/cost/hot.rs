@@ -61,7 +61,7 @@ impl Polls {
 
 fn runtime() -> Runtime {
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .andweorc()
+        .enable_profiling()
         .build()
         .expect("a runtime without drivers needs nothing from the system");
     // It parks meanwhile: from then on its hooks tell when it is idle, as those of any worker that

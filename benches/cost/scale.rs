@@ -73,7 +73,7 @@ fn spawn(profiled: bool, future: impl Future<Output = ()> + Send + 'static) -> J
 
 fn with_workers(workers: usize) -> Runtime {
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(workers).andweorc().build().expect("the system has threads")
+    builder.worker_threads(workers).enable_profiling().build().expect("the system has threads")
 }
 
 /// CPU time of the process while `f` runs, ns for each of `ops`.
@@ -175,7 +175,7 @@ fn woken(tasks: usize, kinds: usize) -> Difference {
         |n: usize, parks| andweorc::task::Builder::new().name(names[n % kinds]).spawn(parks);
     // One each, so that the tasks of one are not in the other's way.
     let [plain_runtime, runtime] = [(); 2].map(|()| {
-        Builder::new_current_thread().andweorc().build().expect("it has a driver at most")
+        Builder::new_current_thread().enable_profiling().build().expect("it has a driver at most")
     });
     let mut plain = Crowd::new(&plain_runtime, tasks, false, |_, parks| tokio::spawn(parks));
     let mut profiled = Crowd::new(&runtime, tasks, true, named);

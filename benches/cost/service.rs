@@ -116,7 +116,7 @@ pub(crate) fn serve(mode: Mode) -> Result<()> {
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if profiled {
-        andweorc::runtime::BuilderExt::andweorc(&mut builder);
+        andweorc::runtime::BuilderExt::enable_profiling(&mut builder);
     }
     let runtime = builder.worker_threads(1).enable_io().build()?;
     let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;

@@ -143,11 +143,4 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            BuildError::Start(source) | BuildError::Messages(source) => Some(source),
-            BuildError::Failed | BuildError::NoExecutable(_) => None,
-        }
-    }
-}
+impl error::Error for BuildError {}

@@ -177,7 +177,8 @@ fn cannot_pass(runs: [usize; 2], options: &CiOptions) -> Option<String> {
 
 /// Compares, writes what was asked for, and exits with the verdict.
 pub(crate) fn ci(options: &CiOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
-    let mut limits = Limits { throughput: options.max_regression, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.throughput = options.max_regression;
     if let Guard::From(limit) = options.max_p99_regression {
         limits.p99 = limit;
     }

@@ -104,7 +104,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Profile, ReadError> {
     for path in paths {
         runs.append(&mut Profile::read(path)?.runs);
     }
-    Ok(Profile { runs })
+    Ok(Profile::from(runs))
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Series<'_> {
                 .map_err(|source| SeriesError::Join { file: self.out.to_owned(), source })?;
             runs.extend(new);
         }
-        Ok((ended, Profile { runs }))
+        Ok((ended, Profile::from(runs)))
     }
 
     fn once(
@@ -206,12 +206,4 @@ impl fmt::Display for SeriesError {
     }
 }
 
-impl error::Error for SeriesError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            SeriesError::Drive(error) => error.source(),
-            SeriesError::Read(error) => error.source(),
-            SeriesError::Join { source, .. } => Some(source),
-        }
-    }
-}
+impl error::Error for SeriesError {}

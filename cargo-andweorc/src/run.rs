@@ -12,7 +12,6 @@ use andweorc_core::settings::{SettingError, Settings};
 use andweorc_profile::Profile;
 use andweorc_profile::compare::Limits;
 use andweorc_profile::plain;
-use andweorc_profile::report::Looks;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::io;
@@ -66,7 +65,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         ));
     }
     if !history::has_measured(&profile.runs) {
-        console::print(&report::words(&profile, Looks { styled: true, top: options.top.top }))?;
+        console::print(&report::words(&profile, report::looks(true, options.top)))?;
         let stays = if earlier.is_there() { "; the profile of before stays" } else { "" };
         let said = console::failed(format_args!("nothing was measured, see above{stays}"));
         return Ok(if failed { child::exit_code(ended.status) } else { said });
@@ -78,7 +77,7 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
             "saved as the baseline `{name}`; when the program has changed: cargo andweorc run, and cargo andweorc diff --baseline {name}"
         ));
     }
-    console::print(&report::words(&profile, Looks { styled: true, top: options.top.top }))?;
+    console::print(&report::words(&profile, report::looks(true, options.top)))?;
     console.hint(format_args!(
         "\nprofile: {file}\nas JSON: cargo andweorc report --format json {file}\nas a page: cargo andweorc view {file}",
         file = quoted(&out)

@@ -64,7 +64,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let meter = Arc::new(Meter::new());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .andweorc()
+        .enable_profiling()
         .enable_all()
         .build()?;
     let mut outside = Outside::start()?;

@@ -3,7 +3,8 @@
 
 use crate::common::work::Pace;
 use crate::costs::PARTS;
-use andweorc::{Metric, Outcome, Session, Settings, Verdict};
+use andweorc::analysis::{Metric, Verdict};
+use andweorc::{Outcome, Session, Settings};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::env::var_os;
 use std::error::Error;

@@ -76,7 +76,7 @@ pub mod runtime {
         ///
         /// As [`tokio::runtime::Builder::build`].
         pub fn build(&mut self) -> io::Result<Runtime> {
-            self.0.andweorc().build().map(Runtime)
+            self.0.enable_profiling().build().map(Runtime)
         }
 
         /// Builds a runtime of one thread that spawns tasks that need not be `Send`.
@@ -85,7 +85,7 @@ pub mod runtime {
         ///
         /// As `tokio::runtime::Builder::build_local`; and where tokio has no such runtime.
         pub fn build_local(&mut self, _: LocalOptions) -> io::Result<LocalRuntime> {
-            let runtime = self.0.andweorc().build_local(Default::default())?;
+            let runtime = self.0.enable_profiling().build_local(Default::default())?;
             Ok(LocalRuntime(Box::new(move |future| runtime.block_on(future))))
         }
     }

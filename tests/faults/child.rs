@@ -13,8 +13,7 @@ use andweorc_core::thread::LEDGER;
 use andweorc_core::time::Nanos;
 use andweorc_core::{clock, enabled, sampler};
 use andweorc_profile::{
-    ExperimentRecord, Header, NoteRecord, Profile, Record, Run, TargetKind, TargetRecord, VERSION,
-    Writer,
+    ExperimentRecord, Header, NoteRecord, Profile, Record, Run, TargetKind, TargetRecord, Writer,
 };
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -132,7 +131,7 @@ fn tokio_runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
-        .andweorc()
+        .enable_profiling()
         .build()
         .unwrap()
 }
@@ -172,20 +171,15 @@ fn small_disk() {
     let (_, most) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
     let path = Path::new("small.jsonl");
     let mut writer = Writer::create(path).unwrap();
-    writer.write(&Record::Header(header()));
+    writer.write(&Record::Header(Header::new("faults")));
     let room = |bytes: u64| {
         let length = path.metadata().unwrap().len();
         setrlimit(Resource::RLIMIT_FSIZE, length + bytes, most).unwrap();
     };
     room(40);
     writer.write(&note(&"x".repeat(200)));
-    writer.write(&Record::Target(TargetRecord {
-        id: 3,
-        kind: TargetKind::Task,
-        name: "described while the disk was full".to_owned(),
-        file: None,
-        line: None,
-    }));
+    let name = "described while the disk was full";
+    writer.write(&Record::Target(TargetRecord::new(3, TargetKind::Task, name)));
     assert_eq!(writer.lost_records(), 2);
     room(100_000);
     writer.write(&Record::Experiment(ExperimentRecord {
@@ -213,24 +207,6 @@ fn small_files() {
     let (_, most) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
     setrlimit(Resource::RLIMIT_FSIZE, 50, most).unwrap();
     in_main(work_for(LONG));
-}
-
-fn header() -> Header {
-    Header {
-        schema: VERSION,
-        program: "faults".to_owned(),
-        build_id: None,
-        host: "here".to_owned(),
-        cores: 2,
-        andweorc: "0".to_owned(),
-        tokio: None,
-        tokio_unstable: None,
-        duration_ns: 1,
-        speedups: vec![0.5],
-        targets: vec![],
-        points: vec![],
-        start_unix_ms: 0,
-    }
 }
 
 /// A thread that can't have a perf event is an entity all the same, and sampled by a timer.

@@ -17,7 +17,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
 fn current_thread() -> Runtime {
-    Builder::new_current_thread().enable_all().andweorc().build().unwrap()
+    Builder::new_current_thread().enable_all().enable_profiling().build().unwrap()
 }
 
 /// Runs `f` while experiments with a speedup of 40 % are held on the waits of tasks of this name,
@@ -156,7 +156,7 @@ async fn ends() {
 fn a_paused_clock_does_not_run_ahead_of_what_is_held() {
     in_experiments("lives: paused target", |held| {
         let mut builder = Builder::new_current_thread();
-        let runtime = builder.enable_all().start_paused(true).andweorc().build().unwrap();
+        let runtime = builder.enable_all().start_paused(true).enable_profiling().build().unwrap();
         runtime.block_on(async {
             while !held() {
                 let waits = spawn("lives: paused", async {

@@ -39,7 +39,7 @@ struct Foreign;
 impl Tasks for Foreign {
     fn build(builder: &mut Builder) -> Runtime {
         LazyLock::force(&EXPERIMENTER);
-        builder.andweorc().build().unwrap()
+        builder.enable_profiling().build().unwrap()
     }
 
     /// Spawns a task that nobody wraps, as libraries do.
@@ -291,7 +291,8 @@ const HELD: u64 = 20;
 #[test]
 fn a_wait_outside_is_stretched_and_blocks_no_neighbour() {
     LazyLock::force(&EXPERIMENTER);
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build();
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().enable_profiling().build();
     let runtime = runtime.unwrap();
     let _guard = runtime.enter();
     const PAUSE: Nanos = Nanos::from_millis(10);
@@ -359,7 +360,8 @@ const TRIES: usize = 10;
 #[test]
 fn wait_ended_by_a_task_leaves_outside_waits_stretched() {
     LazyLock::force(&EXPERIMENTER);
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build();
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().enable_profiling().build();
     let runtime = runtime.unwrap();
     let _guard = runtime.enter();
     const PAUSE: Nanos = Nanos::from_millis(10);

@@ -99,7 +99,7 @@ pub(crate) fn main() {
 }
 
 fn by_hand() -> Runtime {
-    Builder::new_multi_thread().worker_threads(2).enable_all().andweorc().build().unwrap()
+    Builder::new_multi_thread().worker_threads(2).enable_all().enable_profiling().build().unwrap()
 }
 
 fn tokios_own() -> Runtime {
@@ -178,7 +178,7 @@ fn looks_around() {
     andweorc::subscriber().init();
     drop(andweorc::layer::<tracing_subscriber::Registry>());
     let mut builder = Builder::new_current_thread();
-    let runtime = builder.enable_all().andweorc().build().unwrap();
+    let runtime = builder.enable_all().enable_profiling().build().unwrap();
     runtime.block_on(async { andweorc::spawn(async {}).await.unwrap() });
     assert_eq!(threads(), before);
     assert!(!andweorc_core::enabled());

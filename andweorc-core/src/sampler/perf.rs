@@ -12,6 +12,7 @@ use std::{error, fmt, fs, io};
 
 /// Quantity that a perf event counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// CPU time, by the kernel's software clock: works in virtual machines without hardware
     /// counters.
@@ -177,11 +178,7 @@ impl fmt::Display for PerfError {
     }
 }
 
-impl error::Error for PerfError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
+impl error::Error for PerfError {}
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@
 //! Shared objects are read like the program, whenever they were loaded. Debug information shared by
 //! several programs (dwz) is not read.
 
+mod compressed;
 mod debug;
 mod image;
 mod module;
@@ -227,6 +228,7 @@ impl Symbols {
 
 /// The program's symbols can't be used.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum SymbolError {
     /// Its file can't be read.
     Unreadable(String),

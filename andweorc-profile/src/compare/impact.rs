@@ -22,6 +22,7 @@ const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// A target in A, in B or in both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TargetChange {
     /// Its kind.
     pub kind: TargetKind,
@@ -57,6 +58,7 @@ pub struct TargetChange {
 /// Where a target is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Presence {
     /// In both.
     Both,
@@ -79,6 +81,7 @@ pub struct Place {
 
 /// An impact: change in % for a speedup of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Impact {
     /// The slope.
     pub slope: f64,

@@ -35,6 +35,7 @@ use serde::Serialize;
 
 /// From which change on one counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Change of the throughput, %.
     pub throughput: f64,
@@ -53,6 +54,7 @@ impl Default for Limits {
 
 /// Result of a comparison of B with A.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The throughput of the most important point, and the p99 of the most important latency point.
     pub outcomes: Vec<OutcomeChange>,

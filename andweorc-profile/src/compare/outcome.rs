@@ -15,6 +15,7 @@ const P99: (f64, f64) = (0.05, 0.50);
 
 /// The change of a metric of a point in the baselines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct OutcomeChange {
     /// Name of the point.
     pub point: String,

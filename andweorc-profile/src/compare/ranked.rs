@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// Point and metric that the impacts are on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RankedBy {
     /// Name of the point.
     pub point: String,

@@ -6,6 +6,7 @@ use serde::Serialize;
 /// Judgement of a change, given the limit from which on a change counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum State {
     /// Worse: the interval lies on the worse side of zero, and the change is at least the limit.
     Regressed,

@@ -25,6 +25,7 @@ use serde::Serialize;
 /// How the program is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Load {
     /// The load waits for the program, or the program has more to do than it can.
     Closed,
@@ -44,6 +45,7 @@ const DIFFER: f64 = 0.01;
 
 /// The outcome of the probes of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Probes {
     /// How many could be used.
     pub n: usize,

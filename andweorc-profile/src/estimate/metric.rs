@@ -7,6 +7,7 @@ use std::fmt;
 /// Quantity of a point that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Metric {
     /// Hits per virtual second.
     Throughput,
@@ -79,6 +80,7 @@ impl fmt::Display for Metric {
 
 /// The metrics of a point in baselines. `None` where no baseline tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Now {
     /// Hits per second.
     pub throughput: Option<f64>,

@@ -66,6 +66,7 @@ use tally::MOST;
 
 /// Results of the analysis of some runs.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Analysis {
     /// The points, the one ranked by first.
     pub points: Vec<PointSummary>,
@@ -117,6 +118,7 @@ impl Analysis {
 
 /// A target and its verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Judged {
     /// Its index among the targets of the analysis.
     pub target: usize,

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 /// An experiment on a target with what it is compared to.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Comparison<'a> {
     /// The experiment; it is not spoiled.
     pub experiment: &'a ExperimentRecord,

@@ -11,6 +11,7 @@ pub(crate) type Identity<'a, K> = (K, &'a str, Option<&'a str>, Option<u32>);
 
 /// A point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PointSummary {
     /// Its name.
     pub name: String,
@@ -61,6 +62,7 @@ impl TargetRecord {
 
 /// A target and all that is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TargetSummary {
     /// Its kind.
     pub kind: TargetKind,
@@ -99,6 +101,7 @@ pub struct TargetSummary {
 
 /// The relative change of a metric of a point at one speedup.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Effect {
     /// Name of the point.
     pub point: String,
@@ -168,6 +171,7 @@ const VAGUE: f64 = 50.0;
 
 /// The slope of the effect over the speedup.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Impact {
     /// Name of the point.
     pub point: String,

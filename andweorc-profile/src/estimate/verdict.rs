@@ -8,6 +8,7 @@ use std::fmt;
 /// a throughput under a load that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Verdict {
     /// The interval is above one point. Of many targets it also stands out from what chance would
     /// show.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 /// A wait of tasks or spans.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct WaitSummary {
     /// The task's or span's name.
     pub name: String,

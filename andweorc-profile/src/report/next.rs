@@ -27,6 +27,7 @@ const NAME: usize = 40;
 
 /// The next step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Next {
     /// A command, to be typed into a shell.
     pub command: String,

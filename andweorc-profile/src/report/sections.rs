@@ -8,6 +8,7 @@ use std::mem;
 
 /// Targets of one verdict.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Section<'a> {
     /// The advice that they have in common: `MAKE FASTER`.
     pub heading: &'static str,

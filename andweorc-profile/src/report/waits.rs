@@ -13,6 +13,7 @@ const LEAST_PART: f64 = 4.5;
 
 /// A wait that was not tested.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Wait<'a> {
     /// All that is known of it.
     pub summary: &'a WaitSummary,

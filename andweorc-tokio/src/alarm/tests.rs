@@ -25,8 +25,12 @@ impl Held for Tell {
 /// A runtime with one worker, which has been idle.
 fn runtime() -> Runtime {
     thread::enable();
-    let runtime =
-        Builder::new_multi_thread().worker_threads(1).enable_time().andweorc().build().unwrap();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .enable_profiling()
+        .build()
+        .unwrap();
     let slept = runtime.spawn(async { tokio::time::sleep(Duration::from_millis(1)).await });
     runtime.block_on(slept).unwrap();
     runtime
@@ -213,7 +217,7 @@ fn the_timer_is_set_earlier_by_what_a_sleeper_needs_unless_it_is_due_soon_and_v_
 fn overdue_wakes_of_a_runtime_that_nobody_drives_are_released() {
     thread::enable();
     let mut builder = Builder::new_current_thread();
-    let builder = builder.enable_time().andweorc();
+    let builder = builder.enable_time().enable_profiling();
     let (first, second) = (builder.build().unwrap(), builder.build().unwrap());
     // Once more with another runtime of the same builder, which knows the timer of the first.
     for runtime in [&first, &second] {
@@ -253,7 +257,7 @@ fn only_who_looks_into_a_driver_holds_there() {
     let (by, told) = runtime.block_on(polls).unwrap();
     assert!(is_of_defer(by));
     // On a thread that drove a runtime once, and is in the context of another.
-    let small = Builder::new_current_thread().enable_time().andweorc().build().unwrap();
+    let small = Builder::new_current_thread().enable_time().enable_profiling().build().unwrap();
     small.block_on(async { tokio::time::sleep(Duration::from_millis(1)).await });
     let _context = runtime.enter();
     hold_for(1, tell);
@@ -266,7 +270,7 @@ fn only_who_looks_into_a_driver_holds_there() {
 fn runtimes_of_one_builder_hold_in_their_own_drivers() {
     thread::enable();
     let mut builder = Builder::new_current_thread();
-    let builder = builder.enable_time().andweorc();
+    let builder = builder.enable_time().enable_profiling();
     let (first, second) = (builder.build().unwrap(), builder.build().unwrap());
     let alarm = || OURS.with_borrow(|ours| ours.as_ref()?.alarm.clone());
     let sleep = || tokio::time::sleep(Duration::from_millis(1));
@@ -319,7 +323,8 @@ fn a_thread_that_is_torn_down_parks_and_wakes() {
         let tell = tell.clone();
         let torn_down = std::thread::spawn(move || {
             thread::enable();
-            let runtime = Builder::new_current_thread().enable_time().andweorc().build().unwrap();
+            let runtime =
+                Builder::new_current_thread().enable_time().enable_profiling().build().unwrap();
             let drive = || {
                 runtime.block_on(async { tokio::time::sleep(Duration::from_millis(1)).await });
             };
@@ -354,7 +359,8 @@ fn wake_released_as_the_alarm_ends_may_hold_another() {
         thread::enable();
         for last in [false, true] {
             // On this thread, which works for one runtime after the other, and then ends.
-            let runtime = Builder::new_current_thread().enable_time().andweorc().build().unwrap();
+            let runtime =
+                Builder::new_current_thread().enable_time().enable_profiling().build().unwrap();
             let again = Arc::new(Again(tell.clone()));
             runtime.block_on(async {
                 tokio::time::sleep(Duration::from_millis(1)).await;

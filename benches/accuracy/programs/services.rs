@@ -344,7 +344,8 @@ fn broadcast_lag(stage: &Stage) -> io::Result<()> {
 
 fn two_runtimes(stage: &Stage) -> io::Result<()> {
     let done = stage.done();
-    let back = Builder::new_multi_thread().worker_threads(1).enable_all().andweorc().build()?;
+    let back =
+        Builder::new_multi_thread().worker_threads(1).enable_all().enable_profiling().build()?;
     let (jobs, job) = channel::<oneshot::Sender<()>>(8);
     let context = back.enter();
     spawn("back", answers_jobs(stage.part("back"), job));
@@ -385,7 +386,8 @@ fn arbiters(stage: &Stage) -> io::Result<()> {
         let handle = stage.part("handle");
         thread::spawn(move || {
             let mut builder = Builder::new_current_thread();
-            let runtime = builder.enable_all().andweorc().build().expect("a runtime of one thread");
+            let runtime =
+                builder.enable_all().enable_profiling().build().expect("a runtime of one thread");
             LocalSet::new().block_on(&runtime, arbiter_of(connections, handle, done));
         });
     }

@@ -161,7 +161,7 @@ fn barrier() {
 /// Two tokio tasks and a channel.
 fn pipeline() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    andweorc::runtime::BuilderExt::andweorc(&mut builder);
+    andweorc::runtime::BuilderExt::enable_profiling(&mut builder);
     let runtime = builder
         .worker_threads(2)
         .on_thread_start(coz::thread_init)

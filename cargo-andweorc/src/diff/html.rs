@@ -185,7 +185,7 @@ fn tone(state: Option<&State>) -> &'static str {
         Some(State::Regressed) => "bad",
         Some(State::Improved) => "good",
         Some(State::Inconclusive | State::Erratic { .. }) => "open",
-        Some(State::Unchanged { .. }) | None => "none",
+        _ => "none",
     }
 }
 

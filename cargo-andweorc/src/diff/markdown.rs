@@ -70,7 +70,7 @@ fn marked(state: Option<&State>, word: &str) -> String {
         Some(State::Regressed) => format!("❌ **{word}**"),
         Some(State::Improved) => format!("✅ **{word}**"),
         Some(State::Erratic { .. } | State::Inconclusive) => format!("❔ {word}"),
-        Some(State::Unchanged { .. }) | None => word.to_owned(),
+        _ => word.to_owned(),
     }
 }
 

@@ -67,8 +67,8 @@ fn style(state: Option<&State>) -> Style {
         Some(State::Regressed) => BAD,
         Some(State::Improved) => GOOD,
         Some(State::Unchanged { .. }) => DIM,
-        Some(State::Inconclusive | State::Erratic { .. }) => DOUBT,
         None => BOLD,
+        Some(_) => DOUBT,
     }
 }
 

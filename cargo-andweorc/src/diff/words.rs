@@ -14,8 +14,8 @@ pub(super) fn state(state: &State) -> &'static str {
         State::Regressed => "regressed",
         State::Improved => "improved",
         State::Unchanged { .. } => "unchanged",
-        State::Inconclusive => "inconclusive",
         State::Erratic { .. } => "erratic",
+        _ => "inconclusive",
     }
 }
 

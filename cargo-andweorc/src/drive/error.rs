@@ -122,7 +122,7 @@ impl fmt::Display for DriveError {
                 }
                 f.write_str(
                     ". Either its main function lacks `#[andweorc::main]` and nothing else in it starts to profile (`andweorc::subscriber()`, \
-                     `andweorc::layer()`, `.andweorc()` on a runtime's builder), or it ended before it began to profile, or a message of it above says why. \
+                     `andweorc::layer()`, `.enable_profiling()` on a runtime's builder), or it ended before it began to profile, or a message of it above says why. \
                      A program of plain threads that uses the classic API (`andweorc::init()`, `run_experiments`) prints its ranking itself and writes no \
                      profile: start it with ANDWEORC_ENABLED=1, without this command",
                 )
@@ -150,11 +150,4 @@ impl fmt::Display for DriveError {
     }
 }
 
-impl error::Error for DriveError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            DriveError::Start { source, .. } | DriveError::LoadStart(source) => Some(source),
-            _ => None,
-        }
-    }
-}
+impl error::Error for DriveError {}

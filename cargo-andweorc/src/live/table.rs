@@ -31,7 +31,7 @@ pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
                 Verdict::Matters => "matters",
                 Verdict::Hurts => "slows down",
                 Verdict::Nothing => "changes nothing",
-                Verdict::Inconclusive { .. } => "not known yet",
+                _ => "not known yet",
             },
         })
     };

@@ -35,7 +35,7 @@ pub(super) fn coz(runs: &[Run]) -> String {
             &["startup", &format!("time={}", u128::from(run.header.start_unix_ms) * 1_000_000)],
         );
         let target = |id: u32| run.targets.iter().find(|target| target.id == id);
-        for Comparison { experiment, baselines } in estimate::comparisons(run) {
+        for Comparison { experiment, baselines, .. } in estimate::comparisons(run) {
             let Some(target) = experiment.target.and_then(target) else { continue };
             if target.kind == TargetKind::Probe {
                 // No part of the program.

@@ -158,7 +158,7 @@ fn verdict(analysis: &Analysis, section: &Section<'_>, target: &TargetSummary) -
     match section.verdict {
         Verdict::Matters | Verdict::Hurts => format!("**{words}**"),
         Verdict::Inconclusive { .. } => format!("{words}, {}", needs(analysis, target)),
-        Verdict::Nothing => words,
+        _ => words,
     }
 }
 

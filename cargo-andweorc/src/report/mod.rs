@@ -5,7 +5,7 @@ mod csv;
 pub(crate) mod html;
 mod markdown;
 
-use crate::cli::{Format, ReportOptions};
+use crate::cli::{Format, ReportOptions, TopOptions};
 use crate::web::Editor;
 use crate::{console, profiles};
 use andweorc_profile::Profile;
@@ -16,14 +16,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// Looks of a report that is as long as the options say, with colours or without.
+pub(crate) fn looks(styled: bool, top: TopOptions) -> Looks {
+    let mut looks = Looks::default();
+    (looks.styled, looks.top) = (styled, top.top);
+    looks
+}
+
 /// Prints or writes the report that the options ask for.
 pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>> {
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
     let text = match options.format {
-        Format::Text => {
-            words(&profile, Looks { styled: options.output.is_none(), top: options.top.top })
-        }
+        Format::Text => words(&profile, looks(options.output.is_none(), options.top)),
         Format::Json => report::json(&profile.runs, &estimate::analyse(&profile.runs)) + "\n",
         Format::Markdown => markdown::markdown(&profile.runs, options.top.top),
         Format::Csv => csv::csv(&profile.runs),

@@ -2,7 +2,7 @@
 
 use andweorc_profile::{
     EndRecord, ExperimentRecord, Header, PointCount, PointKind, PointRecord, Record, TargetKind,
-    TargetRecord, VERSION,
+    TargetRecord,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,49 +61,24 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
         let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
         (sd * normal).exp()
     };
-    let mut records = vec![
-        Record::Header(Header {
-            schema: VERSION,
-            program: "shop".into(),
-            build_id: None,
-            host: "here".into(),
-            cores: 2,
-            andweorc: "0.1.0".into(),
-            tokio: Some("1.52.3".into()),
-            tokio_unstable: None,
-            duration_ns: 30_000_000_000,
-            speedups: vec![0.5],
-            targets: vec![],
-            points: vec![],
-            start_unix_ms: 1_795_248_000_000 + seed * 60_000,
-        }),
-        Record::Point(PointRecord {
-            id: 1,
-            kind: PointKind::Latency,
-            name: "checkout".into(),
-            file: None,
-            line: None,
-            rank: 0,
-        }),
-    ];
+    let mut header = Header::new("shop");
+    header.host = "here".into();
+    header.cores = 2;
+    header.andweorc = "0.1.0".into();
+    header.tokio = Some("1.52.3".into());
+    header.duration_ns = 30_000_000_000;
+    header.speedups = vec![0.5];
+    header.start_unix_ms = 1_795_248_000_000 + seed * 60_000;
+    let point = PointRecord::new(1, PointKind::Latency, "checkout", 0);
+    let mut records = vec![Record::Header(header), Record::Point(point)];
     for (id, (name, file, line, _)) in (1..).zip(service.targets) {
-        records.push(Record::Target(TargetRecord {
-            id,
-            kind: TargetKind::Span,
-            name: (*name).into(),
-            file: Some((*file).into()),
-            line: Some(*line),
-        }));
+        let mut target = TargetRecord::new(id, TargetKind::Span, *name);
+        (target.file, target.line) = (Some((*file).into()), Some(*line));
+        records.push(Record::Target(target));
     }
     let probe = 99;
     if service.open.is_some() {
-        records.push(Record::Target(TargetRecord {
-            id: probe,
-            kind: TargetKind::Probe,
-            name: "everything".into(),
-            file: None,
-            line: None,
-        }));
+        records.push(Record::Target(TargetRecord::new(probe, TargetKind::Probe, "everything")));
     }
     let (rate, p99) = (service.rate * noise(0.01), service.p99 * noise(0.02));
     let mut seq = 0;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// State of a run, for a progress bar.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Status {
     /// Phase of the run: `observing`, `experimenting`, `done`.
     pub phase: &'static str,

@@ -197,7 +197,7 @@ fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<Stri
 /// How targets stand by this metric of the point with this index.
 fn view(runs: &[Run], analysis: &Analysis, point_index: usize, metric: Metric) -> Option<View> {
     let ranking = analysis.judged_by(Ranking { point_index, metric });
-    let standing = |Judged { target, verdict }| Standing { target, verdict };
+    let standing = |one: Judged| Standing { target: one.target, verdict: one.verdict };
     (!ranking.is_empty()).then(|| View {
         judged: analysis.can_judge(metric),
         now: now(runs, &analysis.points[point_index], metric),
@@ -226,14 +226,10 @@ fn value(run: &Run, point: &PointSummary, metric: Metric, one: &ExperimentRecord
 
 fn wait(wait: &WaitSummary, sources: &Sources) -> Wait {
     let at = wait.file.as_deref().zip(wait.line);
-    Wait {
-        summary: WaitSummary {
-            name: plain::name(&wait.name).into_owned(),
-            file: wait.file.as_deref().map(|file| plain::name(file).into_owned()),
-            ..wait.clone()
-        },
-        editor: at.and_then(|(file, line)| sources.address(file, line)),
-    }
+    let mut summary = wait.clone();
+    summary.name = plain::name(&wait.name).into_owned();
+    summary.file = wait.file.as_deref().map(|file| plain::name(file).into_owned());
+    Wait { summary, editor: at.and_then(|(file, line)| sources.address(file, line)) }
 }
 
 fn target<'a>(target: &'a TargetSummary, sources: &mut Sources, began: u64) -> Target<'a> {
@@ -280,7 +276,7 @@ fn experiments<'a>(runs: &'a [Run], analysis: &Analysis) -> Vec<Experiment<'a>> 
             .map(|(i, one)| (ptr::from_ref(one), first + i))
             .collect();
         all.extend(run.experiments.iter().map(|one| experiment(i, run, one, analysis)));
-        for Comparison { experiment, baselines } in estimate::comparisons(run) {
+        for Comparison { experiment, baselines, .. } in estimate::comparisons(run) {
             let indices = baselines.into_iter().map(|one| index_of[&ptr::from_ref(one)]);
             all[index_of[&ptr::from_ref(experiment)]].baselines = indices.collect();
         }

@@ -79,13 +79,13 @@ pub fn multi_thread(workers: usize) -> Runtime {
     Builder::new_multi_thread()
         .worker_threads(workers)
         .enable_all()
-        .andweorc()
+        .enable_profiling()
         .build()
         .expect("runtime")
 }
 
 pub fn current_thread() -> Runtime {
-    Builder::new_current_thread().enable_all().andweorc().build().expect("runtime")
+    Builder::new_current_thread().enable_all().enable_profiling().build().expect("runtime")
 }
 
 /// Prints what was measured, and ends the program without the destructors of what still runs.

@@ -48,7 +48,7 @@ pub fn two_runtimes() {
     andweorc::subscriber().init();
     let _session = session();
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().andweorc();
+    builder.enable_all().enable_profiling();
     let (first, second) = (builder.build().expect("runtime"), builder.build().expect("runtime"));
     first.block_on(async { tokio::time::sleep(Duration::from_millis(2)).await });
     let server = std::thread::spawn(move || {

@@ -70,7 +70,7 @@ async fn unit(us: u64) {
 }
 
 fn runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(4).enable_all().andweorc().build().expect("runtime")
+    Builder::new_multi_thread().worker_threads(4).enable_all().enable_profiling().build().expect("runtime")
 }
 
 /// Works until the process is ended in the way that `ends` does.

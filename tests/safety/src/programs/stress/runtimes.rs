@@ -9,7 +9,7 @@ pub(super) fn runtimes(end: Instant) {
         let rt = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
-            .andweorc()
+            .enable_profiling()
             .build()
             .unwrap();
         rt.block_on(async move {
@@ -37,7 +37,7 @@ pub(super) fn runtimes(end: Instant) {
         } else {
             tokio::runtime::Builder::new_multi_thread()
         };
-        let rt = b.worker_threads(1 + n % 4).enable_all().andweorc().build().unwrap();
+        let rt = b.worker_threads(1 + n % 4).enable_all().enable_profiling().build().unwrap();
         rt.block_on(async {
             for i in 0..100u64 {
                 made += 1;
@@ -73,7 +73,7 @@ pub(super) fn runtimes(end: Instant) {
 }
 
 pub(super) fn local(end: Instant) {
-    let rt = tokio::runtime::Builder::new_current_thread().enable_all().andweorc().build().unwrap();
+    let rt = tokio::runtime::Builder::new_current_thread().enable_all().enable_profiling().build().unwrap();
     let ls = tokio::task::LocalSet::new();
     ls.block_on(&rt, async move {
         let mut n = 0u64;
@@ -144,7 +144,7 @@ pub(super) fn threads(end: Instant) {
                                 *u.0.borrow_mut() = Some(
                                     tokio::runtime::Builder::new_current_thread()
                                         .enable_all()
-                                        .andweorc()
+                                        .enable_profiling()
                                         .build()
                                         .unwrap(),
                                 )
@@ -187,7 +187,7 @@ pub(super) fn small_stacks(end: Instant, kb: usize) {
         .worker_threads(2)
         .thread_stack_size(kb * 1024)
         .enable_all()
-        .andweorc()
+        .enable_profiling()
         .build()
         .unwrap();
     fn deep(n: u32) -> std::pin::Pin<Box<dyn Future<Output = u32> + Send>> {

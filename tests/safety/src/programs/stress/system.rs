@@ -207,7 +207,7 @@ pub(super) fn deep_drop(end: Instant) {
     let rt = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
-        .andweorc()
+        .enable_profiling()
         .build()
         .unwrap();
     rt.block_on(async move {
