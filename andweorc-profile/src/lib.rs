@@ -37,7 +37,6 @@ pub mod plain;
 mod reader;
 pub mod report;
 mod schema;
-mod special;
 pub mod stats;
 mod writer;
 

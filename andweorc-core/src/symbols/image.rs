@@ -3,7 +3,6 @@
 //! Each is mapped once in a process and stays mapped, so that what is parsed of it can be kept. Its
 //! pages are given back whenever enough of them were touched: they are the kernel's to fetch again.
 
-use crate::symbols::compressed;
 use memmap2::{Mmap, UncheckedAdvice};
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
@@ -89,7 +88,7 @@ impl Image {
         let mut sections = self.sections.lock().unwrap_or_else(PoisonError::into_inner);
         let data = *sections.entry(name.to_owned()).or_insert_with(|| {
             let section = self.object.section_by_name(name);
-            match section.and_then(|section| compressed::data(&section)) {
+            match section.and_then(|section| section.uncompressed_data().ok()) {
                 Some(std::borrow::Cow::Borrowed(data)) => data,
                 // Once in a process, as the mapping is.
                 Some(std::borrow::Cow::Owned(data)) => Box::leak(data.into_boxed_slice()),

@@ -9,7 +9,6 @@
 //! Shared objects are read like the program, whenever they were loaded. Debug information shared by
 //! several programs (dwz) is not read.
 
-mod compressed;
 mod debug;
 mod image;
 mod module;

@@ -8,7 +8,7 @@
 //! where most truths agree there is a forecast.
 
 use crate::estimate::verdict::says;
-use crate::special::normal_quantile;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// All that is known of the effect that a target is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -50,23 +50,17 @@ const SURE: f64 = 0.8;
 /// told within a factor of two.
 pub(crate) fn experiments(judged: Judged) -> Option<f64> {
     let error = judged.half / quantile(judged.df);
-    let parts: [f64; TRUTHS] =
-        std::array::from_fn(|i| normal_quantile((i as f64 + 0.5) / TRUTHS as f64));
     let mut all: Vec<(f64, f64)> = BELIEFS
         .into_iter()
         .flat_map(|(weight, spread)| {
             let variance = spread.powi(2) + error.powi(2);
             let likely = weight * (-judged.effect.powi(2) / variance / 2.0).exp() / variance.sqrt();
             let centre = judged.effect * spread.powi(2) / variance;
-            let scatter = spread * error / variance.sqrt();
-            let each = parts.into_iter().flat_map(|part| SCATTERS.map(|off| (part, off)));
-            each.filter_map(move |(part, off)| {
+            let truths = Normal::new(centre, spread * error / variance.sqrt());
+            let each = (0..TRUTHS).flat_map(|i| SCATTERS.map(|off| (i, off)));
+            each.filter_map(move |(i, off)| {
                 let error = error * really(off, judged.df);
-                // Without scatter, or an effect, nothing can be told.
-                let truth = (scatter > 0.0).then_some(centre + scatter * part)?;
-                if truth.is_nan() {
-                    return None;
-                }
+                let truth = truths.ok()?.inverse_cdf((i as f64 + 0.5) / TRUTHS as f64);
                 let mut all = LUCKS.map(|luck| until(truth, luck, judged, error));
                 all.sort_by(f64::total_cmp);
                 Some((all[LUCKS.len() / 2], likely))

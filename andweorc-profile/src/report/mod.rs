@@ -19,7 +19,6 @@ mod notes;
 mod sections;
 mod text;
 mod waits;
-mod width;
 mod words;
 
 pub use between::between_runs;

@@ -1,8 +1,8 @@
 //! Numbers with their units, and what metrics are called.
 
 use crate::estimate::{Effect, Metric};
-use crate::report::width::{char_width, display_width};
 use std::time::{Duration, UNIX_EPOCH};
+use textwrap::core::display_width;
 
 /// `1 experiment`, `2 experiments`
 pub fn counted(count: usize, what: &str) -> String {
@@ -105,16 +105,18 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     let tail = prefix(text.chars().rev(), left - left.div_ceil(2));
     let tail: String = tail.chars().rev().collect();
     // A mark would fall on the ellipsis.
-    let tail = tail.trim_start_matches(|c: char| char_width(c) == 0);
+    let tail = tail.trim_start_matches(|c: char| width(c) == 0);
     format!("{head}…{tail}")
 }
 
 /// The first of these characters, in so many columns.
 fn prefix(chars: impl Iterator<Item = char>, most: usize) -> String {
     let mut left = most;
-    chars
-        .take_while(|&c| left.checked_sub(char_width(c)).map(|rest| left = rest).is_some())
-        .collect()
+    chars.take_while(|&c| left.checked_sub(width(c)).map(|rest| left = rest).is_some()).collect()
+}
+
+fn width(c: char) -> usize {
+    display_width(c.encode_utf8(&mut [0; 4]))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use super::{Page, Tone, WIDTH};
 use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
-use crate::report::width::display_width;
 use crate::report::words::{seconds, shortened};
 use crate::report::{MAIN_METRICS, counted, date, load_name, real_ns, values};
+use textwrap::core::display_width;
 
 /// From this share of the stretches on, what was left out is told first.
 const NOISY: f64 = 0.1;

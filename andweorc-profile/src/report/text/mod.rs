@@ -8,23 +8,16 @@ use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
 use crate::report::sections::place;
-use crate::report::width::{display_width, wrapped};
 use crate::report::{between_runs, load_warning, next, notes, untested_waits, why_nothing};
+use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
+use textwrap::{Options, WordSplitter};
 
 /// Columns of the report.
 const WIDTH: usize = 80;
 
 /// A space at which no line is broken. Texts have no other: it is not seen, and so escaped.
 const NO_BREAK: &str = "\u{a0}";
-
-// ANSI escape codes.
-const BOLD: &str = "\x1b[1m";
-const DIM: &str = "\x1b[2m";
-const GREEN: &str = "\x1b[1m\x1b[32m";
-const RED: &str = "\x1b[1m\x1b[31m";
-const YELLOW: &str = "\x1b[33m";
-const RESET: &str = "\x1b[0m";
 
 /// Units that stand behind a number.
 const UNITS: [&str; 3] = ["%", "ms", "us"];
@@ -60,16 +53,16 @@ enum Tone {
 impl Looks {
     /// The text in its colour.
     fn paint(self, tone: Tone, text: &str) -> String {
-        let begin = match tone {
-            _ if !self.styled => return text.to_owned(),
-            Tone::Plain => return text.to_owned(),
-            Tone::Heading => BOLD,
-            Tone::Good => GREEN,
-            Tone::Bad => RED,
-            Tone::Doubt => YELLOW,
-            Tone::Aside => DIM,
+        let style = match tone {
+            _ if !self.styled => Style::new(),
+            Tone::Plain => Style::new(),
+            Tone::Heading => Style::new().bold(),
+            Tone::Good => AnsiColor::Green.on_default().bold(),
+            Tone::Bad => AnsiColor::Red.on_default().bold(),
+            Tone::Doubt => AnsiColor::Yellow.on_default(),
+            Tone::Aside => Style::new().dimmed(),
         };
-        format!("{begin}{text}{RESET}")
+        format!("{style}{text}{style:#}")
     }
 }
 
@@ -88,12 +81,17 @@ impl Page {
 
     /// Text of any length, in lines of which all but the first are indented. No word is broken.
     fn prose(&mut self, tone: Tone, first: &str, text: &str) {
-        let rest = " ".repeat(display_width(first));
+        let rest = " ".repeat(textwrap::core::display_width(first));
+        let options = Options::new(WIDTH)
+            .initial_indent(first)
+            .subsequent_indent(&rest)
+            .word_splitter(WordSplitter::NoHyphenation)
+            .break_words(false);
         // A number stays with its unit.
         let joined = UNITS.iter().fold(text.to_owned(), |text, unit| {
             text.replace(&format!(" {unit}"), &format!("{NO_BREAK}{unit}"))
         });
-        for line in wrapped(&joined, WIDTH, first, &rest) {
+        for line in textwrap::wrap(&joined, options) {
             let painted = self.looks.paint(tone, &line.replace(NO_BREAK, " "));
             self.line(&painted);
         }

@@ -1,8 +1,8 @@
 //! Tables whose first column, names, is shortened so that the rest fits.
 
 use super::{Looks, Tone, WIDTH};
-use crate::report::width::display_width;
 use crate::report::words::shortened;
+use textwrap::core::display_width;
 
 /// Between columns, and before names.
 const GAP: usize = 2;

@@ -1,9 +1,9 @@
 use super::*;
 use crate::estimate::tests::{measured, push, run};
 use crate::estimate::{Load, Verdict, WaitSummary, analyse};
-use crate::report::width::display_width;
 use crate::{NoteRecord, Record, TargetKind, WaitTime};
 use proptest::prelude::*;
+use textwrap::core::display_width;
 
 fn report(run: Run) -> String {
     of(run, |_| {})
