@@ -21,6 +21,7 @@
 #   ROUNDS            how many times they take turns (default 6)
 #   AWAKE             0 leaves it to the machine whether idle processors sleep (default 1)
 #   KEEP              a directory for the profiles, reports and rates (default: they are deleted)
+#   JSON              a file for all cases (default: none)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -182,4 +183,4 @@ for service in "${services[@]}"; do
         die "no profile of $service: $(cat "$work/$service".*.report)"
     [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$work/$service".{json,*.jsonl,*.report,truth} "$KEEP"; }
 done
-for service in "${services[@]}"; do echo "$service $(dialed "$service")"; done | "$here/table.py" "$work"
+for service in "${services[@]}"; do echo "$service $(dialed "$service")"; done | "$here/table.py" "$work" ${JSON:+"$JSON"}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Prediction beside truth: table.py DIRECTORY < lines of SERVICE SPAN. Fails if a span is not first, or a prediction more than 5 points off.
+"""Prediction beside truth: table.py DIRECTORY [JSON] < lines of SERVICE SPAN. Fails if a span is not first, or a prediction more than 5 points off.
 
-The directory has a SERVICE.json, the report, and a SERVICE.truth, lines of ROUND PERCENT RATE."""
+The directory has a SERVICE.json, the report, and a SERVICE.truth, lines of ROUND PERCENT RATE. The cases are
+written to the file JSON, if one is named."""
 
 import json
 import statistics
@@ -32,7 +33,7 @@ def interval(of):
     return "" if of["ci_low"] is None else f" [{of['ci_low']:+.1f}, {of['ci_high']:+.1f}]"
 
 
-first_right, worst, names = 0, 0.0, []
+first_right, worst, names, cases = 0, 0.0, [], []
 for line in sys.stdin:
     service, span = line.split()
     names.append(service)
@@ -57,6 +58,11 @@ for line in sys.stdin:
             continue
         error = effect["effect_pct"] - true
         worst = max(worst, abs(error))
+        cases.append({
+            "service": service, "part": span, "speedup": percent / 100, "is_first": right, "rate": rate,
+            "truth": {"pct": true, "low": true - half, "high": true + half},
+            "predicted": {"pct": effect["effect_pct"], "low": effect["ci_low"], "high": effect["ci_high"]},
+        })
         print(f"{text}, predicted {effect['effect_pct']:+6.1f} %{interval(effect)}, error {error:+.1f}")
     for target in report["targets"]:
         if target["name"] != span:
@@ -64,5 +70,8 @@ for line in sys.stdin:
             if impact:
                 print(f"  {target['name']}: impact {impact['slope']:+.1f} %{interval(impact)}, {target['verdict']}")
 
+if len(sys.argv) > 2:
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        json.dump(cases, file, indent=2)
 print(f"SERVICES services={len(names)} first_right={first_right} worst_error={worst:.1f}")
 sys.exit(first_right < len(names) or worst > LIMIT)

@@ -10,6 +10,7 @@
 //! experiment. `-- hot`, `-- service` and `-- during` measure one part alone; `-- service OTHER`
 //! the service of another build of this bench in turns with that of this one; `-- scale` how the
 //! first ones grow with workers, tasks and call sites ([`scale`]), which is not part of the others.
+//! `--json FILE` writes the figures of the closing line to a file too.
 
 mod during;
 mod hot;
@@ -22,29 +23,50 @@ mod work;
 
 use andweorc_core::experiment::Experimenter;
 use hot::Polls;
-use std::env;
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::path::PathBuf;
+use std::{env, fs};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
     // Cargo adds `--bench`.
-    let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => {
-            let line = [hot()?, service()?, during()?].join(" ");
-            println!("COST {line}");
-        }
-        ["hot"] => println!("{}", hot()?),
-        ["service"] => println!("{}", service()?),
-        ["service", other] => service::against(other.as_ref())?,
-        ["during"] => println!("{}", during()?),
-        ["scale"] => println!("{}", scale()?),
-        [service::SERVE, mode] => service::serve(mode.parse()?)?,
-        [during::PROGRAM, name] => during::program(name)?,
+    let mut args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let json = json_file(&mut args)?;
+    let line = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => format!("COST {}", [hot()?, service()?, during()?].join(" ")),
+        ["hot"] => hot()?,
+        ["service"] => service()?,
+        ["service", other] => return service::against(other.as_ref()),
+        ["during"] => during()?,
+        ["scale"] => scale()?,
+        [service::SERVE, mode] => return service::serve(mode.parse()?),
+        [during::PROGRAM, name] => return during::program(name),
         _ => return Err("say hot, service or during, or nothing for all three; or scale".into()),
+    };
+    println!("{line}");
+    if let Some(file) = json {
+        fs::write(&file, serde_json::to_string_pretty(&figures(&line))? + "\n")
+            .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
     }
     Ok(())
+}
+
+/// Takes `--json FILE` out of the arguments.
+fn json_file(args: &mut Vec<String>) -> Result<Option<PathBuf>> {
+    let Some(at) = args.iter().position(|arg| arg == "--json") else { return Ok(None) };
+    if at + 1 == args.len() {
+        return Err("`--json` needs the name of a file".into());
+    }
+    let file = args.drain(at..at + 2).next_back();
+    Ok(file.map(PathBuf::from))
+}
+
+/// The figures of a closing line, by their names.
+fn figures(line: &str) -> BTreeMap<&str, f64> {
+    let named = line.split_whitespace().filter_map(|word| word.split_once('='));
+    named.filter_map(|(name, figure)| Some((name, figure.parse().ok()?))).collect()
 }
 
 /// Part by part: printed, and as its share of the closing line.

@@ -99,12 +99,17 @@ Examples:
   cargo andweorc report
   cargo andweorc report --format html -o report.html target/andweorc/shop.jsonl
   cargo andweorc report --format json first.jsonl second.jsonl > report.json
+  cargo andweorc report --format json --brief
 
 Several profiles are one report: their runs are taken together.")]
 pub(crate) struct ReportOptions {
     /// The form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// With `--format json`: only the verdict, its caveats and the next command, for scripts and
+    /// coding agents
+    #[arg(long)]
+    pub(crate) brief: bool,
     /// Write the report to this file; `-` is the standard output
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -123,7 +128,8 @@ pub(crate) struct ReportOptions {
 /// How long a report is.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct TopOptions {
-    /// Lines that each section of the text has at most, and each verdict in Markdown
+    /// Lines that each section of the text has at most, each verdict in Markdown, and the targets
+    /// of a brief report
     #[arg(long, value_name = "N", default_value_t = Looks::default().top, value_parser = at_least_one)]
     pub(crate) top: usize,
 }

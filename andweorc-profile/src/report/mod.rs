@@ -5,6 +5,7 @@
 //! | `text` | the report for people |
 //! | `json` | the report for machines |
 //! | `sections` | the targets by verdict, and how a target is called |
+//! | [`caveats`] | what makes a report less sure |
 //! | `load` | the load in words, and the warning of one that does not wait |
 //! | `waits` | the longest waits that nobody tested |
 //! | `next` | what to do next |
@@ -12,6 +13,7 @@
 //! | `words` | numbers with their units |
 
 mod between;
+pub mod caveats;
 mod json;
 mod load;
 mod next;

@@ -1,5 +1,6 @@
 //! A profile as a report: in words, for machines, for a page, a table or another viewer.
 
+mod brief;
 mod coz;
 mod csv;
 pub(crate) mod html;
@@ -25,10 +26,14 @@ pub(crate) fn looks(styled: bool, top: TopOptions) -> Looks {
 
 /// Prints or writes the report that the options ask for.
 pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>> {
+    if options.brief && !matches!(options.format, Format::Json) {
+        return Err("--brief is a short JSON report: say --format json too".into());
+    }
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
     let text = match options.format {
         Format::Text => words(&profile, looks(options.output.is_none(), options.top)),
+        Format::Json if options.brief => brief::brief(&profile.runs, options.top.top),
         Format::Json => report::json(&profile.runs, &estimate::analyse(&profile.runs)) + "\n",
         Format::Markdown => markdown::markdown(&profile.runs, options.top.top),
         Format::Csv => csv::csv(&profile.runs),

@@ -1,6 +1,7 @@
 //! `cargo andweorc report`, and `view`.
 
 mod alike;
+mod brief;
 mod browser;
 #[path = "../common/mod.rs"]
 mod common;

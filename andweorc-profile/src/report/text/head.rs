@@ -5,11 +5,8 @@ use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
 use crate::report::words::{seconds, shortened};
-use crate::report::{MAIN_METRICS, counted, date, load_name, real_ns, values};
+use crate::report::{MAIN_METRICS, caveats, counted, date, load_name, real_ns, values};
 use textwrap::core::display_width;
-
-/// From this share of the stretches on, what was left out is told first.
-const NOISY: f64 = 0.1;
 
 /// Columns that a host's name has at least.
 const HOST: usize = 12;
@@ -18,15 +15,9 @@ pub(super) fn write(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     let line = first_line(runs, analysis);
     let line = page.looks.paint(Tone::Heading, &line);
     page.line(&line);
-    let (spoiled, stretches) = (analysis.spoiled, analysis.stretches);
-    let share = spoiled as f64 / stretches.max(1) as f64;
-    if share >= NOISY {
-        let text = format!(
-            "The machine was busy with something else, stood still, or met a limit: {:.0} % of \
-             stretches ({spoiled} of {stretches}) left out.",
-            share * 100.0
-        );
-        page.prose(Tone::Bad, "", &text);
+    let busy = caveats::busy(analysis);
+    if let Some(busy) = &busy {
+        page.prose(Tone::Bad, "", busy);
     }
     if let Some(now) = now(analysis) {
         page.line(&now);
@@ -41,20 +32,18 @@ pub(super) fn write(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     if runs.len() > 1 {
         held += &format!(", {}", counted(runs.len(), "run"));
     }
-    if spoiled > 0 && share < NOISY {
+    let (spoiled, stretches) = (analysis.spoiled, analysis.stretches);
+    if spoiled > 0 && busy.is_none() {
         held += &format!(", {spoiled} of {stretches} stretches left out");
     }
     if let Some(build) = runs[0].header.build_of_tokio() {
         held += &format!(", {build}");
     }
-    if let Some(others) = analysis.cores_used_by_others.filter(|&others| others >= OTHERS) {
-        held += &format!(", other processes used {others:.1} cores");
+    if let Some(others) = caveats::others(analysis) {
+        held += &format!(", {others}");
     }
     page.prose(Tone::Aside, "", &held);
 }
-
-/// Other processes are told of from so many cores on that they use.
-const OTHERS: f64 = 0.1;
 
 /// `andweorc: shop on here, 2026-11-21 07:57 UTC, closed load, 1.2 of 2 cores`
 fn first_line(runs: &[Run], analysis: &Analysis) -> String {

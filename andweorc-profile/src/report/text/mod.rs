@@ -8,7 +8,9 @@ use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
 use crate::report::sections::place;
-use crate::report::{between_runs, load_warning, next, notes, untested_waits, why_nothing};
+use crate::report::{
+    between_runs, caveats, load_warning, next, notes, untested_waits, why_nothing,
+};
 use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
 use textwrap::{Options, WordSplitter};
@@ -188,13 +190,8 @@ fn foot(page: &mut Page, runs: &[Run], analysis: &Analysis) {
             "[low,high] are 95 % intervals; verdicts are by the one at the largest speedup. \
              CPU shares overlap where spans nest.",
         );
-        let overhead = overhead_pct(analysis);
-        if overhead >= 1.0 {
-            let said = format!(
-                "Experiments cost up to {overhead:.0} % more CPU a hit: so much better an effect may be, \
-                 as far as processors are what lacks."
-            );
-            page.prose(Tone::Aside, "", &said);
+        if let Some(cost) = caveats::cost(analysis) {
+            page.prose(Tone::Aside, "", &cost);
         }
     }
     page.line("");
@@ -202,12 +199,6 @@ fn foot(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     let command = format!("{}  {}", page.looks.paint(Tone::Heading, "NEXT"), next.command);
     page.line(&command);
     page.prose(Tone::Aside, "      ", &next.why);
-}
-
-/// The most CPU time that experiments on a target cost the program for each hit, %.
-fn overhead_pct(analysis: &Analysis) -> f64 {
-    let judged = analysis.targets.iter().filter_map(|target| target.ranking_effect());
-    judged.filter_map(|effect| effect.overhead_pct).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
