@@ -1,5 +1,5 @@
-//! The body of `#[andweorc::main]` is an entity like any task: it waits, and wakes others in its
-//! own name.
+//! The body of `#[andweorc::main]` is a participant like any task: it waits, and wakes others in
+//! its own name.
 
 use andweorc::__private::rt::runtime::{Builder, LocalOptions};
 use andweorc_core::target::target;

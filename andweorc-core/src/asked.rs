@@ -12,11 +12,11 @@ pub(crate) struct Asked {
     pub(crate) was_enabled: AtomicBool,
     /// Id of the target of the running experiment; 0 when there is none.
     pub(crate) target: AtomicU32,
-    /// See [`share::aim`](crate::sampler::share::aim).
+    /// See [`target_fraction::aim`](crate::sampler::target_fraction::aim).
     pub(crate) aim: AtomicU32,
-    /// See [`share::learns`](crate::sampler::share::learns).
+    /// See [`target_fraction::learns`](crate::sampler::target_fraction::learns).
     pub(crate) learns: AtomicBool,
-    /// See [`share::has_learned`](crate::sampler::share::has_learned).
+    /// See [`target_fraction::has_learned`](crate::sampler::target_fraction::has_learned).
     pub(crate) has_learned: AtomicBool,
     /// Whether the thread that looks for those that lag is to [look often](look_often).
     pub(crate) looks_often: AtomicBool,

@@ -141,7 +141,7 @@ pub(crate) fn release_due() -> bool {
 
 #[inline(never)]
 fn release_until_now(first: Virtual) {
-    if LEDGER.early(first, clock::now()) > Nanos::ZERO {
+    if LEDGER.time_until_due(first, clock::now()) > Nanos::ZERO {
         return;
     }
     let mut entries = QUEUE.lock();
@@ -243,7 +243,7 @@ impl Queue {
                 entries = self.lock();
                 continue;
             }
-            let left = entries.waiting.first().map(|first| LEDGER.early(first, now));
+            let left = entries.waiting.first().map(|first| LEDGER.time_until_due(first, now));
             if left.is_some_and(|left| left <= lead.nearest() + handoff()) {
                 let held = entries.waiting.pop();
                 Queue::publish_first(&entries);
@@ -280,7 +280,7 @@ impl Entries {
     /// How long it takes until the first of what others hold is overdue.
     fn overdue_in(&self, now: Real) -> Option<Nanos> {
         let held = self.guarded != Virtual::NEVER;
-        held.then(|| LEDGER.early(self.guarded, now) + GRACE)
+        held.then(|| LEDGER.time_until_due(self.guarded, now) + GRACE)
     }
 }
 

@@ -30,16 +30,17 @@ pub fn forked() -> bool {
 }
 
 /// Called in a child of fork, where it has to be async-signal-safe.
-static ABANDON: OnceLock<fn()> = OnceLock::new();
+static RESET: OnceLock<fn()> = OnceLock::new();
 
-/// Notices forks from now on, and calls `abandon`, which is async-signal-safe, in a child of one.
-pub(crate) fn watch(abandon: fn()) {
-    ABANDON.get_or_init(|| {
+/// Notices forks from now on, and calls `reset_after_fork`, which is async-signal-safe, in a child
+/// of one.
+pub(crate) fn watch(reset_after_fork: fn()) {
+    RESET.get_or_init(|| {
         // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program.
         // Without memory for it the call fails, and a child of fork behaves as if nobody had
         // noticed.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        abandon
+        reset_after_fork
     });
 }
 
@@ -112,8 +113,8 @@ fn unshare() {
 /// nothing and takes no lock.
 unsafe extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
-    if let Some(abandon) = ABANDON.get() {
-        abandon();
+    if let Some(reset_after_fork) = RESET.get() {
+        reset_after_fork();
     }
     unshare();
 }

@@ -4,34 +4,34 @@
 //!
 //! Real time `t` is CLOCK_MONOTONIC. **D(t)** is the delay that the whole program owes so far; it
 //! grows only while an experiment with a speedup above zero runs and something is inside the
-//! target. Every *entity* - a thread while it runs, a task while it waits - has its own **L**, the
-//! delay that it has already taken. Its virtual time is `v = t - L`; the global virtual clock is `V
-//! = t - D`. All rules follow from one idea: *an entity's virtual time moves as its real time would
-//! have moved had the target really been faster.*
+//! target. Every *participant* - a thread while it runs, a task while it waits - has its own **L**,
+//! the delay that it has already taken. Its virtual time is `v = t - L`; the global virtual clock
+//! is `V = t - D`. All rules follow from one idea: *a participant's virtual time moves as its real
+//! time would have moved had the target really been faster.*
 //!
 //! | event | rule | here |
 //! |---|---|---|
 //! | runs `dt` outside the target | `L` unchanged | |
 //! | runs `dt` inside the target | `L += s dt`, `D = max(D, L)` | [`Ledger::enter`], [`Ledger::exit`]; sampled: [`Ledger::credit`] |
-//! | is behind (`L < D`) | pauses for `D - L` | [`Ledger::debt`], [`Ledger::took`], [`Ledger::lagging`] |
+//! | is behind (`L < D`) | pauses for `D - L` | [`Ledger::lag`], [`Ledger::took`], [`Ledger::lagging`] |
 //! | task A wakes task B | `v_B = max(v_B at its park, v_A)` | [`Parked::woken_by`] |
 //! | timer or socket wakes B | `L_B` unchanged | [`Parked::woken_outside`] |
 //! | the wait itself is the target | `L_B += s waited`, `D = max(D, L_B)` | [`Ledger::begin_wait`], [`Ledger::end_wait`] |
-//! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::idle`] |
-//! | and another one, whose L was `m`, had got it going | `L = max(L, min(m, L + idle))`, and it pays the rest | [`Ledger::set_going`] |
-//! | a thread waited for a processor behind one whose L was `m` | `L = max(L, min(m, L + waited))` | [`Ledger::set_going`] |
-//! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::owed`] |
+//! | a thread was idle, or blocked by another thread | `L = min(D, L + idle)` | [`Ledger::absorb`] |
+//! | and another one, whose L was `m`, had got it going | `L = max(L, min(m, L + idle))`, and it pays the rest | [`Ledger::inherit`] |
+//! | a thread waited for a processor behind one whose L was `m` | `L = max(L, min(m, L + waited))` | [`Ledger::inherit`] |
+//! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::global_delay`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
-//! | B's ready time is ahead of V | B is deferred | [`Ledger::early`], [`Ledger::join`] |
+//! | B's ready time is ahead of V | B is deferred | [`Ledger::time_until_due`], [`Ledger::join`] |
 //!
 //! Credit (`L > D`) is what a pause overshot; it is kept and used up by later growth of D.
 //!
 //! # Between experiments
 //!
 //! With `s = 0` nothing grows and everything is plain passing time, so experiments follow each
-//! other. What an entity still owes when the next one [begins](Ledger::begin) is forgiven: an
-//! entity that waited through several experiments (an idle connection) must not be held back for
-//! all their delays at once. So nothing is ever held for longer than D grew in one experiment.
+//! other. What a participant still owes when the next one [begins](Ledger::begin) is forgiven: a
+//! participant that waited through several experiments (an idle connection) must not be held back
+//! for all their delays at once. So nothing is ever held for longer than D grew in one experiment.
 //!
 //! # Threads and orderings
 //!
@@ -105,7 +105,7 @@ pub struct Parked {
 }
 
 impl Parked {
-    /// When it becomes ready if an entity wakes it whose virtual time is `waker`: not before it
+    /// When it becomes ready if a participant wakes it whose virtual time is `waker`: not before it
     /// parked, and not before its waker. It cannot have absorbed more than the real time for which
     /// it waited.
     #[inline]
@@ -115,7 +115,7 @@ impl Parked {
 
     /// When it becomes ready if the world outside (a timer, a socket) wakes it at `now`: that world
     /// was not sped up, so the wait is stretched by what D grew meanwhile. `floor` is
-    /// [`Ledger::floor`].
+    /// [`Ledger::forgiven_delay`].
     #[inline]
     pub fn woken_outside(self, now: Real, floor: Nanos) -> Virtual {
         self.at.max(now.less(self.taken.max(floor)))
@@ -154,7 +154,7 @@ impl Ledger {
     /// Begins an experiment with this speedup and returns D. What is still owed from earlier ones
     /// is forgiven. The one before must have [ended](Ledger::end).
     pub fn begin(&self, speedup: Speedup, now: Real) -> Nanos {
-        let owed = self.owed(now);
+        let owed = self.global_delay(now);
         self.read.floor.store(owed.0, SeqCst);
         self.slope.store(speedup.ppm(), SeqCst);
         self.experiment.fetch_add(1, SeqCst);
@@ -169,14 +169,14 @@ impl Ledger {
     pub fn end(&self, now: Real) -> Nanos {
         let mut lines = self.lines();
         if self.ended.load(SeqCst) == RUNNING {
-            self.read.owed.fetch_max(self.owed(now).0, SeqCst);
+            self.read.owed.fetch_max(self.global_delay(now).0, SeqCst);
             lines.clear();
             self.publish_top(&lines);
             self.read.speedup.store(0, SeqCst);
             self.read.held.store(0, SeqCst);
             self.ended.store(self.credited(now).0, SeqCst);
         }
-        self.owed(now)
+        self.global_delay(now)
     }
 
     /// Until `limit` the program is known to run. Nothing is credited past that, so that D does not
@@ -194,7 +194,7 @@ impl Ledger {
     /// Ends the experiment in a child of fork, where the threads of all accounts but one are gone:
     /// nobody is inside the target any more, and all debts are forgiven. Takes no lock and
     /// allocates nothing.
-    pub fn abandon(&self) {
+    pub fn reset_after_fork(&self) {
         self.read.speedup.store(0, SeqCst);
         self.ended.store(i64::MIN, SeqCst);
         self.read.held.store(0, SeqCst);
@@ -234,14 +234,14 @@ impl Ledger {
 
     /// D when the running experiment began. Nobody's L counts as less.
     #[inline]
-    pub fn floor(&self) -> Nanos {
+    pub fn forgiven_delay(&self) -> Nanos {
         Nanos(self.read.floor.load(SeqCst))
     }
 
     /// D(now): what the whole program owes, the greatest of the stored D and of every L that grows
     /// at the moment.
     #[inline]
-    pub fn owed(&self, now: Real) -> Nanos {
+    pub fn global_delay(&self, now: Real) -> Nanos {
         // D last: what left the target before it was seen to be empty has raised D.
         if self.is_at_rest() {
             Nanos(self.read.owed.load(SeqCst))
@@ -274,15 +274,19 @@ impl Ledger {
     /// D(now), less what it would have grown by while threads inside the target had no processor:
     /// `stopped` tells for how long that was, of one that entered at an instant. Only those are
     /// asked for that D depends on.
-    pub(crate) fn owed_less(&self, now: Real, stopped: impl Fn(&Account, Real) -> Nanos) -> Nanos {
+    pub(crate) fn global_delay_less(
+        &self,
+        now: Real,
+        stopped: impl Fn(&Account, Real) -> Nanos,
+    ) -> Nanos {
         if self.read.top_line.load(SeqCst) != NO_LINE {
-            return self.owed(now);
+            return self.global_delay(now);
         }
         let inside = self.accounts.opened().filter(|it| it.since.load(SeqCst) != OUTSIDE);
         let mut owed = Nanos(self.read.owed.load(SeqCst));
         for account in inside {
-            if self.taken(account, now) > owed {
-                owed = owed.max(self.taken_less(account, now, &stopped));
+            if self.local_delay(account, now) > owed {
+                owed = owed.max(self.local_delay_less(account, now, &stopped));
             }
         }
         // Last: whoever was seen outside has raised it before.
@@ -291,32 +295,32 @@ impl Ledger {
 
     /// L(now) of a thread, less what it would have grown by while it had no processor inside the
     /// target, as `stopped` tells. Never less than as it entered.
-    pub(crate) fn taken_less(
+    pub(crate) fn local_delay_less(
         &self,
         account: &Account,
         now: Real,
         stopped: impl Fn(&Account, Real) -> Nanos,
     ) -> Nanos {
-        let taken = self.taken(account, now);
+        let taken = self.local_delay(account, now);
         let since = account.since.load(SeqCst);
         let is_expected = account.until.load(SeqCst) != Real::NEVER.0;
         if since == OUTSIDE || is_expected {
             return taken;
         }
         let speedup = Speedup::from_ppm(account.speedup.load(SeqCst));
-        let least = account.base().max(self.floor());
+        let least = account.base().max(self.forgiven_delay());
         (taken - speedup.of(stopped(account, Real(since)))).max(least)
     }
 
     /// V at `now`.
     #[inline]
     pub fn virtual_now(&self, now: Real) -> Virtual {
-        now.less(self.owed(now))
+        now.less(self.global_delay(now))
     }
 
     /// How far `ready` is ahead of V, positive when a task that is ready then must be deferred.
     #[inline]
-    pub fn early(&self, ready: Virtual, now: Real) -> Nanos {
+    pub fn time_until_due(&self, ready: Virtual, now: Real) -> Nanos {
         ready - self.virtual_now(now)
     }
 
@@ -324,7 +328,7 @@ impl Ledger {
     pub fn open(&self, now: Real) -> Option<&Account> {
         let account = self.accounts.take()?;
         account.sampled.store(0, SeqCst);
-        account.taken.store(self.owed(now).0, SeqCst);
+        account.taken.store(self.global_delay(now).0, SeqCst);
         Some(account)
     }
 
@@ -416,17 +420,17 @@ impl Ledger {
 
     /// L(now) of a thread.
     #[inline]
-    pub fn taken(&self, account: &Account, now: Real) -> Nanos {
-        self.taken_inside(account, now).unwrap_or_else(|| account.base()).max(self.floor())
+    pub fn local_delay(&self, account: &Account, now: Real) -> Nanos {
+        self.taken_inside(account, now).unwrap_or_else(|| account.base()).max(self.forgiven_delay())
     }
 
     /// L(now) of a thread; if it entered the target no longer than `within` ago, as it did.
     pub(crate) fn taken_as_entered(&self, account: &Account, within: Nanos, now: Real) -> Nanos {
         let since = account.since.load(SeqCst);
         if since == OUTSIDE || now.0 - since > within.0 {
-            return self.taken(account, now);
+            return self.local_delay(account, now);
         }
-        account.base().max(self.floor())
+        account.base().max(self.forgiven_delay())
     }
 
     /// The owner sets L of its account, outside the target.
@@ -437,7 +441,7 @@ impl Ledger {
         let base = self
             .taken_inside(account, now)
             .unwrap_or_else(|| Nanos(account.taken.load(SeqCst) + sampled))
-            .max(self.floor());
+            .max(self.forgiven_delay());
         let taken = new(base).0 - sampled;
         // A SeqCst store waits until all stores before it are out, and most often nothing changes.
         if taken != account.taken.load(SeqCst) {
@@ -452,7 +456,7 @@ impl Ledger {
         let saved = self.speedup().of(ran);
         if saved > Nanos::ZERO {
             // What was forgiven at the begin of the experiment is forgiven here too.
-            let below_floor = (self.floor() - account.base()).max(Nanos::ZERO);
+            let below_floor = (self.forgiven_delay() - account.base()).max(Nanos::ZERO);
             account.sampled.fetch_add((below_floor + saved).0, SeqCst);
             self.read.owed.fetch_max(account.base().0, SeqCst);
         }
@@ -494,19 +498,19 @@ impl Ledger {
     /// The thread's virtual time.
     #[inline]
     pub fn virtual_of(&self, account: &Account, now: Real) -> Virtual {
-        now.less(self.taken(account, now))
+        now.less(self.local_delay(account, now))
     }
 
     /// Delay that the thread owes, `D - L`: it pauses for as long before it acts on others.
     /// Negative: credit.
-    pub fn debt(&self, account: &Account, now: Real) -> Nanos {
-        self.owed(now) - self.taken(account, now)
+    pub fn lag(&self, account: &Account, now: Real) -> Nanos {
+        self.global_delay(now) - self.local_delay(account, now)
     }
 
     /// Delay that the thread owes, if that does not change with time: nothing grows, and the thread
-    /// is outside the target. As [`debt`](Ledger::debt), without a clock.
+    /// is outside the target. As [`debt`](Ledger::lag), without a clock.
     #[inline]
-    pub fn debt_at_rest(&self, account: &Account) -> Option<Nanos> {
+    pub fn lag_at_rest(&self, account: &Account) -> Option<Nanos> {
         self.at_rest(account).map(|(debt, _)| debt)
     }
 
@@ -516,7 +520,7 @@ impl Ledger {
         // D last: what left the target before it was seen to be empty has raised D.
         let at_rest = self.is_at_rest() && account.since.load(SeqCst) == OUTSIDE;
         at_rest.then(|| {
-            let taken = account.base().max(self.floor());
+            let taken = account.base().max(self.forgiven_delay());
             (Nanos(self.read.owed.load(SeqCst)) - taken, taken)
         })
     }
@@ -530,13 +534,13 @@ impl Ledger {
     /// The names of the owners that run, not known to be inside the target, and owe more than
     /// `least`.
     pub fn lagging(&self, least: Nanos, now: Real) -> impl Iterator<Item = i32> {
-        let owed = self.owed(now);
+        let owed = self.global_delay(now);
         self.accounts.opened().filter_map(move |account| {
             let name = account.runs_as.load(Relaxed);
             (name != 0
                 && (account.since.load(SeqCst) == OUTSIDE
                     || account.until.load(SeqCst) != Real::NEVER.0)
-                && owed - self.taken(account, now) > least)
+                && owed - self.local_delay(account, now) > least)
                 .then_some(name)
         })
     }
@@ -556,8 +560,8 @@ impl Ledger {
 
     /// The thread, outside the target, was idle or blocked by another thread for `idle`: it
     /// absorbed as much of its debt, and no more than that.
-    pub fn idle(&self, account: &Account, idle: Nanos, now: Real) {
-        let owed = self.owed(now);
+    pub fn absorb(&self, account: &Account, idle: Nanos, now: Real) {
+        let owed = self.global_delay(now);
         self.update(account, now, |taken| owed.min(taken + idle).max(taken));
     }
 
@@ -566,7 +570,7 @@ impl Ledger {
     /// If that one has credit, so has the thread: what one comes late by from its pause, all who
     /// wait for it come late by. Credit of its own it keeps: who got it going is a guess, and if
     /// that is wrong it would pay once more.
-    pub fn set_going(&self, account: &Account, idle: Nanos, by: Nanos, now: Real) {
+    pub fn inherit(&self, account: &Account, idle: Nanos, by: Nanos, now: Real) {
         self.update(account, now, |taken| by.min(taken + idle).max(taken));
     }
 }

@@ -16,16 +16,18 @@
 //! | [`point`](mod@point), [`target`](mod@target), [`wait`] | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
-//! | [`foreign`] | tasks that nobody wrapped, as a runtime reports them |
+//! | [`unwrapped`] | tasks that nobody wrapped, as a runtime reports them |
 //! | [`fork`](mod@fork), [`own_thread`] | what a child of fork must not do; threads of andweorc's own |
 //! | [`hints`], [`unstarted`] | what to say where nothing is seen, and where nothing was started |
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
 mod asked;
+mod background_thread;
 mod binary;
 #[doc(hidden)]
 pub mod budget;
+mod catch_up_signal;
 #[doc(hidden)]
 pub mod clock;
 mod copies;
@@ -38,10 +40,7 @@ pub mod engine;
 #[doc(hidden)]
 pub mod experiment;
 #[doc(hidden)]
-pub mod foreign;
-#[doc(hidden)]
 pub mod fork;
-mod helper;
 #[doc(hidden)]
 pub mod hints;
 #[doc(hidden)]
@@ -50,7 +49,6 @@ mod latency;
 #[doc(hidden)]
 pub mod ledger;
 mod loaded;
-mod nudge;
 #[doc(hidden)]
 pub mod own_thread;
 #[doc(hidden)]
@@ -86,6 +84,8 @@ pub mod thread;
 pub mod time;
 #[doc(hidden)]
 pub mod unstarted;
+#[doc(hidden)]
+pub mod unwrapped;
 #[doc(hidden)]
 pub mod wait;
 #[doc(hidden)]

@@ -172,7 +172,7 @@ pub fn behind(now: Real) -> Nanos {
         return Nanos::ZERO;
     }
     let behind = BEHIND.load(Ordering::SeqCst);
-    if behind & 1 == 1 { Nanos(behind >> 1) } else { Nanos(behind >> 1) + LEDGER.owed(now) }
+    if behind & 1 == 1 { Nanos(behind >> 1) } else { Nanos(behind >> 1) + LEDGER.global_delay(now) }
 }
 
 /// The calling thread is one of andweorc's own: it goes by real time.
@@ -202,7 +202,7 @@ pub(crate) struct Frozen(());
 /// this moment.
 pub(crate) fn freeze(now: Real) -> Frozen {
     let behind = BEHIND.load(Ordering::SeqCst) >> 1;
-    BEHIND.store((behind + LEDGER.owed(now).0) << 1 | 1, Ordering::SeqCst);
+    BEHIND.store((behind + LEDGER.global_delay(now).0) << 1 | 1, Ordering::SeqCst);
     Frozen(())
 }
 
@@ -210,7 +210,7 @@ impl Drop for Frozen {
     /// D grows no more.
     fn drop(&mut self) {
         let behind = BEHIND.load(Ordering::SeqCst) >> 1;
-        let owed = LEDGER.owed(clock::now());
+        let owed = LEDGER.global_delay(clock::now());
         BEHIND.store((behind - owed.0) << 1, Ordering::SeqCst);
     }
 }

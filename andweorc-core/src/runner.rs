@@ -2,7 +2,7 @@
 //!
 //! Threads register with [`thread::register`](crate::thread::register); work is counted by
 //! progress points; [`Runner::run`] finds the hottest lines and holds experiments on them. Threads
-//! that lag are told to pay by a signal (`nudge`), and pay at progress points.
+//! that lag are told to pay by a signal (`catch_up_signal`), and pay at progress points.
 //!
 //! # Limits
 //!

@@ -1,45 +1,45 @@
 //! The process-wide ledger, and what the calling thread is to it.
 //!
 //! A thread opens its [`Account`] by itself, the first time that it polls a profiled task or hits a
-//! target, and closes it when it ends. On an async worker the thread is an entity only while it
+//! target, and closes it when it ends. On an async worker the thread is a participant only while it
 //! polls: what wakes a task between polls is the driver, that is, the world outside. A plain thread
-//! is an entity all the time once it has [registered](register).
+//! is a participant all the time once it has [registered](register).
 
-mod acts;
 mod block;
-mod notified;
-mod own;
+mod context_switches;
+mod driver_lateness;
+mod on_cpu;
 mod plain;
 mod poll;
-mod preempted;
+mod poll_phase;
+mod preemption;
 mod processor;
-mod queued;
-mod ran;
+mod profiler_overhead;
 mod runqueue_wait;
 mod sampled;
-mod sleeps;
-mod stay;
-mod stretch;
 mod switch;
-mod turn;
+mod sync_points;
+mod target_scope;
+mod timeline_cursor;
+mod wakeup_latency;
 mod worker;
 
 pub use crate::asked::{enabled, is_target, was_enabled};
 pub use crate::process_ledger::LEDGER;
-pub use acts::{Acts, act, acted, goes_on, pay};
-pub use block::{Blocking, blocked, pay_before_waking};
-pub use notified::{passes_on, spawns};
-pub(crate) use own::Takes;
+pub use block::{Blocking, blocked, catch_up_before_waking};
 pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
 pub use poll::{Level, Poll};
-pub(crate) use preempted::set_idle;
+pub use poll_phase::Polled;
+pub(crate) use poll_phase::hits;
+pub(crate) use preemption::set_idle;
+pub(crate) use profiler_overhead::Overhead;
 pub(crate) use runqueue_wait::paid_waits_again;
 pub(crate) use sampled::sampled;
-pub use stay::{Entered, Stay, enter, exit, exit_under, leave};
 pub use switch::{enable, when_switched};
 pub(crate) use switch::{let_go, set_target};
-pub use turn::Polled;
-pub(crate) use turn::hits;
+pub use sync_points::{BeforeWake, after_final_wake, before_wake, pay, sync_point};
+pub use target_scope::{Entered, Stay, enter, exit, exit_under, leave};
+pub use wakeup_latency::{passes_on, spawns};
 pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
 };
@@ -52,23 +52,23 @@ use crate::engine::{Model, Rules, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
-use crate::sampler::course::Courses;
-use crate::sampler::{share, slots};
+use crate::sampler::site_timeline::SiteTimelines;
+use crate::sampler::{slots, target_fraction};
 use crate::schedstat::Schedstat;
 use crate::signal;
 use crate::target::{Target, is_main};
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::{Cause, Ended};
-use queued::Queued;
-use ran::Ran;
+use context_switches::ContextSwitches;
+use driver_lateness::DriverLateness;
+use on_cpu::OnCpu;
+use poll_phase::PollPhase;
 use runqueue_wait::{Comes, RunqueueWait};
-use sleeps::Sleeps;
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use stretch::Stretch;
-use turn::Turn;
+use timeline_cursor::TimelineCursor;
 
 /// The model that this process goes by.
 #[inline]
@@ -84,13 +84,13 @@ pub(crate) static EXPERIMENTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A debt below this is left for later: pausing costs about as much.
-const LEAST_PAUSE: Nanos = Nanos::from_micros(2);
+const MIN_PAUSE: Nanos = Nanos::from_micros(2);
 const _: () =
-    assert!(LEAST_PAUSE.0 < Rules::SHIPPED.min_hold.0, "a level thread would poll tasks too early");
+    assert!(MIN_PAUSE.0 < Rules::SHIPPED.min_hold.0, "a level thread would poll tasks too early");
 
 /// Overshoot of a pause that is still counted, at most. What is later was a stop, or a machine too
 /// busy to be measured on, and would be credit for whole experiments.
-const MOST_OVERSHOOT: Nanos = Nanos::from_millis(20);
+const MAX_OVERSHOOT: Nanos = Nanos::from_millis(20);
 
 /// How often D may have grown again during a pause before the rest is left for later. Bounded,
 /// because with a speedup of 100 % D grows as fast as the pause pays, and the target may be waiting
@@ -144,21 +144,21 @@ struct Thread {
     look: Cell<DriverPoll>,
     /// How long it really ran: inside the target, or in a context that has a share of a sampled
     /// one.
-    ran: Ran,
+    ran: OnCpu,
     /// Whether it waited for its processor, as it was woken in the driver.
-    queued: Queued,
+    queued: DriverLateness,
     /// Whether it waited for its processor behind others.
     runqueue_wait: RunqueueWait,
     schedstat: Schedstat,
-    sleeps: Sleeps,
+    sleeps: ContextSwitches,
     /// Which of its polls the task is in that it polls.
-    turn: Cell<Turn>,
+    turn: Cell<PollPhase>,
     /// How often it has acted in this poll.
     acts: Cell<u32>,
     /// Where it can be outside of all targets, once it is sampled.
-    courses: Cell<Option<&'static Courses>>,
+    timelines: Cell<Option<&'static SiteTimelines>>,
     /// Where it is on one of them.
-    stretch: Cell<Option<Stretch>>,
+    stretch: Cell<Option<TimelineCursor>>,
 }
 
 const _: () = assert!(mem::offset_of!(Thread, ended) <= 64, "a poll reads one cache line more");
@@ -173,7 +173,7 @@ impl Drop for Close {
                 defer::worker_unparked(since, clock::now());
             }
             thread.end_stretch();
-            thread.courses.set(None);
+            thread.timelines.set(None);
             thread.schedstat.close();
             slots::closed();
             thread.leaves_processor();
@@ -192,11 +192,11 @@ crate::plain_thread_local! {
             state: Cell::new(ThreadState::Outside),
             kind: Cell::new(ThreadKind::Unknown),
             depth: Cell::new(0),
-            ran: Ran::new(),
-            queued: Queued::new(),
+            ran: OnCpu::new(),
+            queued: DriverLateness::new(),
             runqueue_wait: RunqueueWait::new(),
             schedstat: Schedstat::new(),
-            sleeps: Sleeps::new(),
+            sleeps: ContextSwitches::new(),
             inner: Cell::new(Nanos::ZERO),
             idle_since: Cell::new(None),
             parked: Cell::new(Real(0)),
@@ -207,11 +207,11 @@ crate::plain_thread_local! {
             waits: Cell::new(false),
             context: Cell::new(0),
             phase: Cell::new(0),
-            turn: Cell::new(Turn::NONE),
-            acts: Cell::new(Turn::NO_ACTS),
+            turn: Cell::new(PollPhase::NONE),
+            acts: Cell::new(PollPhase::NO_ACTS),
             shared: Cell::new(0),
             clear: Cell::new(0),
-            courses: Cell::new(None),
+            timelines: Cell::new(None),
             stretch: Cell::new(None),
     };
 }
@@ -249,7 +249,7 @@ impl Thread {
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
         } else {
-            self.courses.set(slots::opened(tid, is_deaf, sampled));
+            self.timelines.set(slots::opened(tid, is_deaf, sampled));
         }
         self.account.get()
     }
@@ -277,11 +277,11 @@ impl Thread {
     #[inline(never)]
     fn level(&self) -> Option<Nanos> {
         let account = self.account.get()?;
-        if !self.is_clear_of(share::aim()) || self.depth.get() != 0 {
+        if !self.is_clear_of(target_fraction::aim()) || self.depth.get() != 0 {
             return None;
         }
         let (debt, taken) = LEDGER.at_rest(account)?;
-        (debt < LEAST_PAUSE).then_some(taken)
+        (debt < MIN_PAUSE).then_some(taken)
     }
 
     /// Whether the thread owes nothing to speak of.
@@ -299,31 +299,31 @@ impl Thread {
             || self
                 .account
                 .get()
-                .and_then(|account| LEDGER.debt_at_rest(account))
-                .is_some_and(|debt| debt < LEAST_PAUSE)
+                .and_then(|account| LEDGER.lag_at_rest(account))
+                .is_some_and(|debt| debt < MIN_PAUSE)
     }
 
     /// Pays what the thread owes. Returns when it was done, no earlier than `now`, a moment ago.
     #[inline]
     fn pay(&self, now: Real) -> Real {
-        if self.owes_nothing() { now } else { self.pay_debt() }
+        if self.owes_nothing() { now } else { self.catch_up_now() }
     }
 
     #[cold]
     #[inline(never)]
-    fn pay_debt(&self) -> Real {
+    fn catch_up_now(&self) -> Real {
         self.share_no_more();
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
         self.takes_for_its_wait(account, Comes::Preempted, now);
         for _ in 0..ROUNDS {
             let debt = self.owes_now(account, now);
-            if debt < LEAST_PAUSE {
+            if debt < MIN_PAUSE {
                 break;
             }
             let begun = now;
             now = pause::until(begun + debt);
-            LEDGER.took(account, (now - begun).min(debt + MOST_OVERSHOOT), now);
+            LEDGER.took(account, (now - begun).min(debt + MAX_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
         self.is_caught_up(now);
@@ -336,16 +336,16 @@ impl Thread {
 
     /// The virtual time of whoever acts on this thread.
     #[inline]
-    fn entity_at(&self, now: Real) -> Option<Virtual> {
+    fn participant_at(&self, now: Real) -> Option<Virtual> {
         if self.state.get().is_outside() {
             return None;
         }
-        self.level().map(|taken| now.less(taken)).or_else(|| self.entity_while_growing(now))
+        self.level().map(|taken| now.less(taken)).or_else(|| self.participant_while_growing(now))
     }
 
     #[cold]
     #[inline(never)]
-    fn entity_while_growing(&self, now: Real) -> Option<Virtual> {
+    fn participant_while_growing(&self, now: Real) -> Option<Virtual> {
         // Spent after `now`, and in L by now.
         let mut spent = self.share();
         let account = self.account(now)?;
@@ -355,12 +355,12 @@ impl Thread {
             let since = clock::now();
             self.takes_for_its_wait(account, Comes::Preempted, now);
             // As of `now`: what is spent on telling it comes after that.
-            let at = now.less(LEDGER.taken(account, now) - spent);
+            let at = now.less(LEDGER.local_delay(account, now) - spent);
             self.spent_since(since, account);
             self.share_anew();
             return Some(at);
         }
-        Some(now.less(LEDGER.taken(account, now) - spent))
+        Some(now.less(LEDGER.local_delay(account, now) - spent))
     }
 
     /// The virtual time of the thread, which has just got its share, and an account if one was
@@ -384,7 +384,7 @@ fn here() -> &'static Thread {
     unsafe { &*thread }
 }
 
-/// Runs `f` with the calling thread's state, undisturbed by [`pay_in_signal_handler`].
+/// Runs `f` with the calling thread's state, undisturbed by [`catch_up_in_signal_handler`].
 #[inline]
 fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     let thread = here();
@@ -395,11 +395,12 @@ fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
 }
 
 /// Pays what the calling thread owes, from a signal handler that interrupted it anywhere. Does
-/// nothing when the handler interrupted this module, or when the thread is no entity, or blocked.
+/// nothing when the handler interrupted this module, or when the thread is no participant, or
+/// blocked.
 ///
 /// Async-signal-safe: reads thread-local cells without destructors, uses atomics, reads clocks and
 /// sleeps.
-pub(crate) fn pay_in_signal_handler() {
+pub(crate) fn catch_up_in_signal_handler() {
     THREAD.with(|thread| {
         if thread.state.get() == ThreadState::Active
             && thread.account.get().is_some()
@@ -407,7 +408,7 @@ pub(crate) fn pay_in_signal_handler() {
         {
             if !thread.owes_nothing() {
                 clock::in_signal_handler(|| {
-                    thread.pay_debt();
+                    thread.catch_up_now();
                 });
             }
             thread.writing.set(false);
@@ -415,8 +416,8 @@ pub(crate) fn pay_in_signal_handler() {
     });
 }
 
-/// Makes the calling thread an entity until it ends: a plain thread, whose wakes carry its virtual
-/// time. Returns its account, if one was free.
+/// Makes the calling thread a participant until it ends: a plain thread, whose wakes carry its
+/// virtual time. Returns its account, if one was free.
 pub fn register() -> Option<&'static Account> {
     with(|thread| {
         let account = thread.account(clock::now());
@@ -436,7 +437,7 @@ pub fn number() -> usize {
 /// The virtual time of whoever runs on the calling thread; V when nobody does.
 #[inline]
 pub fn virtual_at(now: Real) -> Virtual {
-    entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
+    participant_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
 }
 
 /// The virtual time, at this moment, of whoever runs on the calling thread; V when nobody does. Not
@@ -467,16 +468,16 @@ impl Within {
 pub fn within() -> Within {
     match THREAD.with(|thread| thread.context.get()) {
         0 => Within::Nothing,
-        context if is_main(share::target_of(context)) => Within::Main,
+        context if is_main(target_fraction::target_of(context)) => Within::Main,
         _ => Within::Task,
     }
 }
 
-/// The virtual time of the entity that runs on the calling thread, in whose name it acts. `None`
-/// when it acts for the world outside: a timer or a socket.
+/// The virtual time of the participant that runs on the calling thread, in whose name it acts.
+/// `None` when it acts for the world outside: a timer or a socket.
 #[inline]
-pub fn entity_at(now: Real) -> Option<Virtual> {
-    with(|thread| thread.entity_at(now))
+pub fn participant_at(now: Real) -> Option<Virtual> {
+    with(|thread| thread.participant_at(now))
 }
 
 /// The task that the calling thread polls has left what `wait` is the wait of: if it parks now, it

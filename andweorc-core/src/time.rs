@@ -58,7 +58,7 @@ impl Real {
     /// Farther in the future than any run: the neutral element of a minimum.
     pub const NEVER: Real = Real(i64::MAX);
 
-    /// The virtual instant of an entity that has taken `delay` by now.
+    /// The virtual instant of a participant that has taken `delay` by now.
     pub fn less(self, delay: Nanos) -> Virtual {
         Virtual(self.0 - delay.0)
     }
@@ -68,13 +68,13 @@ impl Virtual {
     /// Farther in the future than any run: the neutral element of a minimum.
     pub const NEVER: Virtual = Virtual(i64::MAX);
 
-    /// The real instant at which the virtual clock of an entity shows this that has taken `delay`
-    /// by then.
+    /// The real instant at which the virtual clock of a participant shows this that has taken
+    /// `delay` by then.
     pub fn more(self, delay: Nanos) -> Real {
         Real(self.0 + delay.0)
     }
 
-    /// The delay that an entity has taken when its virtual clock shows this at the real instant
+    /// The delay that a participant has taken when its virtual clock shows this at the real instant
     /// `now`.
     pub fn delay_at(self, now: Real) -> Nanos {
         Nanos(now.0 - self.0)

@@ -76,13 +76,13 @@ fn grows_after_blocked(experimenter: &mut Experimenter) -> Nanos {
         }
         let entered = thread::enter(target, clock::now());
         let grown = blocked(|| {
-            let before = LEDGER.owed(clock::now());
+            let before = LEDGER.global_delay(clock::now());
             sleep(Duration::from_millis(50));
-            LEDGER.owed(clock::now()) - before
+            LEDGER.global_delay(clock::now()) - before
         });
-        let before = LEDGER.owed(clock::now());
+        let before = LEDGER.global_delay(clock::now());
         sleep(Duration::from_millis(50));
-        let grown_after = LEDGER.owed(clock::now()) - before;
+        let grown_after = LEDGER.global_delay(clock::now()) - before;
         thread::exit(entered, clock::now());
         assert_eq!(grown, Nanos::ZERO, "others owe nothing for it");
         grown_after

@@ -5,14 +5,14 @@
 //! tokio, and tokio does not build with `--cfg loom`.
 #![cfg(loom)]
 
-/// Stand-in for `parks` of `andweorc-tokio`, without tokio.
+/// Stand-in for `wait_hint` of `andweorc-tokio`, without tokio.
 mod parks {
     pub(crate) fn clock_is_paused() -> bool {
         false
     }
 }
 
-/// Stand-in for `put_off` of `andweorc-tokio`: there is no runtime that puts off.
+/// Stand-in for `deferred` of `andweorc-tokio`: there is no runtime that puts off.
 mod put_off {
     pub(crate) fn is_woken() -> bool {
         false

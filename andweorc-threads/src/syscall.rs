@@ -101,7 +101,7 @@ fn futex(
             answer
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP => {
-            thread::pay_before_waking(at);
+            thread::catch_up_before_waking(at);
             call()
         }
         // What else there is moves waiters from one futex to another; std and parking_lot make no

@@ -56,7 +56,7 @@ fn owed(
         let waiter = scope.spawn(|| {
             let account = thread::register().unwrap();
             waiter(&meet);
-            LEDGER.debt(account, clock::now())
+            LEDGER.lag(account, clock::now())
         });
         let worker = scope.spawn(|| {
             thread::register();
@@ -185,10 +185,10 @@ fn block_that_a_thread_reports_itself_is_not_counted_twice() {
                 // It owes all, then is blocked for a part of that, and pays what is left.
                 sleep(LONG);
                 let account = thread::register().unwrap();
-                let (since, before) = (clock::now(), LEDGER.debt(account, clock::now()));
+                let (since, before) = (clock::now(), LEDGER.lag(account, clock::now()));
                 asks.store(true, Ordering::SeqCst);
                 blocked(|| drop(lock.lock().unwrap()));
-                let (took, after) = (clock::now() - since, LEDGER.debt(account, clock::now()));
+                let (took, after) = (clock::now() - since, LEDGER.lag(account, clock::now()));
                 tell.send([before, took, after]).unwrap();
             },
         );

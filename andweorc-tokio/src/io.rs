@@ -80,7 +80,8 @@ impl Other {
     #[cold]
     fn move_to(&mut self, outer: &Waker) {
         let ready = self.cell.take_ready(self.at);
-        self.cell = WakeCell::new(keep(outer), self.cell.targets(), self.cell.clock.taken(), ready);
+        self.cell =
+            WakeCell::new(keep(outer), self.cell.targets(), self.cell.clock.local_delay(), ready);
     }
 
     /// Whether what came comes too early, and is held.
@@ -104,7 +105,7 @@ impl Other {
             true => WaitHint::External,
             false => WaitHint::Loopback,
         };
-        self.waits(self.cell.clock.taken(), hint);
+        self.waits(self.cell.clock.local_delay(), hint);
     }
 
     /// The reader waits, as of when it had `taken` this delay, for what `hint` says.
@@ -159,7 +160,7 @@ impl<S: AsyncRead> AsyncRead for Outside<S> {
             return this.stream.poll_read(cx, buffer);
         }
         let (now, outer) = (clock::now(), cx.waker());
-        if thread::entity_at(now).is_some() {
+        if thread::participant_at(now).is_some() {
             *this.other = None;
             return this.stream.poll_read(cx, buffer);
         }

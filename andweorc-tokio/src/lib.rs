@@ -17,40 +17,40 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod alarm;
-#[cfg(tokio_unstable)]
-mod foreign;
+mod deferred;
+mod driver_timer;
 #[cfg(feature = "hyper")]
 pub mod hyper;
 mod id_number;
 pub mod io;
 mod join_set;
-mod parks;
 mod profiled;
-mod put_off;
 #[doc(hidden)]
 pub mod runtime;
 mod runtime_id;
 mod spawn;
 #[cfg(feature = "tower")]
 pub mod tower;
+#[cfg(tokio_unstable)]
+mod unwrapped;
+mod wait_hint;
 mod wake;
 mod wakers;
 mod wrapped;
 
-#[cfg(tokio_unstable)]
-#[doc(hidden)]
-pub use foreign::install as see_all_tasks;
 pub use join_set::JoinSet;
-pub use parks::InProcess;
 pub use profiled::{Profile, Profiled};
 pub use spawn::{spawn, spawn_blocking};
+#[cfg(tokio_unstable)]
+#[doc(hidden)]
+pub use unwrapped::install as see_all_tasks;
+pub use wait_hint::InProcess;
 #[doc(hidden)]
 pub use wrapped::Wrapped;
 
 /// Building tasks, as in `tokio::task`.
 pub mod task {
     pub use crate::join_set::JoinSet;
-    pub use crate::parks::yield_now;
     pub use crate::spawn::{Builder, spawn, spawn_blocking, spawn_local};
+    pub use crate::wait_hint::yield_now;
 }

@@ -1,7 +1,7 @@
 //! The profiled future.
 
-use crate::parks::{InProcess, Listen};
-use crate::put_off;
+use crate::deferred;
+use crate::wait_hint::{InProcess, Listen};
 use crate::wake::{WakeCell, clones, is_early, keep};
 use andweorc_core::engine::{Parking, PollBegun, PollEnded};
 use andweorc_core::symbols;
@@ -334,7 +334,7 @@ impl Begun {
         };
         let polled = Polled::of(cell, parking.since == Real::NEVER);
         let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
-        let poll = cell.clock.poll_begun(scope.taken(), woken);
+        let poll = cell.clock.poll_begun(scope.local_delay(), woken);
         Begun { scope, listen: Listen::begin(), poll, clones: clones() }
     }
 
@@ -349,7 +349,7 @@ impl Begun {
             cell.clock.let_go();
             return;
         }
-        put_off::marks(&cell.targets().yields);
+        deferred::marks(&cell.targets().yields);
         let (lasted, began_wait) = (self.scope.lasted(), clones() != self.clones);
         let ended = PollEnded { at, lasted, began_wait, hint };
         cell.clock.poll_ended(model(), self.poll, parking, ended, now);
@@ -366,7 +366,7 @@ impl Begun {
 pub(crate) fn defers(cell: &Arc<WakeCell>, ready: Virtual, now: Real) -> bool {
     let early = is_early(ready, now) && cell.may_be_deferred();
     if early {
-        put_off::ends();
+        deferred::ends();
         cell.defer(ready);
     }
     early

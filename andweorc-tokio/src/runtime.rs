@@ -1,6 +1,6 @@
 //! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
 
-use crate::{alarm, put_off};
+use crate::{deferred, driver_timer};
 use andweorc_core::thread::{self, was_enabled};
 use std::fmt;
 use tokio::runtime::{Builder, Handle};
@@ -87,7 +87,7 @@ impl BuilderExt for Builder {
 
     fn enable_profiling_with(&mut self, hooks: Hooks) -> &mut Self {
         let Hooks { park, unpark } = hooks;
-        let alarm = alarm::Shared::default();
+        let alarm = driver_timer::Shared::default();
         tell_threads_apart();
         self.enable_io();
         self.on_thread_park(move || {
@@ -96,13 +96,13 @@ impl BuilderExt for Builder {
             }
             // Also when it is off again: wakes may be held then, and other threads know who parks.
             if was_enabled() {
-                put_off::ends();
-                thread::parked(alarm::parks(&alarm));
+                deferred::ends();
+                thread::parked(driver_timer::parks(&alarm));
             }
         })
         .on_thread_unpark(move || {
             if was_enabled() {
-                alarm::unparks();
+                driver_timer::unparks();
                 thread::unparked();
             }
             if let Some(hook) = &unpark {

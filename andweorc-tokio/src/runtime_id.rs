@@ -1,6 +1,6 @@
 //! Which runtime the calling thread works for.
 
-use crate::alarm::me;
+use crate::driver_timer::thread_key;
 use crate::id_number::number_of;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -25,7 +25,7 @@ impl RuntimeId {
         let number = number(&handle);
         match handle.runtime_flavor() {
             RuntimeFlavor::CurrentThread if number == UNKNOWN => {
-                RuntimeId::CurrentThread(me() as u64)
+                RuntimeId::CurrentThread(thread_key() as u64)
             }
             RuntimeFlavor::CurrentThread => RuntimeId::CurrentThread(number),
             _ => RuntimeId::MultiThread(number),

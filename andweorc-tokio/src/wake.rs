@@ -11,24 +11,24 @@
 //! what has been held for the part is not held again for the whole (`PASSING`).
 
 // Models have neither; they include this file by its path.
-#[cfg(all(tokio_unstable, not(loom)))]
-#[path = "wake/foreign.rs"]
-mod foreign;
 #[cfg(all(test, not(loom)))]
 #[path = "wake/tests.rs"]
 pub(crate) mod tests;
+#[cfg(all(tokio_unstable, not(loom)))]
+#[path = "wake/unwrapped.rs"]
+mod unwrapped;
 
+use crate::deferred;
 #[cfg(not(loom))]
-use crate::alarm;
-use crate::parks::clock_is_paused;
-use crate::put_off;
+use crate::driver_timer;
+use crate::wait_hint::clock_is_paused;
 use crate::wakers;
 // Models have no driver.
 #[cfg(loom)]
-use andweorc_core::defer as alarm;
+use andweorc_core::defer as driver_timer;
 use andweorc_core::engine::{Effect, Released, TaskClock, WaitHint, WakeSource, seldom};
 use andweorc_core::target::TaskTargets;
-use andweorc_core::thread::{Acts, model};
+use andweorc_core::thread::{BeforeWake, model};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
 use andweorc_core::{clock, defer, program_clock, thread};
@@ -97,13 +97,13 @@ pub(crate) fn clones() -> u32 {
 pub(crate) fn cloned() {
     CLONES.set(CLONES.get().wrapping_add(1));
     #[cfg(all(tokio_unstable, not(loom)))]
-    crate::foreign::poll::wait_begins();
+    crate::unwrapped::poll::wait_begins();
 }
 
 /// A clone of the waker of a task, which begins no wait.
 pub(crate) fn keep(outer: &Waker) -> Waker {
     #[cfg(all(tokio_unstable, not(loom)))]
-    return crate::foreign::poll::keep(outer);
+    return crate::unwrapped::poll::keep(outer);
     #[cfg(not(all(tokio_unstable, not(loom))))]
     outer.clone()
 }
@@ -232,7 +232,7 @@ impl WakeCell {
     /// Returns who wakes the task at `now`, with no participant on the waking thread.
     #[inline]
     fn unnamed(&self, now: Real) -> WakeSource {
-        if seldom(put_off::is_woken()) {
+        if seldom(deferred::is_woken()) {
             self.targets.yields.had();
             return WakeSource::Runtime;
         }
@@ -262,7 +262,7 @@ impl WakeCell {
             // deferred.
             Effect::Hold(due) if self.is_tokios() && !clock_is_paused() => {
                 if self.clock.hold(due, false) {
-                    alarm::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
+                    driver_timer::until(due, Arc::clone(self) as Arc<dyn defer::Held>);
                 }
             }
             Effect::Hold(ready) | Effect::PassOn(ready) => self.pass_on(ready, cause(source)),
@@ -291,7 +291,7 @@ impl defer::Held for WakeCell {
         if let Some(all) = again
             && !clock_is_paused()
         {
-            let until = if self.is_tokios() { alarm::until } else { defer::until_elsewhere };
+            let until = if self.is_tokios() { driver_timer::until } else { defer::until_elsewhere };
             if self.clock.hold(all, true) {
                 until(all, Arc::clone(&self) as Arc<dyn defer::Held>);
             }
@@ -309,14 +309,14 @@ impl Wake for WakeCell {
     // Not inlined: a task is woken both ways, by the same code.
     #[inline(never)]
     fn wake_by_ref(self: &Arc<Self>) {
-        let Acts { at: now, entity, last } = thread::act();
+        let BeforeWake { at: now, participant, last } = thread::before_wake();
         let passing = PASSING.with(Cell::get);
-        let named = passing.or_else(|| entity.map(|waker| (waker, Cause::Task)));
+        let named = passing.or_else(|| participant.map(|waker| (waker, Cause::Task)));
         let Some((at, by)) = named else { return self.wake_unnamed(now) };
         self.clock.woken(model(), WakeSource::Task { at, by }, now);
         self.outer.wake_by_ref();
         if last && passing.is_none() {
-            thread::acted();
+            thread::after_final_wake();
         }
     }
 }

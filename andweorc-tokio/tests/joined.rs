@@ -49,7 +49,7 @@ fn answer_two(Watched { waker, woken: told, .. }: &Watched) -> [Nanos; 2] {
     );
     // No poll is short that finds nothing in the processor's caches: others come just before it.
     let mut before = pin!(std::future::pending::<()>().profiled("before"));
-    let taken = LEDGER.owed(clock::now());
+    let taken = LEDGER.global_delay(clock::now());
     assert!(task.as_mut().poll(&mut context).is_pending());
     delay();
     [(); 2].map(|()| {
@@ -59,7 +59,7 @@ fn answer_two(Watched { waker, woken: told, .. }: &Watched) -> [Nanos; 2] {
         let woken = told.recv().expect("it is woken");
         (0..8).for_each(|_| assert!(before.as_mut().poll(&mut context).is_pending()));
         assert!(task.as_mut().poll(&mut context).is_pending());
-        LEDGER.early(came.less(taken), woken)
+        LEDGER.time_until_due(came.less(taken), woken)
     })
 }
 
@@ -83,7 +83,7 @@ fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
         })
         .profiled("joined in the queue")
     );
-    let taken = LEDGER.owed(clock::now());
+    let taken = LEDGER.global_delay(clock::now());
     assert!(task.as_mut().poll(&mut context).is_pending());
     wakers.borrow()[0].wake_by_ref();
     told.recv().expect("it is woken");
@@ -96,7 +96,7 @@ fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
         told.recv().expect("it is woken");
         assert!(task.as_mut().poll(&mut context).is_pending());
     }
-    let early = polled.get().map(|at| LEDGER.early(came.less(taken), at));
+    let early = polled.get().map(|at| LEDGER.time_until_due(came.less(taken), at));
     assert!(early <= Some(Rules::SHIPPED.min_hold), "{early:?}");
     LEDGER.end(clock::now());
 }

@@ -56,7 +56,7 @@ const NOTICES: Sleeps = || {
 
 /// A plain thread at a futex.
 const BLOCKED: Sleeps = || {
-    let blocking = Blocking::begin(8).expect("it is an entity");
+    let blocking = Blocking::begin(8).expect("it is a participant");
     Box::new(|| blocking.end())
 };
 
@@ -136,7 +136,7 @@ fn waker() -> Waker {
     left.take().expect("it was polled")
 }
 
-/// Acts as a task that is polled.
+/// BeforeWake as a task that is polled.
 fn as_task(acts: impl FnOnce()) {
     let task = target(TargetKind::Task, "acts", None, None);
     let now = clock::now();
@@ -185,9 +185,9 @@ fn a_thread_that_another_one_lets_in() {
         thread::register();
         // It has been blocked for longer than what it would take if it took all.
         std::thread::sleep(2 * GROWS);
-        thread::pay_before_waking(8);
+        thread::catch_up_before_waking(8);
     };
-    // On a thread of its own: it is an entity from here on.
+    // On a thread of its own: it is a participant from here on.
     let paid = std::thread::scope(|scope| scope.spawn(|| notified(BLOCKED, lets_in)).join());
     assert!(paid.expect("it does not panic"));
 }

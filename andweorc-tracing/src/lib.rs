@@ -22,13 +22,13 @@
 //! callback for those of others one relaxed load and a branch.
 
 mod filter;
-mod given;
 mod layer;
-mod open;
 mod record;
 mod site;
+mod span_ids;
+mod span_refs;
+mod span_table;
 mod subscriber;
-mod table;
 #[cfg(tokio_unstable)]
 mod tasks;
 mod unseen;

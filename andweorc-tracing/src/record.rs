@@ -1,7 +1,7 @@
 //! Recorder of the spans and events that were chosen: it times spans and counts events.
 
-use crate::open::{Spans, Timed};
 use crate::site::{self, Site, Sites};
+use crate::span_refs::{Spans, Timed};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks, Used};
 use andweorc_core::point::Point;
@@ -196,7 +196,7 @@ impl<M: Default> Recorder<M> {
             thread::wait_begins(site.wait);
         }
         if with_entries(|entries| leave(entries, id.into_u64(), now)) == Some(true) {
-            thread::goes_on();
+            thread::sync_point();
         }
         #[cfg(tokio_unstable)]
         self.tasks.on_exit(id);

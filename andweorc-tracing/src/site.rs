@@ -1,6 +1,6 @@
 //! Call sites: what a span or event is counted as.
 
-use crate::table::Multiply;
+use crate::span_table::Multiply;
 use andweorc_core::point::{Point, point};
 use andweorc_core::symbols::is_own_file;
 use andweorc_core::target::{Target, target};

@@ -1,9 +1,9 @@
 //! A subscriber for programs in which nobody but andweorc looks at spans.
 
 use crate::filter::{Wanted, ask_again_when_switched};
-use crate::given::Held;
-use crate::open::Spans;
 use crate::record::Recorder;
+use crate::span_ids::SpanRefs;
+use crate::span_refs::Spans;
 #[cfg(tokio_unstable)]
 use crate::tasks::Part;
 use crate::unseen;
@@ -37,7 +37,7 @@ pub fn subscriber() -> Subscriber {
 #[derive(Debug)]
 #[must_use = "a subscriber records nothing before `init`"]
 pub struct Subscriber {
-    pub(crate) recorder: Recorder<Held>,
+    pub(crate) recorder: Recorder<SpanRefs>,
     wanted: Wanted,
 }
 

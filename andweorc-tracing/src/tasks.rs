@@ -1,13 +1,13 @@
 //! Tokio's spans and events about its tasks, with `--cfg tokio_unstable` and its feature `tracing`:
 //! a span for each task, `runtime.spawn`, entered to poll it and to drop its future; and an event
 //! for each use of a task's waker, which names that span. None of them is for the user: they go to
-//! whoever takes part in the polls ([`foreign`]), and none of these spans is a point or a target.
+//! whoever takes part in the polls ([`unwrapped`]), and none of these spans is a point or a target.
 //!
 //! tokio's other spans, of locks and timers, cost ten times as much and tell nothing more: they
 //! stay off.
 
-use crate::table::Table;
-use andweorc_core::foreign::{self, How, Spawned, Task};
+use crate::span_table::Table;
+use andweorc_core::unwrapped::{self, How, Spawned, Task};
 use std::fmt::{self, Write};
 use std::num::NonZeroU64;
 use std::sync::Arc;

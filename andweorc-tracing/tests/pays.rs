@@ -36,12 +36,12 @@ fn left() -> Nanos {
     let begun = clock::now();
     let once = || {
         let span = info_span!("step").entered();
-        while LEDGER.debt(account, clock::now()) < DEBT {
+        while LEDGER.lag(account, clock::now()) < DEBT {
             assert!(clock::now() - begun < Nanos::from_millis(60_000), "D does not grow");
             std::hint::spin_loop();
         }
         drop(span);
-        LEDGER.debt(account, clock::now())
+        LEDGER.lag(account, clock::now())
     };
     // A thread that is preempted is behind again: the best of some.
     (0..10).map(|_| once()).min().expect("there are ten")

@@ -2,7 +2,7 @@
 #![cfg(tokio_unstable)]
 
 use andweorc_core::experiment::Experimenter;
-use andweorc_core::foreign::{self, How, Spawned, Task, Tasks};
+use andweorc_core::unwrapped::{self, How, Spawned, Task, Tasks};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use tracing::{Event, Level, Subscriber, info};

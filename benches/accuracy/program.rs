@@ -106,7 +106,7 @@ impl Part {
         hash(rounds);
         let stay = thread::exit(entered, clock::now());
         self.target.record(stay.busy, stay.own);
-        thread::goes_on();
+        thread::sync_point();
     }
 
     /// Does the work in a span of the program's own.

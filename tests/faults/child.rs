@@ -117,7 +117,7 @@ fn experiment(measure: Duration) -> JoinHandle<Option<ExperimentRecord>> {
 }
 
 fn owed() -> Nanos {
-    LEDGER.owed(clock::now())
+    LEDGER.global_delay(clock::now())
 }
 
 /// By how much D grows in the next 100 ms.
@@ -209,7 +209,7 @@ fn small_files() {
     in_main(work_for(LONG));
 }
 
-/// A thread that can't have a perf event is an entity all the same, and sampled by a timer.
+/// A thread that can't have a perf event is a participant all the same, and sampled by a timer.
 fn no_descriptors() {
     let symbols = Symbols::of_this_program().unwrap();
     let sampling = sampler::Sampling::start(symbols, sampler::Event::default()).unwrap();

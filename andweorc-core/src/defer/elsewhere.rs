@@ -112,7 +112,7 @@ fn first(
     mut threads: MutexGuard<'static, Threads>,
 ) -> (MutexGuard<'static, Threads>, Arc<dyn Held>) {
     loop {
-        let left = threads.waiting.first().map(|due| LEDGER.early(due, clock::now()));
+        let left = threads.waiting.first().map(|due| LEDGER.time_until_due(due, clock::now()));
         threads = match left {
             Some(left) if left <= Nanos::ZERO => match threads.waiting.pop() {
                 Some(held) => return (threads, held),

@@ -133,7 +133,7 @@ mod tests {
                 due_at(due);
             }
             let at = told.recv().unwrap();
-            assert!(LEDGER.early(due, at) <= Nanos::ZERO, "it was not due yet");
+            assert!(LEDGER.time_until_due(due, at) <= Nanos::ZERO, "it was not due yet");
         }
     }
 }

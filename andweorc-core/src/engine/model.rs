@@ -54,7 +54,7 @@ impl<'a> Model<'a> {
     /// Whether a task that is ready at `ready` is so early at `now` that it is to be held.
     #[inline]
     pub fn is_early(&self, ready: Virtual, now: Real) -> bool {
-        self.rules.task_clocks && self.ledger.early(ready, now) > self.rules.min_hold
+        self.rules.task_clocks && self.ledger.time_until_due(ready, now) > self.rules.min_hold
     }
 
     /// Whether a thread that has taken this delay may go on at once with a task that was ready at

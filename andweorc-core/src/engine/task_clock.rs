@@ -205,7 +205,7 @@ impl TaskClock {
 
     /// L of the task as it parked, and what grew since.
     #[inline]
-    pub fn taken(&self) -> Nanos {
+    pub fn local_delay(&self) -> Nanos {
         Nanos(self.taken.load(Ordering::Relaxed) >> 2)
     }
 
@@ -248,7 +248,7 @@ impl TaskClock {
         self.end_wait(model, came);
         self.set_woken(now, by);
         self.set_by_external(model, came);
-        let due = came.less(self.taken().max(model.ledger.floor()));
+        let due = came.less(self.local_delay().max(model.ledger.forgiven_delay()));
         if seldom(model.is_early(due, now)) { Effect::Hold(due) } else { Effect::PassOn(due) }
     }
 
@@ -272,13 +272,13 @@ impl TaskClock {
         let by_task = Virtual(take(&self.by_task));
         let by_external = Real(take(&self.by_external));
         // The delay that it has taken by now: a wait that is the target adds to it.
-        let parked = Parked { at, taken: self.taken() };
+        let parked = Parked { at, taken: self.local_delay() };
         let mut ready = Virtual::NEVER;
         if by_task != Virtual::NEVER {
             ready = parked.woken_by(by_task);
         }
         if by_external != Real::NEVER {
-            ready = ready.min(parked.woken_outside(by_external, model.ledger.floor()));
+            ready = ready.min(parked.woken_outside(by_external, model.ledger.forgiven_delay()));
         }
         ready
     }
@@ -318,7 +318,7 @@ impl TaskClock {
     /// wake of its own caused it.
     #[inline]
     pub fn poll_begun(&self, taken: Nanos, woken: bool) -> PollBegun {
-        let waited = self.taken();
+        let waited = self.local_delay();
         self.taken.store(pack(taken, WaitHint::External), Ordering::Relaxed);
         PollBegun { woken, waited }
     }
@@ -366,7 +366,7 @@ impl TaskClock {
 
     /// The task, parked, is in a wait that is the target, from `now` until its next wake or poll.
     pub fn begin_wait(&self, model: Model<'_>, now: Real) {
-        if let Some(wait) = model.ledger.begin_wait(self.taken(), now) {
+        if let Some(wait) = model.ledger.begin_wait(self.local_delay(), now) {
             // A wake that does not see it yet leaves it to the poll that it causes. Only polls
             // begin waits, and each has ended the one before.
             self.set_wait(Box::into_raw(Box::new(wait)));
@@ -389,7 +389,7 @@ impl TaskClock {
     #[cold]
     fn end_wait_that_is(&self, model: Model<'_>, now: Real) {
         if let Some(wait) = self.set_wait(ptr::null_mut()) {
-            let (taken, floor) = (self.taken(), model.ledger.floor());
+            let (taken, floor) = (self.local_delay(), model.ledger.forgiven_delay());
             let grown = model.ledger.end_wait(*wait, now);
             let more = taken.max(floor) + grown - taken;
             self.taken.fetch_add(more.0 << 2, Ordering::Relaxed);
@@ -443,7 +443,8 @@ impl TaskClock {
     /// When all is due that came from outside while the task was held.
     fn all_due(&self, model: Model<'_>) -> Option<Virtual> {
         let came = Real(self.by_external.load(Ordering::Relaxed));
-        (came != Real::NEVER).then(|| came.less(self.taken().max(model.ledger.floor())))
+        (came != Real::NEVER)
+            .then(|| came.less(self.local_delay().max(model.ledger.forgiven_delay())))
     }
 
     /// Forgets a hold: the future is gone, and nobody is to be woken for it.
@@ -479,7 +480,7 @@ impl TaskClock {
         finds: impl Fn(Virtual) -> bool,
     ) -> bool {
         let waits = |ready| is_early(ready) || !finds(ready);
-        let parked = Parked { at, taken: self.taken() };
+        let parked = Parked { at, taken: self.local_delay() };
         let by_task = Virtual(self.by_task.load(Ordering::Relaxed));
         let by_task = (by_task != Virtual::NEVER).then(|| parked.woken_by(by_task));
         // Only polls write it, and there is one at a time. A wake that comes at this moment takes
@@ -495,7 +496,7 @@ impl TaskClock {
         } else {
             let external = Real(self.by_external.load(Ordering::Relaxed));
             let external = (external != Real::NEVER)
-                .then(|| parked.woken_outside(external, model.ledger.floor()));
+                .then(|| parked.woken_outside(external, model.ledger.forgiven_delay()));
             let ready = by_task.into_iter().chain(external).min();
             let all_wait = by_task.is_none_or(&is_early) && external.is_none_or(waits);
             ready.filter(|_| all_wait).map(|ready| (ready, 0))

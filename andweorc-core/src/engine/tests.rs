@@ -19,7 +19,7 @@ fn delayed() -> Ledger {
     let account = ledger.open(at(0)).unwrap();
     ledger.enter(account, at(0));
     ledger.exit(account, at(200), US(200));
-    assert_eq!(ledger.owed(at(200)), US(100));
+    assert_eq!(ledger.global_delay(at(200)), US(100));
     ledger
 }
 
@@ -114,7 +114,7 @@ fn short_poll_that_began_no_wait_leaves_those_that_go_on() {
         let ended = PollEnded { at: now.less(US(100)), lasted, began_wait, hint };
         clock.poll_ended(model, begun, &mut parking, ended, now);
         assert_eq!(parking.at, now.less(US(100)));
-        (parking.since, clock.taken())
+        (parking.since, clock.local_delay())
     };
     // Its wait goes on with the delay that it had taken as that began.
     assert_eq!(since(true, US(5), false), (at(200), US(0)));
@@ -136,7 +136,7 @@ fn poll_without_a_wake_of_its_own_leaves_the_clock() {
     let ended = PollEnded { at: at_end, lasted: US(50), began_wait: true, hint };
     clock.poll_ended(model, begun, &mut parking, ended, at(250));
     assert_eq!(parking, Parking { at: undelayed(0), since: at(0) });
-    assert_eq!(clock.taken(), Nanos::ZERO);
+    assert_eq!(clock.local_delay(), Nanos::ZERO);
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn without_task_clocks_nothing_is_held() {
     let clock = parked(model);
     assert!(matches!(clock.woken(model, external(200), at(200)), Effect::PassOn(_)));
     let account = ledger.open(at(200)).unwrap();
-    let before = ledger.taken(account, at(200));
+    let before = ledger.local_delay(account, at(200));
     model.join(account, undelayed(200), at(200));
-    assert_eq!(ledger.taken(account, at(200)), before);
+    assert_eq!(ledger.local_delay(account, at(200)), before);
     assert!(model.is_level(before, undelayed(0), at(200)));
 }

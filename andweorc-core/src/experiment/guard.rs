@@ -122,7 +122,7 @@ impl Guard {
         let mut state = self.state();
         LEDGER.known_until(Real::NEVER);
         state.cut = None;
-        state.held = Some(Watched::new(baseline, now, LEDGER.owed(now), hits()));
+        state.held = Some(Watched::new(baseline, now, LEDGER.global_delay(now), hits()));
     }
 
     /// Ends the experiment that is held.
@@ -152,7 +152,7 @@ impl Guard {
             return;
         };
         let hits = (now - held.counted >= COUNT_EVERY).then(hits);
-        let cut = held.look(now, LEDGER.owed(now), hits, *max_slowdown, *patience);
+        let cut = held.look(now, LEDGER.global_delay(now), hits, *max_slowdown, *patience);
         if cut.is_some() {
             // First of all the delays stop, then the one who holds it is told.
             LEDGER.end(now);

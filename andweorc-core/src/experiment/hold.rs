@@ -1,6 +1,8 @@
 //! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did
 //! meanwhile.
 
+use crate::background_thread::BackgroundThread;
+use crate::catch_up_signal::nudger;
 use crate::clock;
 use crate::experiment::choose::TargetTimes;
 use crate::experiment::disturbance::Disturbances;
@@ -9,10 +11,8 @@ use crate::experiment::noise::Noise;
 use crate::experiment::stop::Stop;
 use crate::experiment::throttle::Throttled;
 use crate::fork;
-use crate::helper::Helper;
 use crate::late_events::{READINESS, epoll_watcher};
 use crate::ledger::TargetWait;
-use crate::nudge::nudger;
 use crate::pause;
 use crate::point::{Point, points};
 use crate::program_clock::{self, Frozen};
@@ -137,7 +137,7 @@ impl Snapshot {
         let at = clock::now();
         Snapshot {
             at,
-            owed: LEDGER.owed(at),
+            owed: LEDGER.global_delay(at),
             cpu: clock::process_cpu() - pause::cpu(),
             counts: points.iter().map(|point| (point.id(), point.count())).collect(),
             sampled: TargetTimes::of(sampled),
@@ -155,9 +155,9 @@ pub struct Experimenter {
     disturbances: Disturbances,
     guard: Arc<Guard>,
     /// Looks for threads that lag, and at the experiment, while one is held.
-    nudger: Helper,
+    nudger: BackgroundThread,
     /// Watches the sockets meanwhile.
-    watcher: Helper,
+    watcher: BackgroundThread,
     /// The targets whose samples are recorded.
     sampled: Vec<&'static Target>,
 }
@@ -221,7 +221,7 @@ impl Experimenter {
         let seq = self.next;
         self.next += 1;
         self.stop.forget_cut();
-        let _helping = [&self.nudger, &self.watcher].map(Helper::work);
+        let _helping = [&self.nudger, &self.watcher].map(BackgroundThread::work);
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
         if self.stop.sleep_unless_cut(phases.random_warmup()) {
             return Outcome::Stopped;

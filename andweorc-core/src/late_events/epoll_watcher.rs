@@ -22,8 +22,8 @@
 //! lock in turns.
 
 use super::ReadinessLog;
+use crate::background_thread::BackgroundThread;
 use crate::clock;
-use crate::helper::Helper;
 use crate::schedstat::Schedstat;
 use crate::time::{Nanos, Real};
 use nix::errno::Errno;
@@ -82,8 +82,8 @@ const MIN_REST: Nanos = Nanos::from_millis(1000);
 const MAX_REST: Nanos = Nanos::from_millis(30_000);
 
 /// A thread that counts `inputs` while it is told to. Without an epoll of its own there are none.
-pub(crate) fn epoll_watcher(inputs: &'static ReadinessLog) -> Helper {
-    Helper::start(NAME, move || {
+pub(crate) fn epoll_watcher(inputs: &'static ReadinessLog) -> BackgroundThread {
+    BackgroundThread::start(NAME, move || {
         interrupts_nobody();
         let mut watch = EpollWatcher::new(inputs).ok();
         move || match &mut watch {

@@ -41,12 +41,12 @@ fn loom_d_never_falls_when_a_stay_ends() {
             ledger.enter(account, Real(0));
             ledger.exit(account, Real(20), Nanos(20));
         });
-        let first = ledger.owed(Real(20));
-        let second = ledger.owed(Real(20));
+        let first = ledger.global_delay(Real(20));
+        let second = ledger.global_delay(Real(20));
         assert!([0, 10].contains(&first.0), "never half a stay, never one counted twice: {first}");
         assert!(second >= first, "fell from {first} to {second}");
         owner.join().unwrap();
-        assert_eq!(ledger.owed(Real(1000)), Nanos(10));
+        assert_eq!(ledger.global_delay(Real(1000)), Nanos(10));
     });
 }
 
@@ -60,11 +60,11 @@ fn loom_d_falls_by_what_was_preempted_and_no_more() {
             // For 8 of the 20 ns it had no processor.
             ledger.exit(account, Real(20), Nanos(12));
         });
-        let first = ledger.owed(Real(20));
-        let second = ledger.owed(Real(20));
+        let first = ledger.global_delay(Real(20));
+        let second = ledger.global_delay(Real(20));
         assert!([0, 6, 10].contains(&first.0) && first - second <= Nanos(4), "{first}, {second}");
         owner.join().unwrap();
-        assert_eq!(ledger.owed(Real(1000)), Nanos(6));
+        assert_eq!(ledger.global_delay(Real(1000)), Nanos(6));
     });
 }
 
@@ -79,11 +79,11 @@ fn loom_no_reader_sees_a_torn_account() {
             ledger.enter(account, Real(40));
         });
         // 10 of the first stay, and from 40 on half of the time of the second.
-        let seen = ledger.owed(Real(60)).0;
+        let seen = ledger.global_delay(Real(60)).0;
         assert!([0, 10, 20, 30].contains(&seen), "{seen}");
-        assert!(seen != 30 || ledger.owed(Real(60)).0 <= 30);
+        assert!(seen != 30 || ledger.global_delay(Real(60)).0 <= 30);
         owner.join().unwrap();
-        assert_eq!(ledger.owed(Real(60)), Nanos(20));
+        assert_eq!(ledger.global_delay(Real(60)), Nanos(20));
     });
 }
 
@@ -99,7 +99,7 @@ fn loom_two_threads_inside_are_a_maximum() {
         ledger.enter(ours, Real(0));
         ledger.exit(ours, Real(12), Nanos(12));
         other.join().unwrap();
-        assert_eq!(ledger.owed(Real(100)), Nanos(10));
+        assert_eq!(ledger.global_delay(Real(100)), Nanos(10));
     });
 }
 
@@ -115,7 +115,10 @@ fn loom_the_end_of_an_experiment_races_with_a_stay() {
         let ended = ledger.end(Real(10));
         assert!([0, 5, 10].contains(&ended.0), "{ended}");
         owner.join().unwrap();
-        let owed = ledger.owed(Real(1000));
-        assert!(owed <= Nanos(10) && ledger.owed(Real(2000)) == owed, "nothing grows: {owed}");
+        let owed = ledger.global_delay(Real(1000));
+        assert!(
+            owed <= Nanos(10) && ledger.global_delay(Real(2000)) == owed,
+            "nothing grows: {owed}"
+        );
     });
 }

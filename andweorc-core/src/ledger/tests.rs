@@ -15,9 +15,9 @@ fn time_inside_the_target_grows_l_and_d() {
     ledger.begin(HALF, Real(0));
     ledger.enter(a, Real(100));
     ledger.exit(a, Real(300), Nanos(200));
-    assert_eq!(ledger.owed(Real(300)), Nanos(100));
-    assert_eq!(ledger.debt(a, Real(300)), Nanos(0));
-    assert_eq!(ledger.taken(a, Real(1000)), Nanos(100), "outside the target L stands still");
+    assert_eq!(ledger.global_delay(Real(300)), Nanos(100));
+    assert_eq!(ledger.lag(a, Real(300)), Nanos(0));
+    assert_eq!(ledger.local_delay(a, Real(1000)), Nanos(100), "outside the target L stands still");
 }
 
 #[test]
@@ -29,9 +29,9 @@ fn d_is_the_maximum_over_threads_not_the_sum() {
     ledger.enter(b, Real(0));
     ledger.exit(a, Real(100), Nanos(100));
     ledger.exit(b, Real(120), Nanos(120));
-    assert_eq!(ledger.owed(Real(120)), Nanos(60));
-    assert_eq!(ledger.debt(a, Real(120)), Nanos(10));
-    assert_eq!(ledger.debt(b, Real(120)), Nanos(0));
+    assert_eq!(ledger.global_delay(Real(120)), Nanos(60));
+    assert_eq!(ledger.lag(a, Real(120)), Nanos(10));
+    assert_eq!(ledger.lag(b, Real(120)), Nanos(0));
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn d_grows_while_the_target_runs() {
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
     ledger.begin(HALF, Real(0));
     ledger.enter(a, Real(0));
-    assert_eq!(ledger.owed(Real(50)), Nanos(25));
-    assert_eq!(ledger.debt(b, Real(80)), Nanos(40));
+    assert_eq!(ledger.global_delay(Real(50)), Nanos(25));
+    assert_eq!(ledger.lag(b, Real(80)), Nanos(40));
     assert_eq!(ledger.virtual_now(Real(80)), Virtual(40));
 }
 
@@ -53,10 +53,10 @@ fn a_pause_pays_and_its_overshoot_is_credit() {
     ledger.enter(a, Real(0));
     ledger.exit(a, Real(100), Nanos(100));
     ledger.took(b, Nanos(70), Real(170));
-    assert_eq!(ledger.debt(b, Real(170)), Nanos(-20));
+    assert_eq!(ledger.lag(b, Real(170)), Nanos(-20));
     ledger.enter(a, Real(200));
     ledger.exit(a, Real(260), Nanos(60));
-    assert_eq!(ledger.debt(b, Real(260)), Nanos(10), "credit is used up by later growth");
+    assert_eq!(ledger.lag(b, Real(260)), Nanos(10), "credit is used up by later growth");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn preempted_time_is_not_credited() {
     ledger.begin(HALF, Real(0));
     ledger.enter(a, Real(0));
     ledger.exit(a, Real(1000), Nanos(400));
-    assert_eq!(ledger.owed(Real(1000)), Nanos(200));
+    assert_eq!(ledger.global_delay(Real(1000)), Nanos(200));
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn idle_time_absorbs_no_more_than_itself_and_no_more_than_d() {
     ledger.begin(HALF, Real(0));
     ledger.enter(a, Real(0));
     ledger.exit(a, Real(100), Nanos(100));
-    ledger.idle(b, Nanos(20), Real(100));
-    assert_eq!(ledger.debt(b, Real(100)), Nanos(30));
-    ledger.idle(b, Nanos(1000), Real(1100));
-    assert_eq!(ledger.debt(b, Real(1100)), Nanos(0));
+    ledger.absorb(b, Nanos(20), Real(100));
+    assert_eq!(ledger.lag(b, Real(100)), Nanos(30));
+    ledger.absorb(b, Nanos(1000), Real(1100));
+    assert_eq!(ledger.lag(b, Real(1100)), Nanos(0));
     ledger.took(b, Nanos(5), Real(1100));
-    ledger.idle(b, Nanos(1000), Real(2100));
-    assert_eq!(ledger.debt(b, Real(2100)), Nanos(-5), "credit survives idleness");
+    ledger.absorb(b, Nanos(1000), Real(2100));
+    assert_eq!(ledger.lag(b, Real(2100)), Nanos(-5), "credit survives idleness");
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn a_wake_from_outside_is_stretched_by_what_d_grew() {
     let parked = Parked { at: Real(0).less(Nanos(0)), taken: Nanos(0) };
     ledger.enter(a, Real(0));
     ledger.exit(a, Real(100), Nanos(100));
-    let ready = parked.woken_outside(Real(120), ledger.floor());
-    assert_eq!(ledger.early(ready, Real(120)), Nanos(50));
-    assert_eq!(ledger.early(ready, Real(170)), Nanos(0));
+    let ready = parked.woken_outside(Real(120), ledger.forgiven_delay());
+    assert_eq!(ledger.time_until_due(ready, Real(120)), Nanos(50));
+    assert_eq!(ledger.time_until_due(ready, Real(170)), Nanos(0));
 }
 
 #[test]
@@ -114,13 +114,13 @@ fn waits_that_are_the_target_overlap_without_adding_up() {
     let ledger = ledger();
     ledger.begin(HALF, Real(0));
     let first = ledger.begin_wait(Nanos(0), Real(0)).unwrap();
-    assert_eq!(ledger.owed(Real(40)), Nanos(20), "D grows during the wait");
-    let second = ledger.begin_wait(ledger.owed(Real(40)), Real(40)).unwrap();
+    assert_eq!(ledger.global_delay(Real(40)), Nanos(20), "D grows during the wait");
+    let second = ledger.begin_wait(ledger.global_delay(Real(40)), Real(40)).unwrap();
     assert_eq!(ledger.end_wait(first, Real(100)), Nanos(50));
-    assert_eq!(ledger.owed(Real(100)), Nanos(50));
+    assert_eq!(ledger.global_delay(Real(100)), Nanos(50));
     assert_eq!(ledger.end_wait(second, Real(140)), Nanos(50));
-    assert_eq!(ledger.owed(Real(140)), Nanos(70));
-    assert_eq!(ledger.owed(Real(500)), Nanos(70), "nothing waits, nothing grows");
+    assert_eq!(ledger.global_delay(Real(140)), Nanos(70));
+    assert_eq!(ledger.global_delay(Real(500)), Nanos(70), "nothing waits, nothing grows");
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn a_wait_whose_end_is_noticed_late_counts_until_it_ended() {
     let a = ledger.open(Real(0)).unwrap();
     ledger.begin(HALF, Real(0));
     let wait = ledger.begin_wait(Nanos(0), Real(0)).unwrap();
-    assert_eq!(ledger.debt(a, Real(160)), Nanos(80), "nobody knows yet");
+    assert_eq!(ledger.lag(a, Real(160)), Nanos(80), "nobody knows yet");
     ledger.took(a, Nanos(80), Real(240));
     assert_eq!(ledger.end_wait(wait, Real(100)), Nanos(50));
-    assert_eq!(ledger.owed(Real(260)), Nanos(50));
-    assert_eq!(ledger.debt(a, Real(260)), Nanos(-30), "who has paid for more has credit");
+    assert_eq!(ledger.global_delay(Real(260)), Nanos(50));
+    assert_eq!(ledger.lag(a, Real(260)), Nanos(-30), "who has paid for more has credit");
     let early = ledger.begin_wait(Nanos(50), Real(300)).unwrap();
     assert_eq!(ledger.end_wait(early, Real(290)), Nanos(0), "no wait ends before it begins");
-    assert_eq!(ledger.owed(Real(310)), Nanos(50));
+    assert_eq!(ledger.global_delay(Real(310)), Nanos(50));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn without_a_speedup_nothing_grows() {
     ledger.enter(a, Real(0));
     ledger.exit(a, Real(100), Nanos(100));
     assert!(ledger.begin_wait(Nanos(0), Real(100)).is_none());
-    assert_eq!(ledger.owed(Real(200)), Nanos(0));
+    assert_eq!(ledger.global_delay(Real(200)), Nanos(0));
 }
 
 #[test]
@@ -158,11 +158,11 @@ fn nothing_is_credited_past_the_end_of_the_experiment() {
     ledger.enter(a, Real(0));
     let wait = ledger.begin_wait(Nanos(0), Real(0)).unwrap();
     assert_eq!(ledger.end(Real(100)), Nanos(50));
-    assert_eq!(ledger.owed(Real(900)), Nanos(50));
+    assert_eq!(ledger.global_delay(Real(900)), Nanos(50));
     ledger.exit(a, Real(900), Nanos(900));
     assert_eq!(ledger.end_wait(wait, Real(900)), Nanos(50));
-    assert_eq!(ledger.owed(Real(900)), Nanos(50));
-    assert_eq!(ledger.debt(a, Real(900)), Nanos(0));
+    assert_eq!(ledger.global_delay(Real(900)), Nanos(50));
+    assert_eq!(ledger.lag(a, Real(900)), Nanos(0));
 }
 
 #[test]
@@ -173,15 +173,15 @@ fn nothing_is_credited_while_the_program_is_not_known_to_run() {
     ledger.known_until(Real(100));
     ledger.enter(a, Real(0));
     let wait = ledger.begin_wait(Nanos(0), Real(0)).unwrap();
-    assert_eq!(ledger.debt(b, Real(80)), Nanos(40));
-    assert_eq!(ledger.debt(b, Real(5000)), Nanos(50), "it was stopped at 100 at the latest");
+    assert_eq!(ledger.lag(b, Real(80)), Nanos(40));
+    assert_eq!(ledger.lag(b, Real(5000)), Nanos(50), "it was stopped at 100 at the latest");
     // Who looks first after the stop ends the experiment, and only then moves the limit on.
     assert_eq!(ledger.end(Real(5000)), Nanos(50));
     ledger.known_until(Real(5100));
     ledger.exit(a, Real(5050), Nanos(5050));
     assert_eq!(ledger.end_wait(wait, Real(5050)), Nanos(50));
     assert_eq!(ledger.end(Real(6000)), Nanos(50), "ended once");
-    assert_eq!(ledger.owed(Real(6000)), Nanos(50));
+    assert_eq!(ledger.global_delay(Real(6000)), Nanos(50));
 }
 
 #[test]
@@ -193,12 +193,12 @@ fn a_child_of_fork_owes_nothing_and_leaves_everything() {
     drop(ledger.begin_wait(Nanos(0), Real(0)).unwrap());
     ledger.enter(b, Real(50));
     ledger.exit(b, Real(100), Nanos(50));
-    ledger.abandon();
-    assert_eq!(ledger.owed(Real(900)), Nanos(25), "nothing grows");
-    assert_eq!((ledger.debt(a, Real(900)), ledger.debt(b, Real(900))), (Nanos(0), Nanos(0)));
+    ledger.reset_after_fork();
+    assert_eq!(ledger.global_delay(Real(900)), Nanos(25), "nothing grows");
+    assert_eq!((ledger.lag(a, Real(900)), ledger.lag(b, Real(900))), (Nanos(0), Nanos(0)));
     ledger.exit(a, Real(900), Nanos(900));
     ledger.enter(a, Real(900));
-    assert_eq!(ledger.owed(Real(1000)), Nanos(25));
+    assert_eq!(ledger.global_delay(Real(1000)), Nanos(25));
 }
 
 #[test]
@@ -208,15 +208,15 @@ fn a_new_experiment_forgives_and_a_stay_across_experiments_counts_for_neither() 
     ledger.begin(HALF, Real(0));
     ledger.enter(a, Real(0));
     ledger.end(Real(100));
-    assert_eq!(ledger.debt(b, Real(150)), Nanos(50));
+    assert_eq!(ledger.lag(b, Real(150)), Nanos(50));
     ledger.begin(HALF, Real(200));
-    assert_eq!(ledger.debt(b, Real(200)), Nanos(0));
-    assert_eq!(ledger.owed(Real(300)), Nanos(50), "a entered before this experiment began");
+    assert_eq!(ledger.lag(b, Real(200)), Nanos(0));
+    assert_eq!(ledger.global_delay(Real(300)), Nanos(50), "a entered before this experiment began");
     ledger.exit(a, Real(400), Nanos(400));
-    assert_eq!(ledger.owed(Real(400)), Nanos(50));
+    assert_eq!(ledger.global_delay(Real(400)), Nanos(50));
     let idle_connection = Parked { at: Virtual(0), taken: Nanos(0) };
-    let ready = idle_connection.woken_outside(Real(500), ledger.floor());
-    assert_eq!(ledger.early(ready, Real(500)), Nanos(0));
+    let ready = idle_connection.woken_outside(Real(500), ledger.forgiven_delay());
+    assert_eq!(ledger.time_until_due(ready, Real(500)), Nanos(0));
 }
 
 #[test]
@@ -242,9 +242,9 @@ fn a_thread_that_runs_a_task_goes_on_at_the_later_virtual_time() {
     ledger.exit(a, Real(100), Nanos(100));
     ledger.took(b, Nanos(50), Real(150));
     ledger.join(b, Virtual(90), Real(150));
-    assert_eq!(ledger.debt(b, Real(150)), Nanos(0), "the task was ready in the past");
+    assert_eq!(ledger.lag(b, Real(150)), Nanos(0), "the task was ready in the past");
     ledger.join(b, Virtual(110), Real(150));
-    assert_eq!(ledger.debt(b, Real(150)), Nanos(10), "the task is ahead by ten");
+    assert_eq!(ledger.lag(b, Real(150)), Nanos(10), "the task is ahead by ten");
 }
 
 #[test]
@@ -252,17 +252,21 @@ fn samples_inside_the_target_credit_from_another_thread() {
     let ledger = ledger();
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
     ledger.credit(a, Nanos(100));
-    assert_eq!(ledger.owed(Real(0)), Nanos(0), "no experiment");
+    assert_eq!(ledger.global_delay(Real(0)), Nanos(0), "no experiment");
     ledger.begin(HALF, Real(0));
     ledger.credit(a, Nanos(100));
     ledger.took(b, Nanos(30), Real(100));
-    assert_eq!((ledger.debt(a, Real(100)), ledger.debt(b, Real(100))), (Nanos(0), Nanos(20)));
+    assert_eq!((ledger.lag(a, Real(100)), ledger.lag(b, Real(100))), (Nanos(0), Nanos(20)));
     ledger.credit(a, Nanos(100));
-    assert_eq!(ledger.debt(b, Real(100)), Nanos(70), "what b took stays taken");
+    assert_eq!(ledger.lag(b, Real(100)), Nanos(70), "what b took stays taken");
     ledger.end(Real(200));
     ledger.begin(HALF, Real(200));
     ledger.credit(b, Nanos(100));
-    assert_eq!(ledger.owed(Real(200)), Nanos(150), "b's old debt is forgiven, not caught up");
+    assert_eq!(
+        ledger.global_delay(Real(200)),
+        Nanos(150),
+        "b's old debt is forgiven, not caught up"
+    );
 }
 
 #[test]
@@ -271,20 +275,20 @@ fn debt_includes_expected_time_until_it_is_settled() {
     let (a, b) = (ledger.open(Real(0)).unwrap(), ledger.open(Real(0)).unwrap());
     ledger.begin(HALF, Real(0));
     ledger.expect(a, Nanos(60), Real(0), Real(100));
-    assert_eq!(ledger.debt(b, Real(50)), Nanos(15), "a half of 60 % of it");
-    assert_eq!(ledger.debt(b, Real(500)), Nanos(30), "nothing is expected of later");
+    assert_eq!(ledger.lag(b, Real(50)), Nanos(15), "a half of 60 % of it");
+    assert_eq!(ledger.lag(b, Real(500)), Nanos(30), "nothing is expected of later");
     ledger.settle(a, Nanos(40), Real(80));
-    assert_eq!(ledger.owed(Real(90)), Nanos(20));
-    assert_eq!(ledger.debt(a, Real(90)), Nanos(0));
+    assert_eq!(ledger.global_delay(Real(90)), Nanos(20));
+    assert_eq!(ledger.lag(a, Real(90)), Nanos(0));
 
     ledger.expect(a, Nanos(0), Real(100), Real(200));
     assert!(ledger.is_at_rest());
     ledger.settle(a, Nanos(10), Real(150));
-    assert_eq!(ledger.owed(Real(150)), Nanos(25), "it was inside all the same");
+    assert_eq!(ledger.global_delay(Real(150)), Nanos(25), "it was inside all the same");
 
     ledger.expect(a, Nanos(100), Real(200), Real(300));
     ledger.settle(a, Nanos(100), Real(260));
-    assert_eq!(ledger.owed(Real(260)), Nanos(55), "no longer than it ran");
+    assert_eq!(ledger.global_delay(Real(260)), Nanos(55), "no longer than it ran");
 }
 
 #[test]
@@ -294,10 +298,10 @@ fn expectation_of_an_earlier_experiment_is_not_counted() {
     ledger.begin(HALF, Real(0));
     ledger.expect(a, Nanos(100), Real(0), Real(100));
     ledger.end(Real(40));
-    assert_eq!(ledger.owed(Real(90)), Nanos(20));
+    assert_eq!(ledger.global_delay(Real(90)), Nanos(20));
     ledger.begin(HALF, Real(100));
     ledger.settle(a, Nanos(90), Real(110));
-    assert_eq!(ledger.owed(Real(110)), Nanos(20));
+    assert_eq!(ledger.global_delay(Real(110)), Nanos(20));
     assert!(ledger.is_at_rest());
 }
 
@@ -309,11 +313,11 @@ fn stale_expectation_does_not_keep_a_thread_from_entering() {
     ledger.expect(a, Nanos(100), Real(0), Real(100));
     ledger.end(Real(40));
     ledger.begin(HALF, Real(100));
-    let before = ledger.owed(Real(110));
+    let before = ledger.global_delay(Real(110));
     ledger.enter(a, Real(110));
-    assert_eq!(ledger.owed(Real(150)) - before, Nanos(20));
+    assert_eq!(ledger.global_delay(Real(150)) - before, Nanos(20));
     ledger.exit(a, Real(150), Nanos(40));
-    assert_eq!(ledger.owed(Real(150)) - before, Nanos(20));
+    assert_eq!(ledger.global_delay(Real(150)) - before, Nanos(20));
     assert!(ledger.is_at_rest());
 }
 
@@ -337,8 +341,8 @@ fn a_closed_account_is_reused_and_leaves_the_target() {
     ledger.close(a, Real(100));
     let b = ledger.open(Real(100)).unwrap();
     assert!(std::ptr::eq(a, b));
-    assert_eq!(ledger.debt(b, Real(100)), Nanos(0));
-    assert_eq!(ledger.owed(Real(200)), Nanos(50));
+    assert_eq!(ledger.lag(b, Real(100)), Nanos(0));
+    assert_eq!(ledger.global_delay(Real(200)), Nanos(50));
 }
 
 #[test]
@@ -367,8 +371,8 @@ fn readers_never_see_a_torn_account() {
         });
         while !done.load(SeqCst) {
             // D never exceeds what the thread can have saved at the latest instant it may be at.
-            assert!(ledger.owed(Real(0)).0 <= 2 * 200_000);
+            assert!(ledger.global_delay(Real(0)).0 <= 2 * 200_000);
         }
     });
-    assert_eq!(ledger.owed(Real(i64::MAX / 4)), Nanos(2 * 199_999));
+    assert_eq!(ledger.global_delay(Real(i64::MAX / 4)), Nanos(2 * 199_999));
 }

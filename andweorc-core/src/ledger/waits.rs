@@ -33,7 +33,7 @@ impl Ledger {
         if speedup == Speedup::ZERO {
             return None;
         }
-        let line = (taken.max(self.floor()) - speedup.of(Nanos(now.0))).0;
+        let line = (taken.max(self.forgiven_delay()) - speedup.of(Nanos(now.0))).0;
         *lines.entry(line).or_insert(0) += 1;
         self.publish_top(&lines);
         let experiment = self.experiment.load(SeqCst);

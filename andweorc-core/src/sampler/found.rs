@@ -2,9 +2,9 @@
 //! context.
 
 use crate::sampler::addresses::{Addresses, Verdict};
-use crate::sampler::course::{self, Steps};
 use crate::sampler::queue::Sample;
-use crate::sampler::share::{self, Seen};
+use crate::sampler::site_timeline::{self, Steps};
+use crate::sampler::target_fraction::{self, Seen};
 use crate::sampler::{COARSE, slots};
 use crate::symbols::{Place, SymbolError, Symbols};
 use crate::target::{Target, target, targets};
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Finder {
 
 impl Finder {
     pub(super) fn new(symbols: Symbols, table: &'static Addresses) -> Finder {
-        share::forget_visits();
+        target_fraction::forget_visits();
         // Judged for the targets of another one, and maybe of code that has been unloaded since.
         table.forget();
         Finder {
@@ -111,15 +111,15 @@ impl Finder {
     pub(super) fn set_learns(&mut self, learns: bool) {
         self.drain();
         self.learns = learns;
-        share::set_learns(learns);
+        target_fraction::set_learns(learns);
     }
 
     pub(super) fn count_functions_alone(&mut self) {
         self.alone = true;
     }
 
-    /// Acts as if so many samples of 1 ms had been taken in `context`, and so many of them inside
-    /// of each target.
+    /// BeforeWake as if so many samples of 1 ms had been taken in `context`, and so many of them
+    /// inside of each target.
     #[cfg(test)]
     pub(super) fn saw(&mut self, context: u32, samples: u64, inside: &[(&Target, u64)]) {
         self.contexts.insert(context, (samples, Nanos::from_millis(samples as i64)));
@@ -231,7 +231,7 @@ impl Finder {
             let (_, share) = self.seen(context, target);
             Some((context, share?))
         });
-        share::begin(shares);
+        target_fraction::begin(shares);
     }
 
     /// How often a sample of `context` was inside of `target`, and the share that the context has
@@ -239,7 +239,7 @@ impl Finder {
     fn seen(&self, context: u32, target: &Target) -> (u64, Option<u32>) {
         let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
         let (samples, time) = self.contexts.get(&context).copied().unwrap_or_default();
-        let visits = share::visits(context);
+        let visits = target_fraction::visits(context);
         (inside, Seen { samples, inside, time, visits }.share().filter(|_| visits > 0))
     }
 
@@ -256,20 +256,21 @@ impl Finder {
         alone as f64 / all.max(1) as f64
     }
 
-    /// Tells the courses of all threads what was seen of them, and forgets those of threads that
+    /// Tells the timelines of all threads what was seen of them, and forgets those of threads that
     /// are gone.
     fn learn_courses(&mut self, target: &Target) {
         let mut seen: HashMap<u32, Steps> = HashMap::new();
         for (&context, &(samples, time)) in &self.contexts {
-            if let Some((course, step)) = course::of(context) {
+            if let Some((timeline, step)) = site_timeline::of(context) {
                 let inside = self.inside.get(&(context, target.id())).copied().unwrap_or(0);
-                let steps = seen.entry(course).or_default();
+                let steps = seen.entry(timeline).or_default();
                 steps.add(step, Seen { samples, inside, time, visits: 0 });
             }
         }
-        slots::each_course(|course| course.learn(seen.remove(&course.id()).as_ref()));
+        slots::each_course(|timeline| timeline.learn(seen.remove(&timeline.id()).as_ref()));
         if !seen.is_empty() {
-            let gone = |context| course::of(context).is_some_and(|(it, _)| seen.contains_key(&it));
+            let gone =
+                |context| site_timeline::of(context).is_some_and(|(it, _)| seen.contains_key(&it));
             self.contexts.retain(|&context, _| !gone(context));
             self.inside.retain(|&(context, _), _| !gone(context));
         }

@@ -12,24 +12,24 @@
 //! | `source`, `perf`, `ring` | what sends the signal; what the kernel held back |
 //! | `slots`, `queue` | the threads, and their samples |
 //! | `walk`, `addresses` | the call chain, and what is known of its addresses |
-//! | `share` | by samples, or by an expected share |
-//! | `course` | the contexts of a plain thread outside of spans |
+//! | `target_fraction` | by samples, or by an expected share |
+//! | `site_timeline` | the contexts of a plain thread outside of spans |
 //! | `late` | how late the handler comes |
 //! | `found` | what the samples tell |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
 mod addresses;
-pub(crate) mod course;
 mod found;
 pub(crate) mod late;
 mod perf;
 mod period;
 mod queue;
 mod ring;
-pub(crate) mod share;
+pub(crate) mod site_timeline;
 pub(crate) mod slots;
 mod source;
+pub(crate) mod target_fraction;
 pub(crate) mod walk;
 
 pub use found::Found;
@@ -136,7 +136,7 @@ impl Sampling {
         let handler =
             Handler::install(Sender::Source, &SAMPLES).ok_or_else(PerfError::signal_is_taken)?;
         let kind = slots::on(event, COARSE)?;
-        share::set_learns(true);
+        target_fraction::set_learns(true);
         asked::look_often();
         let finder = Arc::new(Mutex::new(Finder::new(symbols, table)));
         *lock(&FINDER) = Some(Arc::clone(&finder));
@@ -230,7 +230,7 @@ impl Drop for Sampling {
         if forked() {
             return;
         }
-        share::set_learns(false);
+        target_fraction::set_learns(false);
         slots::off();
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -251,7 +251,7 @@ pub(crate) fn is_sampled(target: &Target) -> bool {
 
 /// The target of the experiment that begins; none when it ends.
 pub(crate) fn aim(target: Option<&Target>) {
-    share::end();
+    target_fraction::end();
     let sampled = target.filter(|target| is_sampled(target));
     if let (Some(target), Some(finder)) = (sampled, lock(&FINDER).clone()) {
         lock(&finder).aim(target);

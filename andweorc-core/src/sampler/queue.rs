@@ -16,7 +16,7 @@ const ROOM: usize = 256;
 /// Where a thread was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// The [context](super::share) of the thread, 0 for none.
+    /// The [context](super::target_fraction) of the thread, 0 for none.
     pub(crate) context: u32,
     frames: [u64; DEPTH],
     length: usize,

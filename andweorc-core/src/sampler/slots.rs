@@ -3,9 +3,9 @@
 
 use crate::clock;
 use crate::fork::forked;
-use crate::sampler::course::{Course, Courses};
 use crate::sampler::perf::{Event, PerfError};
 use crate::sampler::queue::{DEPTH, Queue, Sample};
+use crate::sampler::site_timeline::{SiteTimeline, SiteTimelines};
 use crate::sampler::source::Source;
 use crate::sampler::walk::{self, Registers};
 use crate::sampler::{Kind, addresses};
@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Slot {
     queue: Queue,
-    courses: Courses,
+    timelines: SiteTimelines,
     /// The thread's stack: first address, and the one after the last.
     stack: [AtomicUsize; 2],
     /// CPU time that a sample stands for, ns; 0 for the time since the one before.
@@ -48,7 +48,7 @@ impl Slot {
     fn new() -> Slot {
         Slot {
             queue: Queue::new(),
-            courses: Courses::new(),
+            timelines: SiteTimelines::new(),
             stack: [const { AtomicUsize::new(0) }; 2],
             stands_for: AtomicI64::new(0),
             cpu: AtomicI64::new(0),
@@ -182,8 +182,8 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 /// Takes up the calling thread, of this kernel id, which has got an account. If it is deaf it
-/// blocks the signal. `sampled` is told of each of its samples. Returns the thread's courses.
-pub(crate) fn opened(tid: i32, is_deaf: bool, sampled: Sampled) -> Option<&'static Courses> {
+/// blocks the signal. `sampled` is told of each of its samples. Returns the thread's timelines.
+pub(crate) fn opened(tid: i32, is_deaf: bool, sampled: Sampled) -> Option<&'static SiteTimelines> {
     if forked() {
         return None;
     }
@@ -199,7 +199,7 @@ pub(crate) fn opened(tid: i32, is_deaf: bool, sampled: Sampled) -> Option<&'stat
     // first, and not beside it.
     let begun = asked.map_or(Ok(Begun::NotAsked), |asked| live.begin(asked));
     registry().add(live, asked, begun);
-    Some(&slot.courses)
+    Some(&slot.timelines)
 }
 
 /// The calling thread gives its account back.
@@ -233,7 +233,7 @@ pub(super) fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
     };
     let mut registry = registry();
     registry.asked = Some(Asked { event, kind, period });
-    registry.live.iter().for_each(|live| live.slot.courses.forget());
+    registry.live.iter().for_each(|live| live.slot.timelines.forget());
     let mut live = std::mem::take(&mut registry.live);
     live.iter_mut().for_each(|live| registry.begin(live));
     registry.live = live;
@@ -286,9 +286,9 @@ pub(super) fn set_period(period: Nanos) {
     }
 }
 
-/// Calls `each` with the courses of all threads.
-pub(super) fn each_course(each: impl FnMut(&Course)) {
-    registry().live.iter().flat_map(|live| live.slot.courses.all()).for_each(each);
+/// Calls `each` with the timelines of all threads.
+pub(super) fn each_course(each: impl FnMut(&SiteTimeline)) {
+    registry().live.iter().flat_map(|live| live.slot.timelines.all()).for_each(each);
 }
 
 /// Returns what became of the samples so far.
@@ -354,7 +354,7 @@ impl Registry {
             slot
         });
         self.opened = self.opened.wrapping_add(1);
-        slot.courses.hand_on(self.opened);
+        slot.timelines.hand_on(self.opened);
         (slot, self.asked)
     }
 

@@ -35,8 +35,8 @@ fn polls_of_one_task_are_contexts_by_their_place_in_its_round() {
     let _alone = lock(&SAMPLINGS);
     thread::enable();
     // Whether shares are learned just now does not matter.
-    share::set_learns(true);
-    share::set_learns(false);
+    target_fraction::set_learns(true);
+    target_fraction::set_learns(false);
     std::thread::spawn(|| {
         let task = target(TargetKind::Task, "turns", None, None);
         let done = point(PointKind::Progress, "turns", None, None, true);
@@ -65,7 +65,7 @@ fn polls_of_one_task_are_contexts_by_their_place_in_its_round() {
 fn sample_after_an_act_in_a_poll_has_another_context() {
     let _alone = lock(&SAMPLINGS);
     thread::enable();
-    share::set_learns(true);
+    target_fraction::set_learns(true);
     std::thread::spawn(|| {
         let task = target(TargetKind::Task, "acts", None, None);
         let span = target(TargetKind::Span, "acts: inside", None, None);
@@ -76,7 +76,7 @@ fn sample_after_an_act_in_a_poll_has_another_context() {
             let mut poll = begin(polled);
             let act = |number| {
                 if number > 0 {
-                    thread::act();
+                    thread::before_wake();
                 }
                 here()
             };
@@ -87,25 +87,25 @@ fn sample_after_an_act_in_a_poll_has_another_context() {
         let contexts = acts_of(Polled::of(&own, true));
         assert!((1..4).all(|act| !contexts[..act].contains(&contexts[act])), "{contexts:x?}");
         assert!(contexts[4..].iter().all(|it| *it == contexts[3]), "{contexts:x?}");
-        assert!(contexts.iter().all(|&it| share::visits(it) > 0));
+        assert!(contexts.iter().all(|&it| target_fraction::visits(it) > 0));
         assert_eq!(acts_of(Polled::ANY), [task.id(); 6]);
 
         let mut poll = begin(Polled::of(&own, true));
         let visit = thread::enter(span, now);
         let before = here();
-        thread::act();
+        thread::before_wake();
         let inside = here();
         thread::exit(visit, now);
         assert_ne!(inside, before);
         assert_eq!(here() - task.id(), inside - span.id(), "the same part of the poll");
         let around = here();
         let mut inner = begin(Polled::of(&0_u64, true));
-        thread::act();
-        thread::act();
+        thread::before_wake();
+        thread::before_wake();
         inner.end(false, clock::now());
         assert_eq!(here(), around, "what the task inside did is no act of the one around it");
         let [second, third] = [(); 2].map(|()| {
-            thread::act();
+            thread::before_wake();
             here()
         });
         assert!(around != second && second != third, "nor does it count as one");
@@ -114,7 +114,7 @@ fn sample_after_an_act_in_a_poll_has_another_context() {
     })
     .join()
     .unwrap();
-    share::set_learns(false);
+    target_fraction::set_learns(false);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_target_in_short_visits_needs_no_fine_samples() {
     let [short, long] = ["short", "long"].map(|name| new(TargetKind::Task, name));
     let [one, other] = ["one", "other"].map(|name| new(TargetKind::Line, name));
     for (context, visits) in [(short, 1000), (long, 10)] {
-        (0..visits).for_each(|_| share::visited(context.id()));
+        (0..visits).for_each(|_| target_fraction::visited(context.id()));
         finder.saw(context.id(), 100, &[(one, 30), (other, if visits == 10 { 2 } else { 60 })]);
     }
     // The visits of the long ones are half of it inside of one line, and hardly ever inside of the
@@ -163,5 +163,5 @@ fn a_thread_with_an_account_is_sampled() {
     // What was drained before functions were to be counted alone has no such target.
     let own: u64 = of(TargetKind::Function).map(|target| target.own_ns()).sum();
     assert!(alone > 0 && alone <= own, "{alone} of {own}");
-    assert!(LEDGER.owed(clock::now()) >= Nanos::ZERO);
+    assert!(LEDGER.global_delay(clock::now()) >= Nanos::ZERO);
 }

@@ -1,14 +1,14 @@
 //! Threads that are blocked by each other: as they [say](blocked) themselves, or as a hook of the
 //! system call [sees](Blocking) it.
 
-mod door;
+mod lock_handoff;
 
-use super::notified::notifies_thread;
+use super::wakeup_latency::notifies_thread;
 use super::{LEDGER, THREAD, Thread, enabled, with};
 use crate::clock;
 use crate::engine::ThreadState;
 use crate::time::{Real, Speedup};
-use door::DOOR;
+use lock_handoff::DOOR;
 use std::panic::Location;
 use std::ptr;
 
@@ -28,7 +28,7 @@ pub struct Blocking {
 
 impl Blocking {
     /// The wait begins, at the address `site`. `None` where it does not matter: the thread is no
-    /// entity, it is in andweorc itself, or it has said before that it is
+    /// participant, it is in andweorc itself, or it has said before that it is
     /// [`blocked`](super::blocked).
     pub fn begin(site: usize) -> Option<Blocking> {
         THREAD.with(|thread| {
@@ -123,9 +123,9 @@ impl Thread {
 /// Runs `f`, which blocks the calling thread until another one acts (a lock, a channel, a join).
 ///
 /// What was owed and passed meanwhile is not paid again, as far as who let it in had paid; the rest
-/// is paid before this returns, if the thread is an entity. Who that was is not known: it is taken
-/// to be the thread that came out of `blocked` last, so wrap all places where a lock is taken. If
-/// that one is still blocked or rests, all is taken as paid.
+/// is paid before this returns, if the thread is a participant. Who that was is not known: it is
+/// taken to be the thread that came out of `blocked` last, so wrap all places where a lock is
+/// taken. If that one is still blocked or rests, all is taken as paid.
 #[track_caller]
 pub fn blocked<R>(f: impl FnOnce() -> R) -> R {
     let said = Said::say(ptr::from_ref(Location::caller()).addr());
@@ -156,7 +156,7 @@ impl Said {
             if LEDGER.speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(since)
             {
-                door::lock(&DOOR).goes_in(&LEDGER, account, since);
+                lock_handoff::lock(&DOOR).goes_in(&LEDGER, account, since);
             }
             Some(Said(Blocking { since, before, inside, site }))
         })
@@ -172,7 +172,7 @@ impl Drop for Said {
             if LEDGER.speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(now)
             {
-                let absorbed = door::lock(&DOOR).comes_out(&LEDGER, account, since, now);
+                let absorbed = lock_handoff::lock(&DOOR).comes_out(&LEDGER, account, since, now);
                 thread.idled(account, absorbed, now);
             }
             if !inside && thread.state.get().participates() {
@@ -187,7 +187,7 @@ impl Drop for Said {
 
 /// Pays what the calling thread owes before it wakes those who wait at the address `site`, from a
 /// hook of the system call. Does nothing where [`Blocking::begin`] does not.
-pub fn pay_before_waking(site: usize) {
+pub fn catch_up_before_waking(site: usize) {
     let in_andweorc = THREAD.with(|thread| thread.writing.get());
     if !in_andweorc {
         with(|thread| {

@@ -45,8 +45,8 @@ pub fn when_of_a_runtime(is_of_a_runtime: fn() -> bool) {
     OF_A_RUNTIME.store(is_of_a_runtime as *mut (), Ordering::Relaxed);
 }
 
-/// Whether the calling thread, which wakes a task and is no entity yet, is from now on: it is a
-/// plain one.
+/// Whether the calling thread, which wakes a task and is no participant yet, is from now on: it is
+/// a plain one.
 pub fn takes_part() -> bool {
     THREAD.with(Thread::takes_part)
 }

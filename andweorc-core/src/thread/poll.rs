@@ -1,7 +1,7 @@
 //! A poll of a task, on the thread that polls it.
 
+use super::poll_phase::Around;
 use super::runqueue_wait::Comes;
-use super::turn::Around;
 use super::{Entered, LEDGER, Polled, THREAD, Thread, here, is_target, model, with};
 use crate::clock;
 use crate::defer;
@@ -12,7 +12,7 @@ use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
 use std::mem;
 
-/// A poll of a task on the calling thread: while it lives the thread is an entity.
+/// A poll of a task on the calling thread: while it lives the thread is a participant.
 #[derive(Debug)]
 pub struct Poll {
     /// The thread's state around the poll.
@@ -55,7 +55,7 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn at_while_growing(&self, now: Real) -> Virtual {
-        self.entity_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
+        self.participant_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
     }
 
     /// The thread goes on with a task that was ready at `ready`, and pays what it owes. Returns
@@ -85,8 +85,8 @@ pub struct Level(Virtual);
 
 impl Poll {
     /// Whether nothing keeps the calling thread, which owes nothing, from polling a task that was
-    /// ready at `ready`: it is not [early](crate::ledger::Ledger::early) either, by more than what
-    /// is too short for a pause.
+    /// ready at `ready`: it is not [early](crate::ledger::Ledger::time_until_due) either, by more
+    /// than what is too short for a pause.
     #[inline]
     pub fn level(ready: Virtual, now: Real) -> Option<Level> {
         with(|thread| thread.is_level(ready, now)).map(Level)
@@ -130,7 +130,7 @@ impl Poll {
 
     /// The delay that the task had taken as the poll began.
     #[inline]
-    pub fn taken(&self) -> Nanos {
+    pub fn local_delay(&self) -> Nanos {
         self.taken
     }
 
@@ -192,12 +192,12 @@ impl Poll {
             self.stage = Stage::Over;
             defer::release_due();
         } else {
-            self.pay_at_last();
+            self.catch_up_at_last();
         }
     }
 
     #[inline(never)]
-    fn pay_at_last(&mut self) {
+    fn catch_up_at_last(&mut self) {
         match mem::replace(&mut self.stage, Stage::Over) {
             Stage::Open => {
                 // A panic.
@@ -224,7 +224,7 @@ impl Drop for Poll {
     #[inline]
     fn drop(&mut self) {
         if self.stage != Stage::Over {
-            self.pay_at_last();
+            self.catch_up_at_last();
         }
     }
 }
@@ -241,8 +241,8 @@ impl Poll {
 mod tests {
     use super::*;
     use crate::target::target;
-    use crate::thread::stay::SPENT;
-    use crate::thread::{EXPERIMENTS, entity_at, parked, register, unparked, wait_begins};
+    use crate::thread::target_scope::SPENT;
+    use crate::thread::{EXPERIMENTS, parked, participant_at, register, unparked, wait_begins};
     use crate::time::Speedup;
     use crate::wait::Cause;
     use andweorc_profile::TargetKind;
@@ -281,10 +281,10 @@ mod tests {
             let account = register().unwrap();
             let tells = |_| {
                 let (now, spent) = (clock::now(), SPENT.get());
-                let before = LEDGER.taken(account, now);
-                let at = entity_at(now).unwrap();
+                let before = LEDGER.local_delay(account, now);
+                let at = participant_at(now).unwrap();
                 let counted = SPENT.get() - spent;
-                let taken = LEDGER.taken(account, clock::now());
+                let taken = LEDGER.local_delay(account, clock::now());
                 (at == now.less(before), counted > Nanos::ZERO && taken - before == counted)
             };
             // Where it waited for its processor behind another thread, it takes that too.
@@ -299,22 +299,22 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_an_entity_only_while_it_polls() {
+    fn a_thread_is_a_participant_only_while_it_polls() {
         let task = target(TargetKind::Task, "role", None, None);
         std::thread::spawn(move || {
-            assert_eq!(entity_at(clock::now()), None);
+            assert_eq!(participant_at(clock::now()), None);
             let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
-            assert!(entity_at(clock::now()).is_some());
+            assert!(participant_at(clock::now()).is_some());
             poll.end(false, clock::now());
             drop(poll);
-            assert_eq!(entity_at(clock::now()), None);
+            assert_eq!(participant_at(clock::now()), None);
             Poll::begin(task, Virtual(0), None, clock::now()).end(true, clock::now());
-            assert!(entity_at(clock::now()).is_some(), "wakes who joins it");
+            assert!(participant_at(clock::now()).is_some(), "wakes who joins it");
             parked(true);
-            assert_eq!(entity_at(clock::now()), None);
+            assert_eq!(participant_at(clock::now()), None);
             unparked();
             register();
-            assert!(entity_at(clock::now()).is_some());
+            assert!(participant_at(clock::now()).is_some());
         })
         .join()
         .unwrap();

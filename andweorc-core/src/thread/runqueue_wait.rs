@@ -30,7 +30,7 @@
 //! thread inside, to know for how long that one has run: else whoever preempts the target would pay
 //! for the time in which it does so.
 
-use super::preempted::idle;
+use super::preemption::idle;
 use super::processor::{Occupants, Processor};
 use super::{LEDGER, Thread};
 use crate::clock;
@@ -97,7 +97,7 @@ impl Thread {
         let here = Processor::current();
         let before = self.runqueue_wait.on.replace(here);
         if let Some(there) = before.filter(|_| before != here) {
-            OCCUPANTS.was_moved(there, account, LEDGER.taken(account, now), now);
+            OCCUPANTS.was_moved(there, account, LEDGER.local_delay(account, now), now);
         }
         if let Some(here) = here {
             OCCUPANTS.takes(here, account);
@@ -113,7 +113,7 @@ impl Thread {
         {
             let now = clock::now();
             self.runqueue_wait.on.set(None);
-            OCCUPANTS.leaves(here, account, LEDGER.taken(account, now), now);
+            OCCUPANTS.leaves(here, account, LEDGER.local_delay(account, now), now);
         }
     }
 
@@ -131,19 +131,19 @@ impl Thread {
     /// The thread was idle or blocked until now, for `idle`: it has taken what it owed, as far as
     /// that goes.
     pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
-        LEDGER.idle(account, idle, now);
+        LEDGER.absorb(account, idle, now);
         self.is_caught_up(now);
     }
 
     /// The debt of the thread, without what D would grow by while those inside the target have no
     /// processor.
     pub(super) fn owes_now(&self, account: &Account, now: Real) -> Nanos {
-        let debt = LEDGER.debt(account, now);
+        let debt = LEDGER.lag(account, now);
         if debt < LEAST {
             return debt;
         }
-        LEDGER.owed_less(now, |inside, since| stopped(inside, since, now))
-            - LEDGER.taken(account, now)
+        LEDGER.global_delay_less(now, |inside, since| stopped(inside, since, now))
+            - LEDGER.local_delay(account, now)
     }
 
     /// Takes what the thread owed and has waited for, behind who had its processor.
@@ -157,10 +157,10 @@ impl Thread {
             self.runqueue_wait.waited.set(waited);
             return self.is_caught_up(now);
         }
-        if LEDGER.debt(account, now) >= LEAST
+        if LEDGER.lag(account, now) >= LEAST
             && let Some((waited, by)) = self.waited_behind(account, comes, now)
         {
-            LEDGER.set_going(account, waited, by.min(LEDGER.owed(now)), now);
+            LEDGER.inherit(account, waited, by.min(LEDGER.global_delay(now)), now);
         }
         self.occupies(account, now);
     }
@@ -181,7 +181,7 @@ impl Thread {
         Some(match last.left {
             None => {
                 let stopped = |inside: &Account, since| stopped(inside, since, now);
-                (waited, LEDGER.taken_less(last.account, now, stopped))
+                (waited, LEDGER.local_delay_less(last.account, now, stopped))
             }
             Some((_, taken)) if comes == Comes::Preempted => (waited, taken),
             Some((left, taken)) => {
@@ -193,7 +193,7 @@ impl Thread {
 }
 
 /// For how long the owner of `account`, inside the target since `since`, had no processor until
-/// `now`, as its CPU clock tells: but for what [counts](super::preempted) as the target's time.
+/// `now`, as its CPU clock tells: but for what [counts](super::preemption) as the target's time.
 fn stopped(account: &Account, since: Real, now: Real) -> Nanos {
     let inside = now - since;
     let ran = (inside > STRETCH)
@@ -212,7 +212,8 @@ mod tests {
     use crate::target::{Target, target};
     use crate::thread::processor::tests::{allowed, stay_on, work};
     use crate::thread::{
-        Blocking, EXPERIMENTS, Poll, blocked, enable, entity_at, parked, register, unparked, with,
+        Blocking, EXPERIMENTS, Poll, blocked, enable, parked, participant_at, register, unparked,
+        with,
     };
     use crate::time::{Speedup, Virtual};
     use andweorc_profile::TargetKind;
@@ -224,7 +225,7 @@ mod tests {
     type Tells = fn(&mut Poll, Real) -> Nanos;
 
     /// The thread wakes another task.
-    const ACTS: Tells = |_, now| entity_at(now).unwrap().delay_at(now);
+    const ACTS: Tells = |_, now| participant_at(now).unwrap().delay_at(now);
 
     /// Its task parks.
     const PARKS: Tells = |poll, now| poll.end(false, now).taken;
@@ -234,7 +235,7 @@ mod tests {
         with(|thread| {
             thread.enter_credited(now);
             let account = thread.account(now).unwrap();
-            let taken = LEDGER.taken(account, now);
+            let taken = LEDGER.local_delay(account, now);
             thread.exit_credited(now);
             taken
         })
@@ -242,11 +243,11 @@ mod tests {
 
     /// The thread goes on with a task that had taken nothing when it got ready, and pays for that.
     const JOINS: Tells = |_, now| {
-        let ready = now.less(LEDGER.floor());
+        let ready = now.less(LEDGER.forgiven_delay());
         let next = Poll::begin(task(), ready, None, now);
         let began = next.began();
         // All of D that it did not pay for.
-        LEDGER.owed(now) - (ready - began.less(next.taken())).max(Nanos::ZERO)
+        LEDGER.global_delay(now) - (ready - began.less(next.local_delay())).max(Nanos::ZERO)
     };
 
     /// The thread pays, which takes it no time.
@@ -254,7 +255,7 @@ mod tests {
         with(|thread| {
             let account = thread.account(now).unwrap();
             thread.takes_for_its_wait(account, Comes::Preempted, now);
-            LEDGER.taken(account, now)
+            LEDGER.local_delay(account, now)
         })
     };
 
@@ -290,7 +291,7 @@ mod tests {
                 both.wait();
                 let now = clock::now();
                 let taken = told(&mut poll, now);
-                (LEDGER.owed(now) - taken, LEDGER.owed(now) - before)
+                (LEDGER.global_delay(now) - taken, LEDGER.global_delay(now) - before)
             });
             waits.join().unwrap()
         });
@@ -365,9 +366,9 @@ mod tests {
         }
         let now = clock::now();
         let account = thread.account(now).unwrap();
-        let before = LEDGER.taken(account, now);
+        let before = LEDGER.local_delay(account, now);
         thread.takes_for_its_wait(account, comes, now);
-        LEDGER.taken(account, now) - before
+        LEDGER.local_delay(account, now) - before
     }
 
     #[test]
@@ -387,7 +388,7 @@ mod tests {
         let woken = |left_ago: i64, comes| {
             behind(US(100), move |thread, other| {
                 let left = Real(clock::now().0 - US(left_ago).0);
-                let other = Occupant { left: Some((left, LEDGER.owed(left))), ..other };
+                let other = Occupant { left: Some((left, LEDGER.global_delay(left))), ..other };
                 takes(thread, other, Some(US(80)), comes)
             })
         };
@@ -495,7 +496,7 @@ mod tests {
             let account = register().unwrap();
             both.wait();
             let now = clock::now();
-            let debts = (LEDGER.debt(account, now), with(|thread| thread.owes_now(account, now)));
+            let debts = (LEDGER.lag(account, now), with(|thread| thread.owes_now(account, now)));
             both.wait();
             debts
         });

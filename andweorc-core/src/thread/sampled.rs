@@ -1,11 +1,11 @@
 //! The credit of a thread while the target of the experiment is a sampled one.
 
-use super::stay::spent;
-use super::stretch::Stretch;
+use super::target_scope::spent;
+use super::timeline_cursor::TimelineCursor;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
 use crate::ledger::Account;
-use crate::sampler::share::{self, Credit};
+use crate::sampler::target_fraction::{self, Credit};
 use crate::sampler::{FINE, late};
 use crate::time::{Nanos, Real, Speedup};
 
@@ -23,7 +23,7 @@ impl Thread {
     /// delay that the thread has taken.
     #[inline]
     pub(super) fn share(&self) -> Nanos {
-        let aim = share::aim();
+        let aim = target_fraction::aim();
         if self.is_clear_of(aim) { Nanos::ZERO } else { self.share_of(aim) }
     }
 
@@ -39,7 +39,8 @@ impl Thread {
         if let (Some(stretch), Some(account)) = (self.stretch(), self.account.get()) {
             return self.share_of_stretch(stretch, account, aim);
         }
-        let credit = if aim == 0 { Credit::Samples } else { share::credit(self.context.get()) };
+        let credit =
+            if aim == 0 { Credit::Samples } else { target_fraction::credit(self.context.get()) };
         let goes_on = self.shared.get() == aim;
         match (credit, self.account.get()) {
             (Credit::Share(0), Some(_)) if goes_on && self.ran.pass(clock::now()) => Nanos::ZERO,
@@ -68,15 +69,15 @@ impl Thread {
             }
             _ => {
                 self.unshare();
-                // A stretch counts as soon as the thread is an entity again.
+                // A stretch counts as soon as the thread is a participant again.
                 self.clear.set(if self.stretch.get().is_none() { aim } else { 0 });
                 Nanos::ZERO
             }
         }
     }
 
-    /// Does for a thread on its course what [`share`](Thread::share) does for others.
-    fn share_of_stretch(&self, mut stretch: Stretch, account: &Account, aim: u32) -> Nanos {
+    /// Does for a thread on its timeline what [`share`](Thread::share) does for others.
+    fn share_of_stretch(&self, mut stretch: TimelineCursor, account: &Account, aim: u32) -> Nanos {
         let now = clock::now();
         let before = self.shared.get();
         self.has_share_in(aim);
@@ -98,31 +99,31 @@ impl Thread {
         self.clear.set(if aim == 0 { 0 } else { NONE });
     }
 
-    /// The thread is there on its course, and credited up to now: what is to come until the next
+    /// The thread is there on its timeline, and credited up to now: what is to come until the next
     /// sample is told to who reads D meanwhile.
-    fn is_on(&self, stretch: Stretch, account: &Account, aim: u32, now: Real) {
+    fn is_on(&self, stretch: TimelineCursor, account: &Account, aim: u32, now: Real) {
         if aim != 0 {
             LEDGER.expect(account, stretch.expected(), now, now + FINE);
         }
         self.stretch.set(Some(stretch));
     }
 
-    /// A sample interrupted the thread on its course. Returns how it is credited there, and its
+    /// A sample interrupted the thread on its timeline. Returns how it is credited there, and its
     /// context. What the interrupt took is time of what it interrupted, and no way that the thread
     /// came.
-    fn sampled_on_course(
+    fn sampled_on_timeline(
         &self,
-        mut stretch: Stretch,
+        mut stretch: TimelineCursor,
         account: &Account,
         inside: impl FnOnce() -> Option<bool>,
     ) -> (Credit, u32) {
-        let aim = share::aim();
+        let aim = target_fraction::aim();
         let goes_on = aim != 0 && self.shared.get() == aim;
         let now = clock::now();
         let least = if goes_on { stretch.credited } else { stretch.at };
         let at = Real((now.0 - late::late().0).max(least.0).min(now.0));
         let far = at - stretch.at;
-        let credit = stretch.course.credit(far);
+        let credit = stretch.timeline.credit(far);
         if goes_on {
             let by_share = credit != Credit::Samples && inside() == Some(true);
             let credited = stretch.sampled(self.ran(now), at, now, by_share);
@@ -133,7 +134,7 @@ impl Thread {
             self.stretch.set(Some(stretch));
             self.share();
         }
-        (credit, stretch.course.context(far))
+        (credit, stretch.timeline.context(far))
     }
 
     /// The thread is credited up to now. What follows is not of its context, until its share begins
@@ -175,7 +176,7 @@ impl Thread {
     /// The thread goes on in another context. Returns the one before.
     #[inline]
     pub(super) fn go_on_in(&self, context: u32) -> u32 {
-        if share::aim() == 0 {
+        if target_fraction::aim() == 0 {
             self.context.replace(context)
         } else {
             self.share_and_go_on_in(context)
@@ -202,7 +203,7 @@ impl Thread {
     fn expect_in(&self, context: u32) {
         self.expects_no_more();
         if let (Credit::Share(share @ 1..), Some(account)) =
-            (share::credit(context), self.account.get())
+            (target_fraction::credit(context), self.account.get())
         {
             // As above.
             let now = self.ran.at();
@@ -216,7 +217,7 @@ impl Thread {
 /// say). `inside` says whether it was inside the target, where that is known, and `ran` what the
 /// sample stands for.
 ///
-/// Async-signal-safe: as [`pay_in_signal_handler`](super::pay_in_signal_handler).
+/// Async-signal-safe: as [`catch_up_in_signal_handler`](super::catch_up_in_signal_handler).
 pub(crate) fn sampled(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u32> {
     THREAD.with(|thread| {
         if thread.writing.replace(true) {
@@ -227,14 +228,14 @@ pub(crate) fn sampled(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u
         clock::in_signal_handler(|| {
             now = clock::now();
             if let (Some(stretch), Some(account)) = (thread.stretch(), thread.account.get()) {
-                (credit, context) = thread.sampled_on_course(stretch, account, inside);
+                (credit, context) = thread.sampled_on_timeline(stretch, account, inside);
             } else {
-                credit = share::credit(context);
+                credit = target_fraction::credit(context);
                 thread.share();
             }
         });
         if let (Credit::Samples, Some(account), true) =
-            (credit, thread.account.get(), share::aim() != 0)
+            (credit, thread.account.get(), target_fraction::aim() != 0)
             && inside() == Some(true)
         {
             thread.grew(LEDGER.credit(account, ran), now);
@@ -248,8 +249,8 @@ pub(crate) fn sampled(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u
 mod tests {
     use super::*;
     use crate::target::{Target, target};
-    use crate::thread::stay::SPENT;
-    use crate::thread::{EXPERIMENTS, enable, enter, entity_at, exit, register, with};
+    use crate::thread::target_scope::SPENT;
+    use crate::thread::{EXPERIMENTS, enable, enter, exit, participant_at, register, with};
     use andweorc_profile::TargetKind;
     use std::sync::PoisonError;
 
@@ -259,7 +260,7 @@ mod tests {
     fn visits([outer, inner]: [&'static Target; 2], time: Nanos) -> (Nanos, Nanos) {
         let account = register().unwrap();
         let around = enter(outer, clock::now());
-        let taken = || LEDGER.taken(account, clock::now()) - SPENT.get();
+        let taken = || LEDGER.local_delay(account, clock::now()) - SPENT.get();
         let (began, before) = (clock::thread_cpu(), taken());
         while clock::thread_cpu() - began < time {
             for _ in 0..100 {
@@ -281,19 +282,19 @@ mod tests {
             enable();
             let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
             LEDGER.begin(speedup, clock::now());
-            share::begin([(context.id(), 800_000)].into_iter());
+            target_fraction::begin([(context.id(), 800_000)].into_iter());
             let account = register().unwrap();
             let before = clock::now();
             let visit = enter(context, clock::now());
             // However late the thread is by now: what is expected of it ends there.
             let later = clock::now() + AHEAD;
             assert_eq!(
-                LEDGER.owed(later) - LEDGER.taken(account, before),
+                LEDGER.global_delay(later) - LEDGER.local_delay(account, before),
                 speedup.of(Speedup::from_ppm(800_000).of(AHEAD))
             );
             exit(visit, clock::now());
-            assert_eq!(LEDGER.owed(later), LEDGER.owed(clock::now()));
-            share::end();
+            assert_eq!(LEDGER.global_delay(later), LEDGER.global_delay(clock::now()));
+            target_fraction::end();
             LEDGER.end(clock::now());
         })
         .join()
@@ -308,18 +309,18 @@ mod tests {
             let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
             // So little that D hardly grows.
             LEDGER.begin(Speedup::from_ppm(1), clock::now());
-            share::begin([(context.id(), 500_000)].into_iter());
+            target_fraction::begin([(context.id(), 500_000)].into_iter());
             let account = register().unwrap();
             let visit = enter(context, clock::now());
             let tells = |_| {
                 let (now, spent) = (clock::now(), SPENT.get());
-                let before = LEDGER.taken(account, now);
-                let at = entity_at(now).unwrap();
+                let before = LEDGER.local_delay(account, now);
+                let at = participant_at(now).unwrap();
                 (now.less(before) - at, SPENT.get() - spent)
             };
             let told: Vec<_> = (0..100).map(tells).collect();
             exit(visit, clock::now());
-            share::end();
+            target_fraction::end();
             LEDGER.end(clock::now());
             told
         });
@@ -341,7 +342,7 @@ mod tests {
             register().unwrap();
             let is_level = || with(|thread| thread.level()).is_some();
             assert!(is_level());
-            share::begin([(with_share.id(), 500_000)].into_iter());
+            target_fraction::begin([(with_share.id(), 500_000)].into_iter());
             assert!(!is_level(), "it has not looked yet");
             let visit = enter(without, clock::now());
             assert!(is_level());
@@ -351,7 +352,7 @@ mod tests {
             exit(visit, clock::now());
             with(Thread::share);
             assert!(is_level());
-            share::end();
+            target_fraction::end();
             assert!(!is_level(), "nor that there is no experiment any more");
             with(Thread::share);
             assert!(is_level());
@@ -375,7 +376,7 @@ mod tests {
             let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
             let shared = |share| contexts(share).map(|context| (context.id(), share));
             LEDGER.begin(speedup, clock::now());
-            share::begin(shares.into_iter().flat_map(shared));
+            target_fraction::begin(shares.into_iter().flat_map(shared));
             for share in shares {
                 let (ran, credited) = visits(contexts(share), Nanos::from_millis(20));
                 let expected = speedup.of(Speedup::from_ppm(share).of(ran));
@@ -383,7 +384,7 @@ mod tests {
                 assert!(off <= ran.0 / 200, "{credited} and not {expected}: {share} ppm of {ran}");
                 assert_eq!(SPENT.get() == Nanos::ZERO, share == 0, "no clock is read for no share");
             }
-            share::end();
+            target_fraction::end();
             LEDGER.end(clock::now());
             assert_eq!(visits(contexts(800_000), Nanos::from_millis(1)).1, Nanos::ZERO);
         })

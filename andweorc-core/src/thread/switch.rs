@@ -17,7 +17,7 @@ pub fn enable() {
     if fork::forked() {
         return;
     }
-    fork::watch(abandon);
+    fork::watch(reset_after_fork);
     hold(|holds| holds + 1);
 }
 
@@ -64,11 +64,11 @@ fn hold(change: impl FnOnce(u32) -> u32) {
 }
 
 /// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
-fn abandon() {
+fn reset_after_fork() {
     ASKED.enabled.store(false, Ordering::SeqCst);
     ASKED.was_enabled.store(false, Ordering::SeqCst);
     ASKED.target.store(0, Ordering::SeqCst);
-    LEDGER.abandon();
+    LEDGER.reset_after_fork();
 }
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.

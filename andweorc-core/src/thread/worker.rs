@@ -137,7 +137,7 @@ pub fn in_pool(by: Nanos) {
         if was_worker {
             thread.idled(account, now - Real(0), now);
         } else if let Some(since) = thread.idle_since.take() {
-            thread.set_going(account, since, by, now);
+            thread.inherit(account, since, by, now);
         }
     });
 }
@@ -164,7 +164,7 @@ pub fn handed_back() {
 mod tests {
     use super::*;
     use crate::thread::EXPERIMENTS;
-    use crate::thread::sleeps::Sleeps;
+    use crate::thread::context_switches::ContextSwitches;
     use crate::time::Speedup;
     use std::sync::PoisonError;
     use std::time::Duration;
@@ -184,7 +184,7 @@ mod tests {
         LEDGER.begin(Speedup::ZERO, clock::now());
         let worker = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(1));
-            let tells = Sleeps::new().has_slept().is_some();
+            let tells = ContextSwitches::new().has_slept().is_some();
             // Now and then it waits for a page in between.
             (tells, (0..20).all(|_| finds_at_once()))
         });

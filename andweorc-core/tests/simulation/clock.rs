@@ -65,7 +65,7 @@ impl Engine<'_> {
     /// Wakes those whose timers have gone off: they are ready at V.
     pub(crate) fn timers_go_off(&mut self) {
         while let Some(due) = self.next_timer()
-            && self.ledger.early(due, self.now) <= Nanos::ZERO
+            && self.ledger.time_until_due(due, self.now) <= Nanos::ZERO
         {
             let Some(Reverse((.., task, wait))) = self.timers.pop() else { return };
             if self.tasks[task].wait == wait {

@@ -193,17 +193,17 @@ impl Engine<'_> {
         }
     }
 
-    /// Somebody wakes or spawns a task: the entity that runs on thread `by`, or nobody.
+    /// Somebody wakes or spawns a task: the participant that runs on thread `by`, or nobody.
     pub(crate) fn sets_going(&mut self, by: Option<usize>) {
         let now = self.now;
         let Some(driver) = self.driver.as_mut().filter(|driver| !driver.sleepers.is_empty()) else {
             return;
         };
         let taken = match by {
-            Some(by) => self.ledger.taken(self.threads[by].account, now),
+            Some(by) => self.ledger.local_delay(self.threads[by].account, now),
             // Who looks runs most often what it finds.
             None if now - driver.last.0 <= WAKE => return,
-            None => self.ledger.owed(now),
+            None => self.ledger.global_delay(now),
         };
         driver.last = (now, taken);
     }
@@ -244,7 +244,7 @@ impl Engine<'_> {
             driver.searching += 1;
             let worker = &mut self.threads[i].worker_state;
             worker.searching = true;
-            worker.notified = Some(self.ledger.owed(self.now));
+            worker.notified = Some(self.ledger.global_delay(self.now));
             self.rouse(i);
         }
     }
@@ -350,13 +350,13 @@ impl Engine<'_> {
             let account = self.threads[i].account;
             match notified.then(|| self.taken_when_notified(i, since)).flatten() {
                 Some(by) if self.rules.credit_passes => {
-                    self.ledger.set_going(account, now - since, by, now);
+                    self.ledger.inherit(account, now - since, by, now);
                 }
                 Some(by) => {
-                    let by = by.min(self.ledger.owed(now));
-                    self.ledger.set_going(account, now - since, by, now);
+                    let by = by.min(self.ledger.global_delay(now));
+                    self.ledger.inherit(account, now - since, by, now);
                 }
-                None => self.ledger.idle(account, now - since, now),
+                None => self.ledger.absorb(account, now - since, now),
             }
         }
         self.threads[i].worker_state.notified = None;

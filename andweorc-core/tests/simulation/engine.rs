@@ -317,10 +317,10 @@ impl<'a> Engine<'a> {
     fn shape(&self) -> Shape {
         // Far enough to be on the line, and a multiple of what makes the slope exact.
         const FAR: Nanos = Nanos(1_000_000_000_000);
-        let owed = self.ledger.owed(self.now).0;
+        let owed = self.ledger.global_delay(self.now).0;
         let grows = self.threads.iter().any(|thread| thread.entered.is_some())
             || self.tasks.iter().any(|task| task.clock.is_in_wait());
-        let far = if grows { self.ledger.owed(self.now + FAR).0 } else { owed };
+        let far = if grows { self.ledger.global_delay(self.now + FAR).0 } else { owed };
         let line = (far > owed).then(|| far - self.ledger.speedup().of(FAR).0);
         Shape { owed, line }
     }
@@ -389,11 +389,11 @@ impl<'a> Engine<'a> {
     fn advance(&mut self, next: Real) {
         let passed = next - self.now;
         self.now = next;
-        let owed = self.ledger.owed(next);
+        let owed = self.ledger.global_delay(next);
         for i in 0..self.threads.len() {
             let pays = self.pays(&self.threads[i]);
             let thread = &mut self.threads[i];
-            let debt = owed - self.ledger.taken(thread.account, next);
+            let debt = owed - self.ledger.local_delay(thread.account, next);
             let pause = debt.max(Nanos::ZERO).min(passed);
             let paused = match thread.act {
                 Act::Idle { .. } | Act::Asleep | Act::Waking { .. } | Act::Blocked { .. } => {
@@ -426,7 +426,7 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        let owed = self.ledger.owed(next);
+        let owed = self.ledger.global_delay(next);
         // The end of a wait that is the target may be noticed late: D was read too high since.
         if owed < self.owed && self.driver.is_none() {
             self.fail("D went back");
@@ -446,12 +446,12 @@ impl<'a> Engine<'a> {
             }
         }
         while let Some(due) = self.next_release()
-            && self.ledger.early(due, self.now) <= Nanos::ZERO
+            && self.ledger.time_until_due(due, self.now) <= Nanos::ZERO
         {
             self.pass_on(None);
         }
         while let Some(due) = self.next_woken()
-            && self.ledger.early(due, self.now) <= Nanos::ZERO
+            && self.ledger.time_until_due(due, self.now) <= Nanos::ZERO
         {
             if let Some(Reverse((.., task))) = self.woken.pop() {
                 self.comes_back(task);
@@ -473,14 +473,14 @@ impl<'a> Engine<'a> {
         for thread in &mut self.threads {
             thread.nudged |= thread.act == Act::Run
                 && thread.entered.is_none()
-                && self.ledger.debt(thread.account, self.now) > NUDGE_LEAST;
+                && self.ledger.lag(thread.account, self.now) > NUDGE_LEAST;
         }
         self.at(self.now + NUDGE_PERIOD, Event::Nudge);
     }
 
     /// Whether the thread, which pauses if it owes anything, is back from that.
     fn comes_back_from_pause(&mut self, i: usize) -> bool {
-        let owes = self.ledger.debt(self.threads[i].account, self.now) > Nanos::ZERO;
+        let owes = self.ledger.lag(self.threads[i].account, self.now) > Nanos::ZERO;
         if owes && self.threads[i].late.is_none() {
             self.threads[i].late = Some(self.late_from_pause());
         }

@@ -60,8 +60,8 @@ fn waits_at_once_in_one_task_share_a_clock() {
 /// future's own, leaves its clock alone: otherwise it parks anew when its neighbour's answer comes.
 #[test]
 fn a_profiled_future_inside_a_profiled_task_keeps_its_own_clock() {
-    let rules = |keep_clock, wake_as_entity| {
-        let parts = Parts { keep_clock, wake_as_entity };
+    let rules = |keep_clock, wake_as_participant| {
+        let parts = Parts { keep_clock, wake_as_participant };
         Rules { parts, ..SHIPPED }
     };
     let one = asking("one profiled wait", |_, [short, _]| vec![Op::ExternalParts(vec![short])]);

@@ -32,8 +32,8 @@ impl Engine<'_> {
         if self.tasks[task].wait == wait {
             // A part waits for one thing: nothing else came meanwhile.
             self.tasks[task].parts[part].clock.let_go();
-            let entity = self.rules.parts.wake_as_entity.then_some(due);
-            self.wake_at(task, None, entity);
+            let participant = self.rules.parts.wake_as_participant.then_some(due);
+            self.wake_at(task, None, participant);
         }
     }
 

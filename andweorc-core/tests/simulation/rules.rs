@@ -3,7 +3,7 @@
 use andweorc_core::engine;
 use andweorc_core::time::Nanos;
 
-/// When an entity that owes delay pays.
+/// When a participant that owes delay pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pay {
     /// At once, whatever it does: the ideal that a nudge comes near.
@@ -132,7 +132,7 @@ pub(crate) struct Parts {
     pub(crate) keep_clock: bool,
     /// A future that was deferred wakes the task around it at its own virtual time. Otherwise it
     /// wakes the task as the world outside does.
-    pub(crate) wake_as_entity: bool,
+    pub(crate) wake_as_participant: bool,
 }
 
 /// How a task is held that waits for several things outside at once.
@@ -176,7 +176,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     clock: Clock::Virtual,
     releases: Releases::ThroughDriver,
     requests_follow: false,
-    parts: Parts { keep_clock: true, wake_as_entity: true },
+    parts: Parts { keep_clock: true, wake_as_participant: true },
     joined: Joined { raise: Raise::Once, go_on: GoOn::NoneBegan },
     notified: Notified::Guessed,
     notified_pays: true,

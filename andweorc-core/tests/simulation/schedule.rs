@@ -26,16 +26,16 @@ impl Engine<'_> {
         let since = if sleeps { self.now } else { since };
         let account = self.threads[i].account;
         let idle = match self.rules.wakes {
-            Wakes::Coz if self.tasks[task].woken_by_entity && since < self.now => {
+            Wakes::Coz if self.tasks[task].woken_by_participant && since < self.now => {
                 Nanos(i64::MAX / 4)
             }
             Wakes::Coz => Nanos::ZERO,
             _ => self.now - since,
         };
         if self.rules.credit_passes && !self.threads[i].worker {
-            self.ledger.set_going(account, idle, self.tasks[task].by, self.now);
+            self.ledger.inherit(account, idle, self.tasks[task].by, self.now);
         } else {
-            self.ledger.idle(account, idle, self.now);
+            self.ledger.absorb(account, idle, self.now);
         }
         if self.start_poll(i, task) {
             self.threads[i].act = Act::Begin;
@@ -95,9 +95,9 @@ impl Engine<'_> {
     }
 
     /// A ready task gets into a queue. `by` is the thread whose task woke it.
-    pub(crate) fn push(&mut self, task: usize, by: Option<usize>, entity: bool) {
+    pub(crate) fn push(&mut self, task: usize, by: Option<usize>, participant: bool) {
         let queued = &mut self.tasks[task];
-        queued.woken_by_entity = entity;
+        queued.woken_by_participant = participant;
         let blocking = queued.blocking;
         match queued.state {
             State::Running => queued.state = State::Notified,
@@ -118,7 +118,7 @@ impl Engine<'_> {
             }
             State::Idle => {
                 queued.state = State::Queued;
-                self.sets_going(by.filter(|_| entity));
+                self.sets_going(by.filter(|_| participant));
                 let looking = self.driver.as_ref().and_then(|driver| driver.looking);
                 let by = by.filter(|&by| self.threads[by].worker).or(looking);
                 let more = match (self.program.queues, by) {
@@ -204,7 +204,7 @@ impl Engine<'_> {
     pub(crate) fn release_between_polls(&mut self, i: usize) {
         while self.driver.is_some()
             && let Some(Reverse((due, ..))) = self.deferred.peek()
-            && self.ledger.early(*due, self.now) <= Nanos::ZERO
+            && self.ledger.time_until_due(*due, self.now) <= Nanos::ZERO
         {
             self.pass_on(Some(i));
         }

@@ -44,7 +44,7 @@ pub(crate) struct Task {
     pub(crate) rng: fastrand::Rng,
     pub(crate) state: State,
     pub(crate) blocking: bool,
-    pub(crate) woken_by_entity: bool,
+    pub(crate) woken_by_participant: bool,
 
     // What the profiled future and its waker keep.
     born: Option<Virtual>,
@@ -59,7 +59,7 @@ pub(crate) struct Task {
     came: bool,
     /// The task is held once more, for what came while it was held.
     held_last: bool,
-    /// An entity has woken it since its last poll, with the waker that it had got.
+    /// A participant has woken it since its last poll, with the waker that it had got.
     used_up: bool,
     begun: Option<Begun>,
 
@@ -102,7 +102,7 @@ impl Task {
             rng,
             state: State::Idle,
             blocking,
-            woken_by_entity: false,
+            woken_by_participant: false,
             born: Some(born),
             by: Nanos::ZERO,
             clock: TaskClock::new(Nanos::ZERO, born),
@@ -170,14 +170,14 @@ impl Engine<'_> {
 
     /// Wakes a task. `by` is the thread whose task does; `None` is the world outside.
     pub(crate) fn wake(&mut self, task: usize, by: Option<usize>) {
-        let entity = by.map(|thread| self.clock(thread));
-        self.wake_at(task, by, entity);
+        let participant = by.map(|thread| self.clock(thread));
+        self.wake_at(task, by, participant);
     }
 
-    /// Wakes a task at the virtual time `entity`; `None` is the world outside. `by` is the thread
-    /// whose task wakes, if one does.
-    pub(crate) fn wake_at(&mut self, task: usize, by: Option<usize>, entity: Option<Virtual>) {
-        let source = match entity {
+    /// Wakes a task at the virtual time `participant`; `None` is the world outside. `by` is the
+    /// thread whose task wakes, if one does.
+    pub(crate) fn wake_at(&mut self, task: usize, by: Option<usize>, participant: Option<Virtual>) {
+        let source = match participant {
             Some(at) => WakeSource::Task { at, by: Cause::Task },
             None => external(self.now),
         };
@@ -216,7 +216,7 @@ impl Engine<'_> {
                 if in_queue && self.rules.joined.raise == Raise::WhileHeld =>
             {
                 // Only its wake is held: what came is found when the first is due.
-                let due = came.less(woken.clock.taken().max(self.ledger.floor()));
+                let due = came.less(woken.clock.local_delay().max(self.ledger.forgiven_delay()));
                 if model.is_early(due, now) { Effect::Hold(due) } else { Effect::PassOn(due) }
             }
             _ => woken.clock.woken(model, source, now),
@@ -297,7 +297,7 @@ impl Engine<'_> {
         self.threads[i].act = Act::Run;
         self.threads[i].work = 0;
         self.threads[i].faster = self.faster();
-        let taken = self.ledger.taken(self.threads[i].account, self.now);
+        let taken = self.ledger.local_delay(self.threads[i].account, self.now);
         let task = &mut self.tasks[id];
         // By Coz's rule wakes tell the clock nothing.
         let woken = task.ready != Virtual::NEVER || self.rules.wakes == Wakes::Coz;

@@ -38,7 +38,7 @@ fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> 
 
 fn cell(kind: &'static str) -> (Arc<WakeCell>, Nanos) {
     let targets = Kind::Name(kind.into()).targets();
-    let taken = LEDGER.owed(clock::now());
+    let taken = LEDGER.global_delay(clock::now());
     (WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER), taken)
 }
 
@@ -71,7 +71,7 @@ fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
         // before.
         let ends = (0..20).map(|_| {
             let (cell, _) = cell("wake: a target noticed late");
-            let taken = cell.clock.taken();
+            let taken = cell.clock.local_delay();
             let parks = clock::now();
             cell.clock.parks(model(), parks, taken, WaitHint::External);
             cell.clock.begin_wait(model(), parks);
@@ -80,7 +80,11 @@ fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
             let source = cell.unnamed(noticed);
             let WakeSource::External { came, .. } = source else { panic!("{source:?}") };
             cell.clock.woken(model(), source, noticed);
-            assert_eq!(cell.clock.taken() - taken, half.of(came - parks), "until {noticed:?}");
+            assert_eq!(
+                cell.clock.local_delay() - taken,
+                half.of(came - parks),
+                "until {noticed:?}"
+            );
             (came, noticed)
         });
         let late = ends.filter(|(came, noticed)| came < noticed).count();
@@ -93,7 +97,8 @@ fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
 fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
     let targets = Kind::Name("wake: polled on a clock that is behind".into()).targets();
     let now = clock::now();
-    let cell = WakeCell::new(Waker::noop().clone(), targets, LEDGER.owed(now), Virtual::NEVER);
+    let cell =
+        WakeCell::new(Waker::noop().clone(), targets, LEDGER.global_delay(now), Virtual::NEVER);
     cell.clock.set_woken(now, Cause::Task);
     let parked = now + Nanos(50);
     let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
@@ -120,7 +125,7 @@ fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
     let Watched { waker: outer, woken: told, .. } = &Watched::spawn();
     let targets = Kind::Name("wake: waits for two".into()).targets();
-    let taken = LEDGER.owed(clock::now());
+    let taken = LEDGER.global_delay(clock::now());
     let cell = WakeCell::new(outer.clone(), targets, taken, Virtual::NEVER);
     delay(100 * MS);
     Arc::clone(&cell).wake();
@@ -129,7 +134,7 @@ fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     Arc::clone(&cell).wake();
     let woken = told.recv().unwrap();
     assert!(
-        LEDGER.early(second.less(taken), woken) <= Rules::SHIPPED.min_hold,
+        LEDGER.time_until_due(second.less(taken), woken) <= Rules::SHIPPED.min_hold,
         "{woken:?} {second:?}"
     );
     assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken), "as of the second");
@@ -172,7 +177,7 @@ fn a_foreign_wake_is_made_where_it_is_called() {
     LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
     let targets = Kind::Name("wake: foreign".into()).targets();
     let cells = |outer: Waker| {
-        let taken = LEDGER.owed(clock::now());
+        let taken = LEDGER.global_delay(clock::now());
         let cell = WakeCell::new(outer, targets, taken, Virtual::NEVER);
         // A part of it, as of a request in a connection.
         let part = WakeCell::new((*cell.waker()).clone(), targets, taken, Virtual::NEVER);

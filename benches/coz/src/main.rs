@@ -82,14 +82,14 @@ fn done() {
     coz::progress!("done");
     if andweorc_core::enabled() {
         POINT.hit();
-        thread::goes_on();
+        thread::sync_point();
     }
 }
 
 /// The calling thread is about to wake another one, which is not to go on early.
 fn wakes() {
     if andweorc_core::enabled() {
-        thread::pay_before_waking(0);
+        thread::catch_up_before_waking(0);
     }
 }
 

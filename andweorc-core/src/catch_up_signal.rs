@@ -1,0 +1,106 @@
+//! Payment in mid-run: threads that lag behind for long are told to pay, by a signal.
+//!
+//! A task pays at the boundaries of its polls, before it wakes another one and at the ends of its
+//! spans, and one poll may run for tens of ms between those. Paid in such lumps, the debt changes
+//! the timing of everybody who shares something else with that task, a std lock or a socket. So
+//! while experiments run, one thread looks at the accounts and sends a signal to who owes more than
+//! [`LEAST`]; its handler pauses.
+//!
+//! - It looks [`RARELY`] where there are tasks only, which pay in time by themselves. It looks
+//!   [`OFTEN`] once a plain thread has [registered](thread::register), which may have nothing that
+//!   it pays at, or lines are [sampled](crate::sampler).
+//! - Only threads that are in a poll (or registered), outside the target, not known to be blocked,
+//!   and using CPU time are told. A thread that waits for another takes its delay as it waits: to
+//!   pause then would have it come late to a lock, which the one that let it go has taken again by
+//!   then.
+//! - A program that handles the [signal](crate::signal) itself keeps its handler and is not nudged,
+//!   and neither is a thread that blocks it.
+//! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others
+//!   wait no longer than they would have paused themselves.
+
+use crate::asked::looks_often;
+use crate::background_thread::BackgroundThread;
+use crate::clock;
+use crate::sampler;
+use crate::signal::{self, Handler, SIGNAL, Sender, Work};
+use crate::stall::Stalls;
+use crate::thread::{self, LEDGER, Overhead};
+use crate::time::{Nanos, Real};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::time::Duration;
+
+/// How often the thread looks where [that was asked for](crate::asked::look_often), in baselines
+/// too, so that what it costs is on both sides of a comparison. While no experiment is held there
+/// is nothing to see, and it sleeps.
+///
+/// A look takes some 40 us from a busy processor (on a virtual machine a timer interrupt alone
+/// takes 20 us), and that counts more the more the program is delayed: looks every 500 us made a
+/// pipeline of 600 and 400 us read 4 to 9 points too low, when tasks did not yet pay before their
+/// wakes, and every 2 or 4 ms were right within 2 points. What it takes from the target is now time
+/// of the target ([`Overhead`]).
+const OFTEN: Duration = Duration::from_millis(2);
+
+/// How often it looks otherwise. In nine programs of tasks, up to a third of the time behind by
+/// more than [`LEAST`], predictions were the same with both (docs/lab-notebook/causes.md), and
+/// looks every 2 ms took 16 us of each request of two services whose processors were all busy.
+const RARELY: Duration = Duration::from_millis(16);
+
+/// Delay that a thread may owe without being told.
+const LEAST: Nanos = Nanos::from_micros(100);
+
+/// A thread that looks for those that lag while it is told to, and calls `also` at each look; it
+/// sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
+pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> BackgroundThread {
+    let handler = Handler::install(Sender::Nudger, &PAYS);
+    BackgroundThread::start("andweorc-nudge", move || {
+        let mut seen = HashMap::new();
+        let (takes, mut stalls) = (Overhead::new(), Stalls::new());
+        move || {
+            takes.count();
+            let period = if looks_often() { OFTEN } else { RARELY };
+            let since = clock::now();
+            std::thread::sleep(period);
+            let now = clock::now();
+            stalls.woke(now - since - Nanos::from(period));
+            also(now);
+            sampler::see_who_has_the_signal();
+            if handler.is_some() && signal::may_send() {
+                look(&mut seen, now);
+            }
+            Duration::ZERO
+        }
+    })
+}
+
+/// Tells those to pay who lag and use CPU time. `seen` is what they had used when they were last
+/// looked at.
+fn look(seen: &mut HashMap<i32, Nanos>, now: Real) {
+    for tid in LEDGER.lagging(LEAST, now) {
+        let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
+        let before = seen.insert(tid, cpu);
+        if before.is_some_and(|before| cpu > before) {
+            tell(tid);
+        }
+    }
+}
+
+/// Sends the signal to one thread of this process. One that ended meanwhile gets none.
+fn tell(tid: i32) {
+    // SAFETY: takes plain numbers; the kernel checks that the thread belongs to this process.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, SIGNAL as libc::c_int) };
+}
+
+/// The work of the signal's handler.
+static PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: sampler::own_stack };
+
+/// Has the calling thread pay what it owes.
+///
+/// Async-signal-safe, as [`thread::catch_up_in_signal_handler`].
+extern "C" fn pay(_: *mut c_void) {
+    thread::catch_up_in_signal_handler();
+    if signal::is_pending() {
+        // Its time went to the pause, and not to what the thread does.
+        sampler::skip_next();
+    }
+}

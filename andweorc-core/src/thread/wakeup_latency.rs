@@ -1,0 +1,132 @@
+//! Wake-ups: a sleeping thread absorbs delay until another thread notifies it.
+//!
+//! From a wake to the first instruction of the worker that slept until then 20 to 60 us pass here,
+//! in which a processor wakes up and the kernel switches. They are as long whatever is made faster.
+//! So who sleeps takes its delay until it is notified; what D grows by while it gets going it pays,
+//! before it looks for work and tells others of it. If it took that as well, it would in virtual
+//! time have come so much earlier: in `join_set`, where half of the pieces are begun by a worker
+//! that was asleep, 34 us after they were spawned as 24, in a cycle of 540.
+//! (`tests/simulation/notified.rs` shows the same: 13 points too high with two workers, and 26 with
+//! four, each of which gets the next one going.)
+//!
+//! No runtime tells when it notifies a worker. It does so as a task is woken or spawned, or as a
+//! worker that was notified finds work. So the last time that one of these happened counts: by then
+//! it was notified, and most often just then. What lies longer back than it takes to get going was
+//! about something else.
+
+use super::runqueue_wait::Comes;
+use super::{LEDGER, Thread, virtual_at};
+use crate::clock;
+use crate::defer;
+use crate::ledger::Account;
+use crate::time::{Nanos, Real, Speedup, Virtual};
+use crossbeam_utils::CachePadded;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Time within which a thread that was notified gets going.
+const WAKE: Nanos = Nanos::from_micros(100);
+
+/// So much credit passes on at most. Who comes back from a pause later than others on its processor
+/// can make it was stopped, and so was most often the whole program (a limit on processor time, a
+/// signal, the host): nobody has waited for that one alone.
+const MAX_CREDIT: Nanos = Nanos::from_millis(1);
+
+/// When somebody may have been notified last, and L of who did it. Relaxed, and one after the
+/// other: they publish nothing else, and where two threads write at once both tell of the same
+/// moment.
+struct Last {
+    at: AtomicI64,
+    taken: AtomicI64,
+}
+
+impl Last {
+    fn set(&self, taken: Nanos, now: Real) {
+        self.taken.store(taken.0, Relaxed);
+        self.at.store(now.0, Relaxed);
+    }
+
+    /// L of who did it, if that was after `since` and not long before `now`.
+    fn taken(&self, since: Real, now: Real) -> Option<Nanos> {
+        let is_it = Real(self.at.load(Relaxed)) > since && self.is_recent(now);
+        is_it.then(|| Nanos(self.taken.load(Relaxed)))
+    }
+
+    /// Whether somebody who was notified then may not run yet.
+    fn is_recent(&self, now: Real) -> bool {
+        now - Real(self.at.load(Relaxed)) <= WAKE
+    }
+}
+
+static LAST: CachePadded<Last> =
+    CachePadded::new(Last { at: AtomicI64::new(0), taken: AtomicI64::new(0) });
+
+/// Somebody whose L is `taken` wakes or spawns a task at `now`: an idle worker may be notified of
+/// that.
+#[inline]
+pub(super) fn notifies(taken: Nanos, now: Real) {
+    if LEDGER.speedup() != Speedup::ZERO {
+        notifies_worker(taken, now);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn notifies_worker(taken: Nanos, now: Real) {
+    // Where all are busy, a line that all would write is not touched.
+    if defer::is_worker_idle() {
+        LAST.set(taken, now);
+    }
+}
+
+/// The thread of `account` is about to wake another one, at `now`.
+pub(super) fn notifies_thread(account: &Account, now: Real) {
+    if LEDGER.speedup() != Speedup::ZERO {
+        LAST.set(LEDGER.local_delay(account, now), now);
+    }
+}
+
+/// The calling thread spawns a task at `now`. Returns the virtual time at which that begins.
+#[inline(never)]
+pub fn spawns(now: Real) -> Virtual {
+    let at = virtual_at(now);
+    notifies(at.delay_at(now), now);
+    at
+}
+
+/// The calling thread passes on a wake that is in nobody's name. Most often it runs the task
+/// itself: who has been notified a moment ago was so by somebody else.
+#[inline]
+pub fn passes_on() {
+    if LEDGER.speedup() != Speedup::ZERO {
+        let now = clock::now();
+        if !LAST.is_recent(now) {
+            notifies_worker(LEDGER.global_delay(now), now);
+        }
+    }
+}
+
+impl Thread {
+    /// The thread slept from `since` until now, when another one had got it going: it takes what it
+    /// owed by then, and pays the rest.
+    pub(super) fn was_notified(&self, account: &'static Account, since: Real, now: Real) {
+        let Some(by) = LAST.taken(since, now) else {
+            return self.idled(account, now - since, now);
+        };
+        self.inherit(account, since, by, now);
+        self.takes_for_its_wait(account, Comes::Woken, now);
+        let now = self.pay(now);
+        // If it finds work it notifies another one.
+        notifies(LEDGER.local_delay(account, now), now);
+    }
+
+    /// The thread was idle or blocked from `since` until now, when one had got it going whose L was
+    /// `by`. It does not pay yet.
+    pub(super) fn inherit(&self, account: &Account, since: Real, by: Nanos, now: Real) {
+        let by = by.min(LEDGER.global_delay(now) + MAX_CREDIT);
+        // What it waited behind the target, for its processor, a faster target would have spared
+        // it.
+        let by = by + self.came_late(since, now).grown;
+        LEDGER.inherit(account, now - since, by, now);
+        self.is_caught_up(now);
+    }
+}

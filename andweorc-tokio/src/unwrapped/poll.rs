@@ -1,0 +1,184 @@
+//! A poll of a task that nobody wrapped.
+
+use super::budget::{self, Look};
+use super::{UnwrappedTask, watch};
+use crate::deferred;
+use crate::profiled::Begun;
+use andweorc_core::clock;
+use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
+use andweorc_core::time::{Nanos, Real, Virtual};
+use andweorc_core::unwrapped::How;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::task::Waker;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::coop::RestoreOnPending;
+
+/// The longest that a worker sleeps that has found nothing but tasks that are held. Short, since
+/// whatever else comes for it waits as long.
+const NAP: Nanos = Nanos::from_micros(100);
+
+/// How long it sleeps where it waits for another worker, which may be done at any moment.
+const LOOK: Nanos = Nanos::from_micros(30);
+
+/// A shorter nap takes more time than it lasts.
+const MIN_NAP: Nanos = Nanos::from_micros(10);
+
+/// A task whose span the calling thread has entered and not left.
+struct Entered {
+    task: Arc<UnwrappedTask>,
+    how: Entry,
+}
+
+enum Entry {
+    /// By somebody else, who has its span.
+    Other,
+    /// Too early. When this is dropped, others get the budget back.
+    Held { _budget: Option<RestoreOnPending> },
+    /// A poll; or the end of it, when it is dropped.
+    Poll { begun: Begun, look: Option<Look> },
+}
+
+thread_local! {
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+}
+
+andweorc_core::plain_thread_local! {
+    /// The calling thread clones a waker of its own accord.
+    static OWN: Cell<bool> = Cell::new(false);
+}
+
+/// A clone of a waker that begins no wait.
+pub(crate) fn keep(waker: &Waker) -> Waker {
+    let before = OWN.replace(true);
+    let kept = waker.clone();
+    OWN.set(before);
+    kept
+}
+
+/// The calling thread has cloned a waker: in the poll under way a wait begins.
+pub(crate) fn wait_begins() {
+    if OWN.get() {
+        return;
+    }
+    let look = |entered: &mut Vec<Entered>| {
+        if let Some(Entered { how: Entry::Poll { look: Some(look), .. }, .. }) = entered.last_mut()
+        {
+            look.wait_begins();
+        }
+    };
+    with_entered(look).unwrap_or_default();
+}
+
+/// Whether the calling thread polls no task that nobody wrapped.
+pub(super) fn is_between_polls() -> bool {
+    with_entered(|entered| entered.is_empty()).unwrap_or(false)
+}
+
+fn with_entered<R>(f: impl FnOnce(&mut Vec<Entered>) -> R) -> Option<R> {
+    ENTERED.try_with(|entered| Some(f(&mut *entered.try_borrow_mut().ok()?))).ok().flatten()
+}
+
+pub(super) fn enter(task: Arc<UnwrappedTask>) {
+    deferred::ends();
+    let how = if task.is_here() { begin(&task) } else { Entry::Other };
+    // A thread that is being torn down keeps no account of it: the poll ends here for andweorc.
+    with_entered(|entered| entered.push(Entered { task, how })).unwrap_or_default();
+}
+
+pub(super) fn exit(task: &Arc<UnwrappedTask>) {
+    let entry = with_entered(|entered| {
+        // Most often the last one; the user may leave spans out of order.
+        let at = entered.iter().rposition(|one| Arc::ptr_eq(&one.task, task))?;
+        Some(entered.remove(at).how)
+    });
+    match entry.flatten() {
+        None | Some(Entry::Other) => {}
+        Some(held @ Entry::Held { .. }) => {
+            drop(held);
+            let has_else = !watch::is_idle();
+            watch::idle();
+            thread::handed_back();
+            // It will look again in a moment: whoever has something to do goes first.
+            if has_else || !shares_its_work() {
+                std::thread::yield_now();
+            } else {
+                nap(task);
+            }
+        }
+        Some(Entry::Poll { begun, look }) => {
+            // Of an earlier wait nothing is known any more.
+            task.change(|state| state.asked = look.and_then(|look| look.end()));
+            end(task, begun);
+        }
+    }
+}
+
+/// Whether another worker takes what comes while the calling one sleeps.
+fn shares_its_work() -> bool {
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    matches!(flavor, Ok(RuntimeFlavor::MultiThread))
+}
+
+/// Sleeps until `task` may go on, which is held, and [`NAP`] at most.
+fn nap(task: &UnwrappedTask) {
+    let now = clock::now();
+    // V does not go faster than time. One that is due waits for a worker to look into the driver.
+    let early =
+        task.cell.due().map(|due| LEDGER.time_until_due(due, now)).filter(|&it| it > Nanos::ZERO);
+    let nap = early.map_or(LOOK, |early| early.min(NAP));
+    if nap > MIN_NAP {
+        andweorc_core::pause::nap(now + nap);
+    } else {
+        std::thread::yield_now();
+    }
+}
+
+fn begin(task: &UnwrappedTask) -> Entry {
+    let now = clock::now();
+    task.cell.end_wait(now);
+    let state = task.state();
+    let asks = &task.cell.targets().asks;
+    if task.how == How::Worker {
+        let finds = |ready| !state.found || watch::finds(ready);
+        let may_hold = asks[state.wait()].always() && !task.was_stirred();
+        if may_hold && task.cell.holds(state.parking.at, now, finds) {
+            task.hands_back();
+            return Entry::Held { _budget: budget::use_up() };
+        }
+        task.goes_on(state);
+    }
+    let ready = task.cell.take_ready(state.parking.at);
+    let woken = ready != Virtual::NEVER;
+    let from = match task.how {
+        // Nobody says who woke it.
+        How::Root => LEDGER.virtual_now(now),
+        // One that can't be held must not hold up its worker either: what came for it too early is
+        // forgiven.
+        How::Worker if woken => ready.min(LEDGER.virtual_now(now)),
+        How::Worker | How::Blocking if woken => ready,
+        How::Worker | How::Blocking => state.parking.at,
+    };
+    if task.how == How::Blocking {
+        thread::in_pool(task.cell.clock.local_delay());
+    }
+    let level = PollScope::level(from, now);
+    let begun = Begun::new(&task.cell, &state.parking, level, from, woken, now);
+    let looks = || asks[state.next_wait()].looks();
+    let look = (task.how == How::Worker && woken && looks()).then(Look::default);
+    Entry::Poll { begun, look }
+}
+
+fn end(task: &UnwrappedTask, mut begun: Begun) {
+    // A poll that nobody woke it for is none: its future is dropped. Whoever joins it is woken
+    // next, in its name.
+    let completed = !begun.poll.is_woken() && task.how != How::Root;
+    let mut parking = task.state().parking;
+    begun.end(&task.cell, &mut parking, completed);
+    if begun.poll.is_woken() {
+        task.change(|state| {
+            state.has_waited = state.parking.since != Real::NEVER;
+            state.parking = parking;
+        });
+    }
+}
