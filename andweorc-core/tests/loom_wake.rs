@@ -6,14 +6,14 @@
 #![cfg(loom)]
 
 /// Stand-in for `wait_hint` of `andweorc-tokio`, without tokio.
-mod parks {
+mod wait_hint {
     pub(crate) fn clock_is_paused() -> bool {
         false
     }
 }
 
 /// Stand-in for `deferred` of `andweorc-tokio`: there is no runtime that puts off.
-mod put_off {
+mod deferred {
     pub(crate) fn is_woken() -> bool {
         false
     }

@@ -46,13 +46,13 @@ impl Part {
 
     /// Whether somebody takes part in polls, and so wants it.
     pub(crate) fn is_wanted(self) -> bool {
-        self != Part::Other && foreign::installed().is_some()
+        self != Part::Other && unwrapped::installed().is_some()
     }
 }
 
 /// Whether the task that the calling thread spawns now is wrapped.
 pub(crate) fn is_wrapped() -> bool {
-    foreign::installed().is_some_and(|tasks| tasks.is_wrapped())
+    unwrapped::installed().is_some_and(|tasks| tasks.is_wrapped())
 }
 
 /// Makes the calling thread forget what the filters of layers said of an event that does not get to
@@ -83,7 +83,7 @@ pub(crate) struct Tasks(Table<Arc<dyn Task>>);
 
 impl Tasks {
     pub(crate) fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id) {
-        let Some(tasks) = foreign::installed() else { return };
+        let Some(tasks) = unwrapped::installed() else { return };
         let mut fields = Spawn::default();
         attributes.record(&mut fields);
         let how = match fields.kind.as_str() {
@@ -124,7 +124,7 @@ impl Tasks {
         match fields.op {
             Op::Other => return Used::Kept,
             Op::Clone => {
-                if let Some(tasks) = foreign::installed() {
+                if let Some(tasks) = unwrapped::installed() {
                     tasks.waker_cloned();
                 }
                 return Used::Told;

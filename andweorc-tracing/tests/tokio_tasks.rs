@@ -76,7 +76,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Collect {
 #[test]
 fn tasks_are_told_of_and_other_layers_get_what_they_get_without() {
     let on = Experimenter::new().expect("the only one in this process");
-    foreign::install(&LISTENER);
+    unwrapped::install(&LISTENER);
     let [all, infos, warnings] = [(); 3].map(|()| Collect::default());
     tracing_subscriber::registry()
         .with(infos.clone().with_filter(LevelFilter::INFO))
