@@ -5,12 +5,14 @@ use super::{EXPERIMENTER, HELD_PHASES, WHILE, only_for_tasks, runtimes, spawn};
 use andweorc::runtime::BuilderExt;
 use andweorc_core::target::target;
 use andweorc_core::time::Speedup;
-use andweorc_core::{clock, thread};
+use andweorc_core::{clock, own_thread, thread};
 use andweorc_profile::TargetKind;
 use std::future::pending;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -23,6 +25,15 @@ fn current_thread() -> Runtime {
 /// Runs `f` while experiments with a speedup of 40 % are held on the waits of tasks of this name,
 /// of which one waits all the time.
 fn in_experiments<R>(name: &'static str, f: impl FnOnce(&dyn Fn() -> bool) -> R) -> R {
+    in_experiments_at(0.4, name, f)
+}
+
+/// Runs `f` as [`in_experiments`] does, with this speedup.
+fn in_experiments_at<R>(
+    speedup: f64,
+    name: &'static str,
+    f: impl FnOnce(&dyn Fn() -> bool) -> R,
+) -> R {
     let [runtime, _] = runtimes();
     let guard = runtime.enter();
     let waits = spawn(name, async {
@@ -36,7 +47,7 @@ fn in_experiments<R>(name: &'static str, f: impl FnOnce(&dyn Fn() -> bool) -> R)
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let target = target(TargetKind::Wait, name, None, None);
-            let speedup = Speedup::new(0.4).unwrap();
+            let speedup = Speedup::new(speedup).unwrap();
             while !done.load(Ordering::SeqCst) {
                 let mut one = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
                 one.run(Some(target), speedup, HELD_PHASES).record().expect("nobody stops it");
@@ -169,6 +180,46 @@ fn a_paused_clock_does_not_run_ahead_of_what_is_held() {
             }
         });
     });
+}
+
+/// A worker that asks again and again does so each microsecond or two. One that sleeps asks each
+/// 100 us, and each 30 us of the last that it waits for.
+#[test]
+fn worker_that_has_nothing_but_held_tasks_sleeps() {
+    const ANSWERS: u32 = 100;
+    let (polls, time) = in_experiments_at(0.8, "lives: napping target", |held| {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).enable_all().enable_profiling().build().unwrap();
+        while !held() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (here, mut there) = std::os::unix::net::UnixStream::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        // The world outside, which goes by real time.
+        let outside = own_thread::spawn("answers", move || {
+            for _ in 0..ANSWERS {
+                let mut asked = [0];
+                there.read_exact(&mut asked).unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+                there.write_all(&asked).unwrap();
+            }
+        });
+        let asks = async move {
+            let mut here = tokio::net::UnixStream::from_std(here).unwrap();
+            let begun = clock::now();
+            for _ in 0..ANSWERS {
+                here.write_all(b"x").await.unwrap();
+                here.read_exact(&mut [0]).await.unwrap();
+            }
+            clock::now() - begun
+        };
+        let time = runtime.block_on(async { spawn("lives: naps", asks).await.unwrap() });
+        outside.unwrap().join().unwrap();
+        (runtime.metrics().worker_poll_count(0), time)
+    });
+    assert!(polls > 3 * u64::from(ANSWERS), "it was hardly held: {polls} polls");
+    let rate = polls as f64 / time.as_secs_f64();
+    assert!(rate < 40_000.0, "{polls} polls in {time}");
 }
 
 #[test]
