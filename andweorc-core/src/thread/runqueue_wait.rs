@@ -309,7 +309,8 @@ mod tests {
         let first = processors.next().unwrap();
         for told in [PAYS, ACTS, PARKS, ENTERS, JOINS] {
             let (owed, grown) = owes(first, first, told);
-            assert!((25.0..40.0).contains(&grown), "{grown} ms");
+            // More where others preempt the target and a processor was idle in the last baseline.
+            assert!(grown > 25.0, "{grown} ms");
             assert!(owed < grown / 2.0, "{owed} of {grown} ms on one processor");
         }
         let Some(second) = processors.next() else { return println!("skipped: one processor") };
