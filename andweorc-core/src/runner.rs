@@ -281,15 +281,8 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            RunError::Symbols(error) => Some(error),
-            RunError::Sampler(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+/// Each says its cause by itself.
+impl std::error::Error for RunError {}
 
 #[cfg(test)]
 mod tests {
