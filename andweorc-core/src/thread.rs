@@ -354,7 +354,7 @@ impl Thread {
             spent += self.share_no_more();
             let since = clock::now();
             self.takes_for_its_wait(account, Comes::Preempted, now);
-            // As of `now`: what is spent on telling it comes after that.
+            // The time of `now`: what is spent on telling it comes after that.
             let at = now.less(LEDGER.local_delay(account, now) - spent);
             self.spent_since(since, account);
             self.share_anew();
@@ -376,8 +376,8 @@ impl Thread {
 /// Returns the calling thread's state.
 #[inline(always)]
 fn here() -> &'static Thread {
-    // As an address, so that what goes on with it is inlined whatever that is: `LocalKey::with`
-    // isn't when that is long.
+    // The state is taken by address, so that its users are inlined, however long they are:
+    // `LocalKey::with` isn't when that is long.
     let thread = THREAD.with(ptr::from_ref);
     // SAFETY: it is the calling thread's, which goes on beyond this call, and without a destructor
     // it is there for as long as its thread. Nobody hands it to another one: it is not `Sync`.

@@ -77,9 +77,9 @@ pub(crate) fn discoveries(p_values: &[f64], rate: f64) -> Vec<bool> {
 pub struct Regression {
     /// Change of y for one of x.
     pub slope: f64,
-    /// y at x = 0.
+    /// y at x = 0: zero, since the line goes through the origin.
     pub intercept: f64,
-    /// Share of the variance of y that the line explains, 0 to 1.
+    /// Share of the sum of squares of y, about zero, that the line explains, 0 to 1.
     pub r_squared: f64,
     /// Standard error of the slope.
     pub slope_std_error: f64,
@@ -99,7 +99,7 @@ impl Regression {
         self.slope_ci_lower > 0.0 || self.slope_ci_upper < 0.0
     }
 
-    /// Whether the line explains more than half of the variance.
+    /// Whether the line explains more than half of the sum of squares.
     pub fn has_good_fit(&self) -> bool {
         self.r_squared > 0.5
     }

@@ -457,8 +457,9 @@ impl TaskClock {
         }
     }
 
-    /// When the task is due that is held.
+    /// When the task is due, in virtual time, if it is held.
     pub fn due(&self) -> Option<Virtual> {
+        // Relaxed: only polls write it, and the caller is the one that polls.
         let due = self.due.load(Ordering::Relaxed);
         (due != NOTHING).then_some(Virtual(due >> 1))
     }

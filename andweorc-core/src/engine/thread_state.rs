@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum ThreadState {
-    // Those that act for the world outside come first: one comparison tells.
+    // States of threads that act for the world outside come first, for `is_outside`.
     /// No participant: a worker between polls, or a thread that never registered.
     Outside,
     /// A worker between its park hooks, where another one waits in the driver.
@@ -28,13 +28,13 @@ pub enum ThreadState {
 /// The kind of thread that a thread of the program is, as far as that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadKind {
-    /// A thread that was not asked yet.
+    /// A thread that was not asked yet, or that has registered itself.
     Unknown,
     /// A worker whose park hooks tell when it is idle.
     Worker,
     /// A plain thread, which takes part by that.
     Plain,
-    /// Another kind of thread, or one that has registered itself.
+    /// Another kind of thread: one of the blocking pool, say, or one that polls tasks.
     Other,
 }
 

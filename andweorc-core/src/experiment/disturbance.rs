@@ -117,7 +117,7 @@ mod tests {
         let mut spoiled = |ms| disturbances.reason_to_discard(&before, &stalled(ms));
         assert_eq!(spoiled(15).unwrap(), "the machine stood still for 15 ms");
         assert_eq!(spoiled(2), None);
-        // What goes on for long is how the machine is.
+        // A disturbance that goes on for long is how the machine is.
         for _ in 0..MAX_REMEMBERED {
             spoiled(40);
         }
@@ -140,7 +140,7 @@ mod tests {
             "the machine stole 10 % of the time"
         );
         assert_eq!(disturbances.reason_to_discard(&before, &before), None);
-        // What goes on for long is how the machine is.
+        // A disturbance that goes on for long is how the machine is.
         for _ in 0..MIN_KNOWN {
             disturbances.reason_to_discard(&before, &after);
         }
@@ -165,7 +165,7 @@ mod tests {
             disturbances.reason_to_discard(&start, &Noise::at(100, 80, 0, 40)).unwrap(),
             "other processes used 40 % of the machine, 20 % otherwise"
         );
-        // What goes on for long is how the machine is.
+        // A disturbance that goes on for long is how the machine is.
         for _ in 0..MAX_REMEMBERED {
             disturbances.reason_to_discard(&start, &Noise::at(100, 80, 0, 40));
         }

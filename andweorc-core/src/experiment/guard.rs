@@ -13,8 +13,8 @@
 //!   ([`Ledger::known_until`](crate::ledger::Ledger::known_until)), so that nobody ever pays for
 //!   the stop.
 //!
-//! What was ended early is discarded: its rates are of no use, and a rate that was only kept when
-//! it was good would be a biased one.
+//! An experiment that was ended early is discarded: its rates are of no use, and a rate that was
+//! only kept when it was good would be a biased one.
 
 use crate::experiment::stop::Stop;
 use crate::point::points;

@@ -177,7 +177,7 @@ impl Poll {
         let told = self.is_idle_time_told(thread);
         self.stage = if taken.is_some() && told { Stage::Level } else { Stage::Ended };
         thread.ended.set(self.outer_ended);
-        // What waits in the poll inside waits in that around it too.
+        // A wait that began in this poll is one of the poll around it too.
         thread.waits.set(self.outer_waits || thread.waits.get());
         thread.set_state(ThreadState::after_poll(self.before, completed));
         thread.writing.set(writing_before);

@@ -28,7 +28,7 @@ pub fn pay() {
 /// The calling thread has done one thing and goes on with the next, in the same poll: if it is a
 /// participant it pays what it owes.
 ///
-/// What it does next may be seen by others without a wake: it puts a message into the channel of a
+/// Its next act may be seen by others without a wake: it puts a message into the channel of a
 /// task that is busy, or unlocks a lock that nobody waits for yet. Without this an actor found the
 /// questions of its clients in its channel before they were asked, and waited for others in their
 /// place: its speedup by 75 % would take 63 % off the median latency, said the prediction, where it

@@ -17,7 +17,7 @@ impl WakeCell {
         self.clock.holds_poll(model(), at, |ready| is_early(ready, now), finds)
     }
 
-    /// When the task is due that is held.
+    /// When the task is due, in virtual time, if it is held.
     pub(crate) fn due(&self) -> Option<Virtual> {
         self.clock.due()
     }
