@@ -2,11 +2,14 @@
 
 use crate::machine;
 use andweorc_core::clock;
+use andweorc_core::target::{Target, targets};
 use andweorc_core::time::{Nanos, Real};
+use andweorc_profile::{SamplesRecord, TargetTime};
 use nix::sys::time::TimeValLike;
 use nix::sys::timerfd::{self, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -47,6 +50,8 @@ pub(crate) struct Used {
     all: f64,
     /// By this process and its world outside.
     own: f64,
+    /// By the world outside.
+    outside: f64,
 }
 
 impl Watch {
@@ -64,8 +69,29 @@ impl Watch {
     pub(crate) fn used(&self) -> Used {
         self.still.store(0, SeqCst);
         let outside = clock_gettime(self.outside).map_or(0, |time| time.num_nanoseconds());
-        let own = clock::process_cpu().as_secs_f64() + outside as f64 / 1e9;
-        Used { at: clock::now(), all: busy().unwrap_or(0.0), own }
+        let outside = outside as f64 / 1e9;
+        let own = clock::process_cpu().as_secs_f64() + outside;
+        Used { at: clock::now(), all: busy().unwrap_or(0.0), own, outside }
+    }
+
+    /// Returns what the program and the world outside have used since `before`, and its targets,
+    /// which had these busy times then, as a session records it.
+    pub(crate) fn samples_since(&self, before: Used, busy: &HashMap<u32, u64>) -> SamplesRecord {
+        let now = self.used();
+        let outside = now.outside - before.outside;
+        let ns = |seconds: f64| (seconds * 1e9) as u64;
+        let time = |target: &&'static Target| {
+            let busy_ns = target.busy_ns() - busy.get(&target.id()).copied().unwrap_or(0);
+            TargetTime { target: target.id(), busy_ns, count: 1, waits: None }
+        };
+        SamplesRecord {
+            real_ns: ns((now.at - before.at).as_secs_f64()),
+            cpu_ns: ns(now.own - before.own - outside),
+            others_ns: Some(ns(outside)),
+            source: "timed".into(),
+            targets: targets().iter().map(time).collect(),
+            lost: 0,
+        }
     }
 
     /// Returns what disturbed the machine since `before`, if it was too much.

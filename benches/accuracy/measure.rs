@@ -78,9 +78,11 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     tracing_subscriber::registry().with(andweorc::layer()).init();
     let stage = Stage::new(program, turns.pace);
     start(program, &stage, &mut outside, turns.workers)?;
-    let watched = Watched::begin()?;
+    let (watched, used) = (Watched::begin()?, watch.used());
+    let before = targets().iter().map(|target| (target.id(), target.busy_ns())).collect();
     let sampling = sample()?;
     let busy = watched.busy()?;
+    let samples = watch.samples_since(used, &before);
     let quiet = turns.quiet_machine;
     let scheduling = if quiet { Scheduling::of(busy) } else { Scheduling::Fair };
     scheduling.set()?;
@@ -90,11 +92,13 @@ pub(crate) fn run(program: &'static Program, turns: &Turns) -> Result<Report, Bo
     if let Some(sampling) = &sampling {
         sampling.refine(&cases.iter().map(|case| case.target).collect::<Vec<_>>());
     }
+    let mut predicted = empty_run(program);
+    predicted.samples.push(samples);
     let mut turner = Turner {
         experimenter,
         sampling,
         watch,
-        predicted: empty_run(program),
+        predicted,
         truth: empty_run(program),
         scheduling,
         repeated: 0,
@@ -324,7 +328,7 @@ impl Turner {
         let record = self.hold(None, Speedup::ZERO);
         case.part.reduce(0.0);
         self.set_learns(true);
-        self.truth.experiments.push(as_experiment(record?, case));
+        self.truth.experiments.push(without_cpu(as_experiment(record?, case)));
         self.baseline()
     }
 
@@ -338,8 +342,8 @@ impl Turner {
 
     fn baseline(&mut self) -> Result<(), &'static str> {
         let record = self.hold(None, Speedup::ZERO)?;
-        self.predicted.experiments.push(record.clone());
-        self.truth.experiments.push(record);
+        self.truth.experiments.push(without_cpu(record.clone()));
+        self.predicted.experiments.push(record);
         Ok(())
     }
 
@@ -381,6 +385,12 @@ impl Turner {
     }
 }
 
+/// The same record without its CPU time: the truth has no experiments whose cost would be added
+/// back.
+fn without_cpu(record: ExperimentRecord) -> ExperimentRecord {
+    ExperimentRecord { cpu_ns: None, ..record }
+}
+
 /// How long ago that was, by real time: the program's own clock is slower in experiments.
 fn since(began: Real) -> Duration {
     (clock::now() - began).to_duration()
@@ -389,6 +399,7 @@ fn since(began: Real) -> Duration {
 /// A run of `program` that has no experiment yet: what the estimates ask for beside experiments.
 fn empty_run(program: &Program) -> Run {
     let mut run = Run::new(Header::new(program.name));
+    run.header.cores = std::thread::available_parallelism().map_or(1, usize::from);
     run.targets = targets().iter().map(|target| target.to_record()).collect();
     let point = points().into_iter().find(|point| point.name() == POINT);
     run.points = point.map(|point| point.to_record(0)).into_iter().collect();

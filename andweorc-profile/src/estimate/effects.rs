@@ -8,24 +8,47 @@
 use crate::estimate::metric::Metric;
 use crate::estimate::observation::Observation;
 use crate::estimate::percent;
-use crate::estimate::runs::{self, Said};
+use crate::estimate::runs::{self, Combined, Said};
 use crate::estimate::scatter::{self, Cell, Scatter, Variance};
 use crate::estimate::summary::{Effect, Impact, PointSummary};
 use crate::stats;
 
 /// By how much more CPU time each hit took at this speedup than in the baselines, as a logarithm.
-fn overhead(cpu: &[Observation], speedup: f64) -> Option<f64> {
+pub(crate) fn overhead(cpu: &[Observation], speedup: f64) -> Option<f64> {
     has(cpu, speedup).then(|| Cell::of(cpu, speedup).log)
 }
 
-/// The ends of an interval that reaches `half` to both sides by how repeats scatter, and by so much
-/// overhead farther on the better side. Less CPU time than in the baselines says nothing.
-fn whole(metric: Metric, value: f64, half: f64, overhead: f64) -> [f64; 2] {
-    let better = half.hypot(overhead.max(0.0));
-    if metric.less_is_better() {
-        [value - better, value + half]
-    } else {
-        [value - half, value + better]
+/// What experiments cost the program, of an effect or a slope, and in its units.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    /// What was measured is worse by this, as processors are known to be short.
+    lost: f64,
+    /// And by this too, as far as they are shorter than is known.
+    perhaps: f64,
+}
+
+impl Cost {
+    /// Of so much overhead, where processors are what the program lacks by this part. Less CPU time
+    /// than in the baselines says nothing.
+    fn of(overhead: f64, shortage: f64) -> Cost {
+        let overhead = overhead.max(0.0);
+        Cost { lost: shortage * overhead, perhaps: (1.0 - shortage) * overhead }
+    }
+
+    /// Returns what was measured without what is known to be lost.
+    fn add_back(self, metric: Metric, measured: f64) -> f64 {
+        if metric.less_is_better() { measured - self.lost } else { measured + self.lost }
+    }
+
+    /// The ends of an interval around a corrected value that reaches `half` to both sides by how
+    /// repeats scatter, and farther by what is not known of the cost.
+    fn interval(self, metric: Metric, value: f64, half: f64) -> [f64; 2] {
+        let (worse, better) = (half.hypot(self.lost), half.hypot(self.perhaps));
+        if metric.less_is_better() {
+            [value - better, value + worse]
+        } else {
+            [value - worse, value + better]
+        }
     }
 }
 
@@ -36,6 +59,8 @@ pub(crate) struct On<'a> {
     pub(crate) point_index: usize,
     pub(crate) point: &'a PointSummary,
     pub(crate) metric: Metric,
+    /// How far processors are what the program [lacks](crate::estimate::shortage), from 0 to 1.
+    pub(crate) shortage: f64,
 }
 
 /// The effect at each speedup, in rising order. `cpu` are the observations of the CPU time per hit
@@ -43,9 +68,10 @@ pub(crate) struct On<'a> {
 ///
 /// Experiments cost the program CPU time of its own: threads sleep and wake more often. The faster
 /// program would not have that cost, so where processors are what it lacks the effect is better
-/// than the experiments show, by up to this cost. Whether it lacks them the experiments do not
-/// tell. So the interval reaches as far on that side (a systematic uncertainty, added in quadrature
-/// as by the GUM, JCGM 100:2008, 5.1.2), and the estimate stays as it is.
+/// than the experiments show, by up to this cost. As far as baselines tell that it
+/// [lacks](crate::estimate::shortage) them the effect is corrected, as the GUM asks for
+/// (JCGM 100:2008, 3.2.4). Both what is added and what may be missing still are systematic
+/// uncertainties, each on its side of the interval, and added in quadrature (5.1.2).
 pub(crate) fn effects(
     data: &[Observation],
     scatter: &Scatter,
@@ -56,16 +82,19 @@ pub(crate) fn effects(
         let of_runs = said(data, scatter, speedup);
         let together = runs::combine(&of_runs);
         let cell = Cell::of(data, speedup);
-        let log = together.map_or(cell.log, |it| it.value);
-        let half = together.map(|it| it.half());
         let overhead = overhead(cpu, speedup);
+        let cost = Cost::of(overhead.unwrap_or(0.0), on.shortage);
+        let measured = together.map_or(cell.log, |it| it.value);
+        let log = cost.add_back(on.metric, measured);
+        let half = together.map(|it| it.half());
         let within_reach = |log, interval| match on.metric {
             Metric::Throughput => within_reach(log, interval, cell.reach),
             _ => (log, interval),
         };
         let repeats = half.map(|half| [log - half, log + half]);
-        let whole = half.map(|half| whole(on.metric, log, half, overhead.unwrap_or(0.0)));
         let (_, repeats) = within_reach(log, repeats);
+        let p_value = together.map_or(1.0, |it| Combined { value: log, ..it }.p_value());
+        let whole = half.map(|half| cost.interval(on.metric, log, half));
         let (log, interval) = within_reach(log, whole);
         Effect {
             value: None,
@@ -83,7 +112,7 @@ pub(crate) fn effects(
             tau: together.and_then(|it| it.tau).map(|tau| tau * points(log)),
             runs_differ: runs::differ(&of_runs),
             df: together.map_or(f64::INFINITY, |it| it.df),
-            p_value: together.map_or(1.0, |it| it.p_value()),
+            p_value,
         }
     };
     scatter::speedups(data).into_iter().map(at).collect()
@@ -162,8 +191,9 @@ pub(crate) fn impact(
         Some(Said { run: run[0].run, value: slope, variance: of_one? })
     };
     let together = runs::combine(&scatter::by_run(data).filter_map(line).collect::<Vec<_>>());
-    let slope = together.map_or_else(|| slope(data), |it| it.value);
-    let ends = together.map(|it| whole(on.metric, slope, it.half(), slope_of_overhead(data, cpu)));
+    let cost = Cost::of(slope_of_overhead(data, cpu), on.shortage);
+    let slope = cost.add_back(on.metric, together.map_or_else(|| slope(data), |it| it.value));
+    let ends = together.map(|it| cost.interval(on.metric, slope, it.half()));
     let weighted = |one: &Observation| (one.datum(), one.n as f64);
     Impact {
         point: on.point.name.clone(),
@@ -174,7 +204,7 @@ pub(crate) fn impact(
         ci_high: ends.map(|[_, high]| high),
         r2: stats::r2_through_origin(&data.iter().map(weighted).collect::<Vec<_>>(), slope),
         std_error: together.map(|it| it.error),
-        p_value: together.map_or(1.0, |it| it.p_value()),
+        p_value: together.map_or(1.0, |it| Combined { value: slope, ..it }.p_value()),
         n: data.iter().map(|one| one.n).sum(),
     }
 }
@@ -252,8 +282,44 @@ mod tests {
         assert_eq!(costly.repeats, plain.repeats);
         // 1.2 * 1.1
         assert!((costly.ci_high.unwrap() - 32.0).abs() < 1.0, "{costly:?}");
-        assert_eq!(whole(Metric::P99, 0.0, 0.03, 0.04), [-0.05, 0.03]);
-        assert_eq!(whole(Metric::P99, 0.0, 0.03, -0.04), [-0.03, 0.03]);
+        let of_latency = |overhead| Cost::of(overhead, 0.0).interval(Metric::P99, 0.0, 0.03);
+        assert_eq!(of_latency(0.04), [-0.05, 0.03]);
+        assert_eq!(of_latency(-0.04), [-0.03, 0.03]);
+    }
+
+    /// The same run on one processor, which is busy for this part of the time, %.
+    fn busy(run: Run, percent: u64) -> Run {
+        let mut run = run;
+        run.header.cores = 1;
+        // Its target has half of the CPU time.
+        run.samples[0].targets[0].busy_ns = run.samples[0].cpu_ns / 2;
+        // Each baseline uses 100 ns for each hit, of a second.
+        let used = 100 * 10_000;
+        for one in &mut run.experiments {
+            one.cpu_ns = one.cpu_ns.map(|cpu_ns| cpu_ns * 1_000_000_000 / used * percent / 100);
+        }
+        run
+    }
+
+    #[test]
+    fn overhead_is_added_back_where_processors_are_short() {
+        let effect_of = |metric, percent| {
+            let analysis = analyse(&[busy(costly(22, 10), percent)]);
+            let point = analysis.targets[0].ranking_effect().unwrap().point_index;
+            analysis.targets[0].effect_at(point, metric, 0.5).unwrap().clone()
+        };
+        let [idle, half, full] = [0, 50, 100].map(|it| effect_of(Metric::Throughput, it));
+        assert!((idle.effect_pct - 22.0).abs() < 0.2, "{idle:?}");
+        // 1.22, times the root of 1.1, and the root of that.
+        assert!((full.effect_pct - 27.95).abs() < 0.3, "{full:?}");
+        assert!((half.effect_pct - 24.94).abs() < 0.3, "{half:?}");
+        for one in [half, full] {
+            // From what was measured to 1.22 times 1.1.
+            assert!(one.ci_low.unwrap() < 22.3 && one.ci_high.unwrap() > 33.5, "{one:?}");
+        }
+        // A latency falls by as much.
+        let latency = effect_of(Metric::Mean, 100);
+        assert!((latency.effect_pct + 4.65).abs() < 0.1, "{latency:?}");
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod runs;
 mod scatter;
 pub(crate) mod seen;
 mod series;
+mod shortage;
 pub(crate) mod summary;
 pub(crate) mod tally;
 mod verdict;
@@ -93,6 +94,9 @@ pub struct Analysis {
     pub cores_used: Option<f64>,
     /// How many other processes used meanwhile, of those that the program may use.
     pub cores_used_by_others: Option<f64>,
+    /// How far processors are what the program lacks, from 0 to 1, as far as the runs tell. By this
+    /// part what experiments cost in CPU time is added back to effects.
+    pub shortage: f64,
 }
 
 impl Analysis {
@@ -175,6 +179,10 @@ fn analyse_metrics(
     targets.retain(|target| target.kind != TargetKind::Probe);
     let tested = targets.len();
     let ranked_by = rank::ranking(load, &points, rows);
+    // Where the load is known not to wait for the program, throughput is that of the load.
+    let waits = matches!(load, None | Some(Load::Closed));
+    let by_point = |point| shortage::shortage(runs, rows, &targets, point);
+    let shortage = if waits { by_point(ranked_by.point_index) } else { 0.0 };
     let chosen = if points.is_empty() { Vec::new() } else { chosen(ranked_by) };
     for (index, metric) in chosen {
         if !rows.iter().any(|run| run.has(index, metric)) {
@@ -188,7 +196,7 @@ fn analyse_metrics(
             if target.effects.is_empty() {
                 target.seconds = data.iter().map(|one| one.seconds).sum();
             }
-            let on = effects::On { point_index: index, point: &points[index], metric };
+            let on = effects::On { point_index: index, point: &points[index], metric, shortage };
             let cpu = of_runs(rows, |run| run.cpu_observations(target, index));
             let effects = effects::effects(&data, &scatter, on, &cpu);
             if (index, metric) == (ranked_by.point_index, ranked_by.metric)
@@ -220,6 +228,7 @@ fn analyse_metrics(
         spoiled: rows.iter().map(|rows| rows.tally().spoiled_ones()).sum(),
         cores_used: seen::cores_used(runs),
         cores_used_by_others: seen::cores_used_by_others(runs),
+        shortage,
     }
 }
 

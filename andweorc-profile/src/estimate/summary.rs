@@ -112,14 +112,16 @@ pub struct Effect {
     pub metric: Metric,
     /// The speedup, a fraction.
     pub speedup: f64,
-    /// The change in %.
+    /// The change in %, with what the [overhead](Effect::overhead_pct) took from it as far as
+    /// processors are [short](crate::Analysis::shortage).
     pub effect_pct: f64,
     /// The metric as it would be: per second, or in ns. `None` where the interval says nothing, and
     /// where no baseline tells what it is now.
     pub value: Option<f64>,
     /// Lower end of its 95 % interval, %; `None` where nothing was repeated, so that no scatter is
-    /// known. The interval holds how repeats scatter, and on the better side the
-    /// [overhead](Effect::overhead_pct).
+    /// known. The interval holds how repeats scatter, and of the
+    /// [overhead](Effect::overhead_pct) on the better side what was not added back, and on the
+    /// worse side what was.
     pub ci_low: Option<f64>,
     /// Upper end of its 95 % interval, %.
     pub ci_high: Option<f64>,

@@ -31,6 +31,8 @@ pub(crate) struct Tally {
     /// Experiments by target.
     held: HashMap<u32, usize>,
     baselines: usize,
+    /// CPU time and real time of the baselines in which the former was measured, ns.
+    used: [u64; 2],
     spoiled: usize,
 }
 
@@ -45,6 +47,7 @@ impl Tally {
             sampled: Sampled::default(),
             held: HashMap::new(),
             baselines: 0,
+            used: [0; 2],
             spoiled: 0,
         }
     }
@@ -71,7 +74,14 @@ impl Tally {
     pub(crate) fn push(&mut self, experiment: &ExperimentRecord) {
         match experiment.target {
             Some(target) => *self.held.entry(target).or_default() += 1,
-            None => self.baselines += 1,
+            None => {
+                self.baselines += 1;
+                let cpu_ns = experiment.cpu_ns.filter(|_| experiment.spoiled.is_none());
+                if let Some(cpu_ns) = cpu_ns {
+                    self.used[0] += cpu_ns;
+                    self.used[1] += experiment.real_ns;
+                }
+            }
         }
         self.spoiled += usize::from(experiment.spoiled.is_some());
         let mut did = HashMap::new();
@@ -118,6 +128,12 @@ impl Tally {
     /// Baselines held.
     pub(crate) fn baselines(&self) -> usize {
         self.baselines
+    }
+
+    /// How many processors the program used in baselines; `None` where that was not measured.
+    pub(crate) fn cores_used(&self) -> Option<f64> {
+        let [cpu_ns, real_ns] = self.used;
+        (real_ns > 0).then(|| cpu_ns as f64 / real_ns as f64)
     }
 
     /// Experiments and baselines that were spoiled.

@@ -37,9 +37,16 @@ pub fn cost(analysis: &Analysis) -> Option<String> {
     let judged = analysis.targets.iter().filter_map(|target| target.ranking_effect());
     let most = judged.filter_map(|effect| effect.overhead_pct).fold(0.0, f64::max);
     (most >= COSTLY).then(|| {
+        let added = 100.0 * analysis.shortage;
+        if added < 1.0 {
+            return format!(
+                "Experiments cost up to {most:.0} % more CPU a hit: so much better an effect may \
+                 be, as far as processors are what lacks."
+            );
+        }
         format!(
-            "Experiments cost up to {most:.0} % more CPU a hit: so much better an effect may be, \
-             as far as processors are what lacks."
+            "Experiments cost up to {most:.0} % more CPU a hit. Effects have {added:.0} % of that \
+             added, since processors are short, and intervals hold none to all of it."
         )
     })
 }
