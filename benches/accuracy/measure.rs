@@ -385,7 +385,7 @@ impl Turner {
     }
 }
 
-/// The same record without its CPU time: the truth has no experiments whose cost would be added
+/// Takes the CPU time out of a record: the truth has no experiments whose cost would be added
 /// back.
 fn without_cpu(record: ExperimentRecord) -> ExperimentRecord {
     ExperimentRecord { cpu_ns: None, ..record }

@@ -13,17 +13,17 @@ use crate::estimate::scatter::{self, Cell, Scatter, Variance};
 use crate::estimate::summary::{Effect, Impact, PointSummary};
 use crate::stats;
 
-/// By how much more CPU time each hit took at this speedup than in the baselines, as a logarithm.
+/// CPU time that each hit took more at this speedup than in the baselines, as a logarithm.
 pub(crate) fn overhead(cpu: &[Observation], speedup: f64) -> Option<f64> {
     has(cpu, speedup).then(|| Cell::of(cpu, speedup).log)
 }
 
-/// What experiments cost the program, of an effect or a slope, and in its units.
+/// Cost of experiments to the program, in the units of an effect or a slope.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
-    /// What was measured is worse by this, as processors are known to be short.
+    /// The measured value is worse by this, since processors are known to be short.
     lost: f64,
-    /// And by this too, as far as they are shorter than is known.
+    /// The measured value is worse by this too, as far as they are shorter than is known.
     perhaps: f64,
 }
 
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(of_latency(-0.04), [-0.03, 0.03]);
     }
 
-    /// The same run on one processor, which is busy for this part of the time, %.
+    /// Moves the run to one processor, which is busy for this part of the time, %.
     fn busy(run: Run, percent: u64) -> Run {
         let mut run = run;
         run.header.cores = 1;

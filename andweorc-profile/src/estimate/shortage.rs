@@ -27,7 +27,7 @@ use super::{observations, of_runs};
 use crate::Run;
 use std::slice;
 
-/// What a target spares of the CPU time, as a logarithm, from which on its effect tells something.
+/// CPU time that a target spares, as a logarithm, from which on its effect tells something.
 const LEAST_SPARED: f64 = 0.03;
 
 /// No target, however fast, spares more of the CPU time.

@@ -2,7 +2,7 @@
 
 use crate::estimate::{Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary};
 use crate::plain;
-use crate::report::{Next, next, notes, real_ns};
+use crate::report::{Advice, Next, advice, next, notes, real_ns};
 use crate::{Run, VERSION};
 use serde::Serialize;
 
@@ -40,6 +40,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         baselines: usize,
         stretches: usize,
         spoiled: usize,
+        advice: Vec<Advice>,
         notes: Vec<String>,
         next: Next,
     }
@@ -66,6 +67,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         baselines: analysis.baselines,
         stretches: analysis.stretches,
         spoiled: analysis.spoiled,
+        advice: advice(runs, analysis),
         notes: notes(runs),
         next: next(runs, analysis),
     };

@@ -5,6 +5,7 @@
 //! | `text` | the report for people |
 //! | `json` | the report for machines |
 //! | `sections` | the targets by verdict, and how a target is called |
+//! | `advice` | patterns that people meet, with their evidence |
 //! | [`caveats`] | what makes a report less sure |
 //! | `load` | the load in words, and the warning of one that does not wait |
 //! | `waits` | the longest waits that nobody tested |
@@ -12,6 +13,7 @@
 //! | `notes` | what the user should know |
 //! | `words` | numbers with their units |
 
+mod advice;
 mod between;
 pub mod caveats;
 mod json;
@@ -23,6 +25,7 @@ mod text;
 mod waits;
 mod words;
 
+pub use advice::{Advice, Pattern, advice};
 pub use between::between_runs;
 pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};

@@ -8,8 +8,8 @@ use andweorc_profile::estimate::{
     self, Analysis, Effect, Metric, Now, PointSummary, TargetSummary, Verdict,
 };
 use andweorc_profile::report::{
-    REPORT_VERSION, between_runs, caveats, load_warning, needs, next, notes, real_ns, tenths,
-    why_nothing,
+    REPORT_VERSION, advice, between_runs, caveats, load_warning, needs, next, notes, real_ns,
+    tenths, why_nothing,
 };
 use andweorc_profile::{PointKind, Run, TargetKind, plain};
 use serde::Serialize;
@@ -122,6 +122,7 @@ pub(crate) fn brief(runs: &[Run], top: usize) -> String {
         ("answer", one(&Answer::of(&analysis))),
         ("targets", list(&shown)),
         ("more_targets", one(&(analysis.targets.len() - shown.len()))),
+        ("advice", list(&advice(runs, &analysis))),
         ("caveats", list(&doubts(runs, &analysis))),
         ("next", one(&next(runs, &analysis))),
     ];

@@ -4,9 +4,9 @@ use crate::report::place;
 use andweorc_profile::estimate::{self, Analysis, Effect, Metric, TargetSummary, Verdict};
 use andweorc_profile::plain;
 use andweorc_profile::report::{
-    MAIN_METRICS, Section, between_runs, change, counted, cpu_share, date, fills_time, load_name,
-    load_warning, metric_name, needs, next, notes, real_ns, sections, tenths, untested_waits,
-    value, values, why_nothing,
+    MAIN_METRICS, Section, advice, between_runs, change, counted, cpu_share, date, fills_time,
+    load_name, load_warning, metric_name, needs, next, notes, real_ns, sections, tenths,
+    untested_waits, value, values, why_nothing,
 };
 use andweorc_profile::{Run, TargetKind};
 
@@ -41,6 +41,13 @@ pub(super) fn markdown(runs: &[Run], top: usize) -> String {
     if !between.is_empty() {
         out += "\n### Between the runs\n\n";
         between.iter().for_each(|one| out += &format!("- {}\n", text(one)));
+    }
+    let advice = advice(runs, &analysis);
+    if !advice.is_empty() {
+        out += "\n### Advice\n\n";
+        advice
+            .iter()
+            .for_each(|one| out += &format!("- {}: {}\n", code(&one.target), text(&one.text)));
     }
     let notes = notes(runs);
     if !notes.is_empty() {

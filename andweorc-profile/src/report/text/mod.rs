@@ -9,7 +9,7 @@ use crate::estimate::Analysis;
 use crate::plain;
 use crate::report::sections::place;
 use crate::report::{
-    between_runs, caveats, load_warning, next, notes, untested_waits, why_nothing,
+    advice, between_runs, caveats, load_warning, next, notes, untested_waits, why_nothing,
 };
 use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
@@ -135,9 +135,24 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
         targets::write(&mut page, analysis);
         between(&mut page, runs, analysis);
         waits(&mut page, runs, analysis);
+        advise(&mut page, runs, analysis);
     }
     foot(&mut page, runs, analysis);
     page.out
+}
+
+/// The patterns that were found.
+fn advise(page: &mut Page, runs: &[Run], analysis: &Analysis) {
+    let all = advice(runs, analysis);
+    if all.is_empty() {
+        return;
+    }
+    page.line("");
+    let heading = page.looks.paint(Tone::Heading, "ADVICE");
+    page.line(&heading);
+    for one in all {
+        page.prose(Tone::Plain, "  ", &format!("{}: {}", one.target, one.text));
+    }
 }
 
 /// How the runs differ.

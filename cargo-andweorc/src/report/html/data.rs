@@ -8,7 +8,9 @@ use andweorc_profile::estimate::{
     WaitSummary,
 };
 use andweorc_profile::plain;
-use andweorc_profile::report::{cpu_share, fills_time, load_warning, notes, real_ns};
+use andweorc_profile::report::{
+    Advice, advice, cpu_share, fills_time, load_warning, notes, real_ns,
+};
 use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -29,6 +31,7 @@ pub(super) struct Page<'a> {
     targets: Vec<Target<'a>>,
     experiments: Vec<Experiment<'a>>,
     waits: Vec<Wait>,
+    advice: Vec<Advice>,
     notes: Vec<String>,
     /// Warning to know before the throughput is read.
     warning: Option<String>,
@@ -156,6 +159,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
         experiments: experiments(runs, analysis),
         waits: analysis.waits.iter().map(|it| wait(it, sources)).collect(),
+        advice: advice(runs, analysis),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),

@@ -184,6 +184,7 @@ function deadEnd({ what, todo }) {
 function start() {
   document.title = data.program + " - andweorc";
   const page = document.getElementById("page");
+  const advice = data.advice.length ? el("section", { class: "advice", "aria-label": "Advice" }, el("h2", {}, "Advice"), el("ul", {}, data.advice.map((one) => el("li", {}, el("code", {}, one.target), " ", one.text)))) : null;
   const notes = data.notes.length ? el("section", { class: "notes", "aria-label": "Notes" }, el("h2", {}, "Notes"), el("ul", {}, data.notes.map((note) => el("li", {}, note)))) : null;
   const foot = el("footer", {}, "Intervals are 95 %. Time is virtual: the delays of the experiments are taken out of every number. Shares of CPU overlap where spans nest.");
   if (data.dead_end !== null) {
@@ -194,7 +195,7 @@ function start() {
   readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
   const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
-  page.append(head(), el("main", {}, warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), waits(), notes, explanation), foot);
+  page.append(head(), el("main", {}, warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, waits(), notes, explanation), foot);
   show();
   if (state.target !== null) visit();
   document.addEventListener("keydown", onKey);
