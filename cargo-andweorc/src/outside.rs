@@ -1,8 +1,8 @@
 //! Path dependencies of a revision that are not in its commit.
 //!
-//! One that leads out of the repository, such as `path = "../stock"`, is linked to where cargo looks
-//! for it beside the worktree: both versions are built with it as it is. One inside that git does
-//! not have, such as a submodule, can only be named.
+//! One that leads out of the repository, such as `path = "../stock"`, is linked to where cargo
+//! looks for it beside the worktree: both versions are built with it as it is. One inside that git
+//! does not have, such as a submodule, can only be named.
 
 use crate::worktree::Worktree;
 use std::collections::BTreeSet;
