@@ -57,8 +57,19 @@
 //! | `ANDWEORC_CLOCK` | whether the program's own clock is delayed with it: `virtual` or `real` | `virtual` |
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
 //! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |
+//! | `ANDWEORC_ORDER` | seed of the order of experiments; runs that are combined need different ones | `0` |
 //!
 //! The same in code: [`Settings`] and [`Session`], whose outcome is an [analysis].
+//!
+//! # Features
+//!
+//! | feature | by default | what it adds |
+//! |---|---|---|
+//! | `clock` | yes | a clock of the program that is virtual, and `threads` |
+//! | `layer` | yes | [`layer`], for a tracing subscriber that is there, by tracing-subscriber |
+//! | `threads` | by `clock` | plain threads that block each other are seen to |
+//! | `axum`, `hyper`, `tower` | no | the modules of these names, for tasks that libraries spawn |
+//! | `test-util` | no | `start_paused` in [`main`](macro@main) and [`test`](macro@test) |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -90,9 +101,13 @@ pub use andweorc_tokio::hyper;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
 pub use andweorc_tokio::{InProcess, JoinSet, Profile, Profiled, io, spawn, spawn_blocking, task};
-pub use andweorc_tracing::{Layer, Subscriber};
+#[cfg(feature = "layer")]
+pub use andweorc_tracing::Layer;
+pub use andweorc_tracing::Subscriber;
 pub use classic::{init, run_experiments, start_profiling};
-pub use start::{layer, subscriber};
+#[cfg(feature = "layer")]
+pub use start::layer;
+pub use start::subscriber;
 
 /// For the macros and attributes; no part of the public API.
 #[doc(hidden)]

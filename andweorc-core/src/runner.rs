@@ -305,18 +305,11 @@ mod tests {
         run.push(Record::Point(item));
         let mut hold = |target: Option<&Target>, speedup: f64, count: f64| {
             let (seq, count) = (run.experiments.len() as u32, count as u64);
-            run.push(Record::Experiment(ExperimentRecord {
-                seq,
-                target: target.map(Target::id),
-                speedup,
-                start_ns: u64::from(seq) * 1_000_000_000,
-                real_ns: 1_000_000_000,
-                delay_ns: 0,
-                cpu_ns: None,
-                points: vec![PointCount { point: id, count, latency: Vec::new() }],
-                sampled: Vec::new(),
-                spoiled: None,
-            }));
+            let start_ns = u64::from(seq) * 1_000_000_000;
+            let mut record = ExperimentRecord::new(seq, start_ns, 1_000_000_000);
+            (record.target, record.speedup) = (target.map(Target::id), speedup);
+            record.points = vec![PointCount::new(id, count)];
+            run.push(Record::Experiment(record));
         };
         let targets = [1, 2].map(|number| line_target(&place(number)));
         for (target, effect) in targets.into_iter().zip([0.0, 0.8]) {

@@ -195,6 +195,7 @@ impl PointRecord {
 
 /// One (target, speedup) held for a stretch of time, with what every point did meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExperimentRecord {
     /// Number of the experiment in its run, from 0, baselines included, in the order in which they
     /// were held.
@@ -225,8 +226,28 @@ pub struct ExperimentRecord {
     pub spoiled: Option<String>,
 }
 
+impl ExperimentRecord {
+    /// A baseline without delay, in which no point was hit: the `seq`-th hold of its run, which
+    /// began at `start_ns` and took `real_ns`. Whatever else is known is set by its fields.
+    pub fn new(seq: u32, start_ns: u64, real_ns: u64) -> ExperimentRecord {
+        ExperimentRecord {
+            seq,
+            target: None,
+            speedup: 0.0,
+            start_ns,
+            real_ns,
+            delay_ns: 0,
+            cpu_ns: None,
+            points: Vec::new(),
+            sampled: Vec::new(),
+            spoiled: None,
+        }
+    }
+}
+
 /// Counts of one point in one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PointCount {
     /// Id of the point.
     pub point: u32,
@@ -239,8 +260,16 @@ pub struct PointCount {
     pub latency: Vec<(u64, u64)>,
 }
 
+impl PointCount {
+    /// A point that was hit `count` times, without latencies.
+    pub fn new(point: u32, count: u64) -> PointCount {
+        PointCount { point, count, latency: Vec::new() }
+    }
+}
+
 /// How busy each target was over a stretch of the run without any delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SamplesRecord {
     /// Length of the stretch in real ns.
     pub real_ns: u64,
@@ -259,8 +288,24 @@ pub struct SamplesRecord {
     pub lost: u64,
 }
 
+impl SamplesRecord {
+    /// A stretch of `real_ns` in which the program used `cpu_ns`, no target was seen to be busy and
+    /// no sample was lost.
+    pub fn new(source: impl Into<String>, real_ns: u64, cpu_ns: u64) -> SamplesRecord {
+        SamplesRecord {
+            real_ns,
+            cpu_ns,
+            others_ns: None,
+            source: source.into(),
+            targets: Vec::new(),
+            lost: 0,
+        }
+    }
+}
+
 /// Time of one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TargetTime {
     /// Id of the target.
     pub target: u32,
@@ -273,9 +318,17 @@ pub struct TargetTime {
     pub waits: Option<WaitTime>,
 }
 
+impl TargetTime {
+    /// The time of a target that is no wait.
+    pub fn new(target: u32, busy_ns: u64, count: u64) -> TargetTime {
+        TargetTime { target, busy_ns, count, waits: None }
+    }
+}
+
 /// The time of a wait by what ended it. What is left of the whole is unknown: the task around it is
 /// not profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WaitTime {
     /// Waiting for the world outside, a timer or a socket, ns.
     pub outside_ns: u64,
@@ -291,6 +344,7 @@ pub struct WaitTime {
 
 /// Something the user should know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NoteRecord {
     /// ns since the start of the run.
     pub at_ns: u64,
@@ -298,8 +352,16 @@ pub struct NoteRecord {
     pub text: String,
 }
 
+impl NoteRecord {
+    /// A note, `at_ns` after the start of the run.
+    pub fn new(at_ns: u64, text: impl Into<String>) -> NoteRecord {
+        NoteRecord { at_ns, text: text.into() }
+    }
+}
+
 /// How a run ended, and what was lost on the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EndRecord {
     /// Why it ended: `"settled"`, `"time"`, `"main returned"`, `"signal SIGINT"`, ...
     pub reason: String,
@@ -313,4 +375,18 @@ pub struct EndRecord {
     pub lost_samples: u64,
     /// Records that could not be written.
     pub lost_records: u64,
+}
+
+impl EndRecord {
+    /// The end of a run that took `real_ns`, held no experiment and lost nothing.
+    pub fn new(reason: impl Into<String>, real_ns: u64) -> EndRecord {
+        EndRecord {
+            reason: reason.into(),
+            real_ns,
+            experiments: 0,
+            spoiled: 0,
+            lost_samples: 0,
+            lost_records: 0,
+        }
+    }
 }

@@ -20,34 +20,22 @@ fn run(sites: u32) -> Run {
             let mut target = TargetRecord::new(id, kind, name.clone());
             (target.file, target.line) = (file.clone(), line);
             run.push(Record::Target(target));
-            times.push(TargetTime { target: id, busy_ns: 1000, count: 1, waits: None });
+            times.push(TargetTime::new(id, 1000, 1));
         }
         let mut point = PointRecord::new(id + 1, PointKind::Latency, name, id);
         (point.file, point.line) = (file, line);
         run.push(Record::Point(point));
     }
-    let samples = SamplesRecord {
-        real_ns: 1_000_000_000,
-        cpu_ns: 1_000_000_000,
-        others_ns: None,
-        source: "timed".to_owned(),
-        targets: times,
-        lost: 0,
-    };
+    let mut samples = SamplesRecord::new("timed", 1_000_000_000, 1_000_000_000);
+    samples.targets = times;
     run.push(Record::Samples(samples));
     for seq in 0..100 {
-        run.push(Record::Experiment(ExperimentRecord {
-            seq,
-            target: (seq % 2 == 1).then_some(1 + 2 * (seq % 8)),
-            speedup: if seq % 2 == 1 { 0.25 } else { 0.0 },
-            start_ns: u64::from(seq) * 300_000_000,
-            real_ns: 200_000_000,
-            delay_ns: 0,
-            cpu_ns: None,
-            sampled: Vec::new(),
-            points: vec![PointCount { point: 1, count: 1000 + u64::from(seq), latency: vec![] }],
-            spoiled: None,
-        }));
+        let mut record = ExperimentRecord::new(seq, u64::from(seq) * 300_000_000, 200_000_000);
+        if seq % 2 == 1 {
+            (record.target, record.speedup) = (Some(1 + 2 * (seq % 8)), 0.25);
+        }
+        record.points = vec![PointCount::new(1, 1000 + u64::from(seq))];
+        run.push(Record::Experiment(record));
     }
     run
 }

@@ -10,6 +10,7 @@ use andweorc_core::thread::when_switched;
 use std::fmt;
 use std::sync::{Arc, Once};
 use tracing_core::{Interest, Level, LevelFilter, Metadata, callsite};
+#[cfg(feature = "layer")]
 use tracing_subscriber::layer::{Context, Filter};
 
 type Choice = Box<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
@@ -106,6 +107,7 @@ impl Wanted {
     }
 }
 
+#[cfg(feature = "layer")]
 impl<S> Filter<S> for Wanted {
     fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
         self.lets_through(metadata)

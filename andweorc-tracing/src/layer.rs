@@ -7,7 +7,7 @@
 use crate::filter::{Wanted, ask_again_when_switched};
 use crate::record::Recorder;
 #[cfg(tokio_unstable)]
-use crate::tasks::{Part, forget_filters};
+use crate::tasks::Part;
 use crate::unseen;
 #[cfg(tokio_unstable)]
 use andweorc_core::thread::was_enabled;
@@ -15,6 +15,8 @@ use std::any::{TypeId, type_name};
 use std::ptr;
 use std::sync::Arc;
 use tracing_core::span::{Attributes, Id};
+#[cfg(tokio_unstable)]
+use tracing_core::subscriber::NoSubscriber;
 use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::Filtered;
@@ -112,6 +114,20 @@ impl<S> Layer<S> {
         forget_filters(event.metadata());
         false
     }
+}
+
+/// Makes the calling thread forget what the filters of layers said of an event that does not get to
+/// them. Else they would take it for what they said of the next one.
+#[cfg(tokio_unstable)]
+fn forget_filters(metadata: &Metadata<'_>) {
+    /// tracing-subscriber forgets them when a layer refuses.
+    struct Refuse;
+    impl<S: Subscriber> tracing_subscriber::Layer<S> for Refuse {
+        fn enabled(&self, _: &Metadata<'_>, _: Context<'_, S>) -> bool {
+            false
+        }
+    }
+    tracing_subscriber::Layer::with_subscriber(Refuse, NoSubscriber::default()).enabled(metadata);
 }
 
 /// Whether `S` takes filters of layers. `tracing_subscriber::fmt::Subscriber` panics when it gets

@@ -22,6 +22,7 @@
 //! callback for those of others one relaxed load and a branch.
 
 mod filter;
+#[cfg(feature = "layer")]
 mod layer;
 mod record;
 mod site;
@@ -33,5 +34,6 @@ mod subscriber;
 mod tasks;
 mod unseen;
 
+#[cfg(feature = "layer")]
 pub use layer::{Layer, layer};
 pub use subscriber::{Subscriber, subscriber};

@@ -12,11 +12,17 @@ use andweorc_core::{clock, enabled, thread};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;
+#[cfg(feature = "layer")]
+use tracing_core::Subscriber;
 #[cfg(tokio_unstable)]
 use tracing_core::callsite;
-use tracing_core::span::{Attributes, Id};
-use tracing_core::{Event, Metadata, Subscriber};
+#[cfg(any(feature = "layer", tokio_unstable))]
+use tracing_core::span::Attributes;
+use tracing_core::span::Id;
+use tracing_core::{Event, Metadata};
+#[cfg(feature = "layer")]
 use tracing_subscriber::layer::Context;
+#[cfg(feature = "layer")]
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 /// Times the spans of one subscriber and counts its events: all that it is told of. Keeps `M` more
@@ -240,6 +246,7 @@ impl<M: Default> Recorder<M> {
     }
 }
 
+#[cfg(feature = "layer")]
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Recorder {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         #[cfg(tokio_unstable)]
@@ -276,6 +283,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
 
 #[cfg(test)]
 mod tests {
+    #![cfg(feature = "layer")]
+
     use super::*;
     use crate::{layer, subscriber};
     use andweorc_core::experiment::Experimenter;

@@ -256,6 +256,7 @@ impl<M: Default> Spans<M> {
     }
 }
 
+#[cfg(feature = "layer")]
 impl Spans {
     /// A span begins, to which somebody else gave this id.
     #[inline]

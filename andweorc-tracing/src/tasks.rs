@@ -13,10 +13,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id};
-use tracing_core::subscriber::NoSubscriber;
-use tracing_core::{Event, Metadata, Subscriber};
-use tracing_subscriber::Layer;
-use tracing_subscriber::layer::Context;
+use tracing_core::{Event, Metadata};
 
 /// A call site of tokio's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,19 +50,6 @@ impl Part {
 /// Whether the task that the calling thread spawns now is wrapped.
 pub(crate) fn is_wrapped() -> bool {
     unwrapped::installed().is_some_and(|tasks| tasks.is_wrapped())
-}
-
-/// Makes the calling thread forget what the filters of layers said of an event that does not get to
-/// them. Else they would take it for what they said of the next one.
-pub(crate) fn forget_filters(metadata: &Metadata<'_>) {
-    /// tracing-subscriber forgets them when a layer refuses.
-    struct Refuse;
-    impl<S: Subscriber> tracing_subscriber::Layer<S> for Refuse {
-        fn enabled(&self, _: &Metadata<'_>, _: Context<'_, S>) -> bool {
-            false
-        }
-    }
-    Refuse.with_subscriber(NoSubscriber::default()).enabled(metadata);
 }
 
 /// Outcome of the use of a waker.

@@ -163,12 +163,13 @@ fn start(
 /// A stretch in which the target was really faster, as an experiment on it to the estimates. They
 /// bound an effect by the delay that was owed: so the record tells of one that took much longer,
 /// for the same virtual time.
-fn as_experiment(record: ExperimentRecord, case: &Case) -> ExperimentRecord {
+fn as_experiment(mut record: ExperimentRecord, case: &Case) -> ExperimentRecord {
     const LONGER: u64 = 1000;
     let took = record.real_ns;
-    let (real_ns, delay_ns) = (took * LONGER, took * (LONGER - 1));
-    let (target, speedup) = (Some(case.target.id()), case.speedup.fraction());
-    ExperimentRecord { target, speedup, real_ns, delay_ns, cpu_ns: None, ..record }
+    (record.real_ns, record.delay_ns) = (took * LONGER, took * (LONGER - 1));
+    (record.target, record.speedup) = (Some(case.target.id()), case.speedup.fraction());
+    record.cpu_ns = None;
+    record
 }
 
 /// Keeps processors awake while what it returns lives, where that is to be had.

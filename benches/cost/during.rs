@@ -6,6 +6,7 @@
 //! noticing late. Each program runs in a process of its own, on one worker.
 
 use crate::Result;
+use crate::part::Row;
 use crate::work::{Pace, hash};
 use andweorc::runtime::BuilderExt;
 use andweorc::{Speedup, progress};
@@ -48,8 +49,8 @@ const PHASES: Phases = Phases::from_millis(50, 300, 30);
 /// Of each millisecond, the side thread is busy for so many microseconds.
 const BUSY: u32 = 400;
 
-/// The overhead of experiments in each program, percent.
-pub(crate) fn measure() -> Result<Vec<f64>> {
+/// The overhead of experiments in each program, percent, with its 95 % interval.
+pub(crate) fn measure() -> Result<Vec<Row>> {
     println!(
         "Experiments without an effect, against baselines: {EXPERIMENTS} a program, delays of up to {} %",
         BUSY / 20
@@ -69,12 +70,12 @@ pub(crate) fn measure() -> Result<Vec<f64>> {
             let &[overhead, margin, delayed] = &numbers[..] else {
                 return Err(format!("{name} said: {said}").into());
             };
+            let (low, high) = (overhead - margin, overhead + margin);
             println!(
-                "  {name:<9} {overhead:+5.1} %  [{:+.1}, {:+.1}]  at {delayed:.0} % of delay",
-                overhead - margin,
-                overhead + margin
+                "  {name:<9} {overhead:+5.1} %  [{low:+.1}, {high:+.1}]  at {delayed:.0} % of delay"
             );
-            Ok(overhead)
+            let of = (*name).to_owned();
+            Ok(Row { of, without: None, rate: None, figure: overhead, low, high })
         })
         .collect()
 }

@@ -10,10 +10,12 @@
 //! experiment. `-- hot`, `-- service` and `-- during` measure one part alone; `-- service OTHER`
 //! the service of another build of this bench in turns with that of this one; `-- scale` how the
 //! first ones grow with workers, tasks and call sites ([`scale`]), which is not part of the others.
-//! `--json FILE` writes the figures of the closing line to a file too.
+//! `--json FILE` writes the figures of the closing line and the rows of the tables to a file too,
+//! for docs/results/record.
 
 mod during;
 mod hot;
+mod part;
 mod rounds;
 mod scale;
 mod service;
@@ -23,7 +25,8 @@ mod work;
 
 use andweorc_core::experiment::Experimenter;
 use hot::Polls;
-use std::collections::BTreeMap;
+use part::{Part, Row};
+use rounds::Difference;
 use std::error::Error;
 use std::path::PathBuf;
 use std::{env, fs};
@@ -34,20 +37,21 @@ fn main() -> Result<()> {
     // Cargo adds `--bench`.
     let mut args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let json = json_file(&mut args)?;
-    let line = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => format!("COST {}", [hot()?, service()?, during()?].join(" ")),
-        ["hot"] => hot()?,
-        ["service"] => service()?,
+    let (title, parts) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => ("COST ", vec![hot()?, service()?, during()?]),
+        ["hot"] => ("", vec![hot()?]),
+        ["service"] => ("", vec![service()?]),
         ["service", other] => return service::against(other.as_ref()),
-        ["during"] => during()?,
-        ["scale"] => scale()?,
+        ["during"] => ("", vec![during()?]),
+        ["scale"] => ("SCALE ", vec![scale()?]),
         [service::SERVE, mode] => return service::serve(mode.parse()?),
         [during::PROGRAM, name] => return during::program(name),
         _ => return Err("say hot, service or during, or nothing for all three; or scale".into()),
     };
-    println!("{line}");
+    let lines: Vec<&str> = parts.iter().map(|part| part.line.as_str()).collect();
+    println!("{title}{}", lines.join(" "));
     if let Some(file) = json {
-        fs::write(&file, serde_json::to_string_pretty(&figures(&line))? + "\n")
+        fs::write(&file, serde_json::to_string_pretty(&part::json(&parts))? + "\n")
             .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
     }
     Ok(())
@@ -63,58 +67,60 @@ fn json_file(args: &mut Vec<String>) -> Result<Option<PathBuf>> {
     Ok(file.map(PathBuf::from))
 }
 
-/// The figures of a closing line, by their names.
-fn figures(line: &str) -> BTreeMap<&str, f64> {
-    let named = line.split_whitespace().filter_map(|word| word.split_once('='));
-    named.filter_map(|(name, figure)| Some((name, figure.parse().ok()?))).collect()
-}
-
-/// Part by part: printed, and as its share of the closing line.
-fn hot() -> Result<String> {
+/// Prints what profiling adds to polls, wakes, spans and points, in ns.
+fn hot() -> Result<Part> {
     println!(
         "Added to a poll, a wake, a span, a progress point: CPU time, median of rounds that take turns"
     );
+    let mut rows = Vec::new();
+    let mut tell = |mode: &str, of: &str, difference: Difference| {
+        println!("  {mode:<11}   {of:<22}{difference}");
+        rows.push(difference.row(format!("{of}, {mode}")));
+    };
     let off = Polls::measure();
-    print_polls("not enabled", &off);
-    println!("  not enabled   progress point        {}", hot::progress_point());
-    println!("  not enabled   span                  {}", hot::span_life());
+    tell_polls("not enabled", &off, &mut tell);
+    tell("not enabled", "progress point", hot::progress_point());
+    tell("not enabled", "span", hot::span_life());
     let _on = Experimenter::new().ok_or("andweorc is on already")?;
     let on = Polls::measure();
     let (progress, span) = (hot::progress_point(), hot::span_life());
-    print_polls("enabled    ", &on);
-    println!("  enabled       progress point        {progress}");
-    println!("  enabled       span, entered once    {span}");
-    println!("  enabled       span, entered again   {}", hot::span_visit());
-    println!("  enabled       span, no registry     {}", hot::span_life_alone());
-    Ok(format!(
+    tell_polls("enabled", &on, &mut tell);
+    tell("enabled", "progress point", progress);
+    tell("enabled", "span, entered once", span);
+    tell("enabled", "span, entered again", hot::span_visit());
+    tell("enabled", "span, no registry", hot::span_life_alone());
+    let line = format!(
         "off_poll_ns={:.1} on_poll_ns={:.1} wake_ns={:.1} span_close_ns={:.1} progress_ns={:.1}",
         off.poll.median, on.poll.median, on.wake.median, span.median, progress.median,
-    ))
+    );
+    Ok(Part { name: "hot", line, rows })
 }
 
-fn scale() -> Result<String> {
+fn scale() -> Result<Part> {
     let _on = Experimenter::new().ok_or("andweorc is on already")?;
     Ok(scale::measure())
 }
 
-fn print_polls(mode: &str, polls: &Polls) {
-    println!("  {mode}   poll                  {}", polls.poll);
-    println!("  {mode}   wake                  {}", polls.wake);
-    println!("  {mode}   own wake + poll       {}", polls.own);
-    println!("  {mode}   wake outside + poll   {}", polls.outside);
+fn tell_polls(mode: &str, polls: &Polls, tell: &mut impl FnMut(&str, &str, Difference)) {
+    tell(mode, "poll", polls.poll);
+    tell(mode, "wake", polls.wake);
+    tell(mode, "own wake + poll", polls.own);
+    tell(mode, "wake outside + poll", polls.outside);
 }
 
-fn service() -> Result<String> {
-    let [off, on, over_registry, tail, ended] = service::measure()?;
+fn service() -> Result<Part> {
+    let (rows, [off, on, over_registry, tail, ended]) = service::measure()?;
     println!(
         "SERVICE on_over_registry={over_registry:.4} p99_ratio={tail:.4} ended_ratio={ended:.4}"
     );
-    Ok(format!("off_ratio={off:.4} on_ratio={on:.4}"))
+    Ok(Part { name: "service", line: format!("off_ratio={off:.4} on_ratio={on:.4}"), rows })
 }
 
-fn during() -> Result<String> {
-    let overheads = during::measure()?;
-    let mean = overheads.iter().sum::<f64>() / overheads.len() as f64;
-    let worst = overheads.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Ok(format!("experiment_overhead_mean_pct={mean:.1} worst_pct={worst:.1}"))
+fn during() -> Result<Part> {
+    let rows = during::measure()?;
+    let overheads = || rows.iter().map(|row: &Row| row.figure);
+    let mean = overheads().sum::<f64>() / rows.len() as f64;
+    let worst = overheads().fold(f64::NEG_INFINITY, f64::max);
+    let line = format!("experiment_overhead_mean_pct={mean:.1} worst_pct={worst:.1}");
+    Ok(Part { name: "during", line, rows })
 }

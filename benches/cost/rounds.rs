@@ -1,6 +1,7 @@
 //! Differences that are small against the noise of the machine: A and B in turns, in CPU time, and
 //! the median of the differences.
 
+use crate::part::Row;
 use andweorc_core::clock;
 use std::fmt;
 
@@ -18,6 +19,12 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
+    /// The difference as a row of a table.
+    pub(crate) fn row(&self, of: String) -> Row {
+        let Difference { median, quartiles: [low, high], plain } = *self;
+        Row { of, without: Some(plain), rate: None, figure: median, low, high }
+    }
+
     /// How many of B's are done in the time in which one of A's is.
     pub(crate) fn ratio(&self) -> f64 {
         self.plain / (self.plain + self.median)

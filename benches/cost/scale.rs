@@ -2,6 +2,7 @@
 //! and at the runtime's own rate of spawns.
 
 use crate::hot::Waits;
+use crate::part::Part;
 use crate::rounds::{Difference, compare_timed};
 use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
@@ -39,9 +40,15 @@ const LIVE: [usize; 4] = [BATCH, 1_000, 30_000, 1_000_000];
 const KINDS: [usize; 4] = [1, 10, 100, 1_000];
 const SITES: [usize; 4] = [1, 100, 1_000, 10_000];
 
-/// While andweorc is enabled, and no experiment is held. Returns the closing line.
-pub(crate) fn measure() -> String {
+/// Measures while andweorc is enabled, and no experiment is held.
+pub(crate) fn measure() -> Part {
     println!("Enabled, between experiments: CPU time, median of {ROUNDS} rounds that take turns");
+    let mut rows = Vec::new();
+    let mut told = |of: &str, n: usize, difference: Difference| {
+        println!("  {n:>9} {of:<52} {difference}");
+        rows.push(difference.row(format!("{n} {of}")));
+        difference
+    };
     let own =
         WORKERS.map(|n| told("workers: a poll, and its wake of its own task", n, own_wakes(n)));
     let live = LIVE.map(|n| told("live tasks: a poll and its wake", n, woken(n, 1)));
@@ -52,19 +59,15 @@ pub(crate) fn measure() -> String {
     let ends = |all: &[Difference]| {
         [all[0].median, all[all.len() - 1].median].map(|ns| format!("{ns:.1}")).join("..")
     };
-    format!(
-        "SCALE own_wake_ns_1_to_64_workers={} poll_wake_ns_32_to_1000000_tasks={} poll_wake_ns_1_to_1000_kinds={} span_ns_1_to_10000_sites={} spawn_rate={:.3}",
+    let line = format!(
+        "own_wake_ns_1_to_64_workers={} poll_wake_ns_32_to_1000000_tasks={} poll_wake_ns_1_to_1000_kinds={} span_ns_1_to_10000_sites={} spawn_rate={:.3}",
         ends(&own),
         ends(&live),
         ends(&kinds),
         ends(&sites),
         spawned[1].ratio(),
-    )
-}
-
-fn told(of: &str, n: usize, difference: Difference) -> Difference {
-    println!("  {n:>9} {of:<52} {difference}");
-    difference
+    );
+    Part { name: "scale", line, rows }
 }
 
 fn spawn(profiled: bool, future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {

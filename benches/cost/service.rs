@@ -7,6 +7,7 @@
 //! load's. Some generations of processes, since no two are laid out the same.
 
 use crate::Result;
+use crate::part::Row;
 use andweorc::Speedup;
 use andweorc_core::experiment::{Experimenter, Phases};
 use axum::{Json, Router, routing::post};
@@ -265,12 +266,22 @@ struct Ratio {
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ratio { mean, margin } = self;
-        write!(f, "{mean:.4} [{:.4}, {:.4}]", mean * (1.0 - margin), mean * (1.0 + margin))
+        let [low, high] = self.interval();
+        write!(f, "{:.4} [{low:.4}, {high:.4}]", self.mean)
     }
 }
 
 impl Ratio {
+    fn interval(&self) -> [f64; 2] {
+        [1.0 - self.margin, 1.0 + self.margin].map(|of| self.mean * of)
+    }
+
+    /// The ratio as a row of a table; `rate` is a service's own.
+    fn row(&self, of: String, rate: Option<f64>) -> Row {
+        let [low, high] = self.interval();
+        Row { of, rate, without: None, figure: self.mean, low, high }
+    }
+
     /// Paired: the mean over the inner half of the logarithms, by which no single disturbed turn
     /// counts; the interval comes from the generations, and holds what the layout of a process
     /// does.
@@ -299,11 +310,11 @@ type Figure = fn(&Turn) -> f64;
 const RATE: Figure = |turn| turn.rate;
 const P99: Figure = |turn| turn.p99;
 
-/// Throughput while not enabled and while enabled, over that without andweorc; throughput while
-/// enabled with the layer, over that with the registry alone; the 99th percentile of latency in a
-/// baseline, over that while not enabled; and throughput after a profile, over that without
-/// andweorc.
-pub(crate) fn measure() -> Result<[f64; 5]> {
+/// The table of ratios. Beside it, throughput while not enabled and while enabled, over that
+/// without andweorc; throughput while enabled with the layer, over that with the registry alone;
+/// the 99th percentile of latency in a baseline, over that while not enabled; and throughput after
+/// a profile, over that without andweorc.
+pub(crate) fn measure() -> Result<(Vec<Row>, [f64; 5])> {
     println!(
         "An axum JSON service: {GENERATIONS} times seven processes, {TURNS} turns of {TURN:?} each"
     );
@@ -318,21 +329,22 @@ pub(crate) fn measure() -> Result<[f64; 5]> {
         "in a baseline",
         "after it",
     ];
+    let mut rows = Vec::new();
     for (which, name) in told.iter().enumerate() {
-        println!(
-            "  {name:<16} {:>8.0}/s  ratio {}  p99 {:>4.0} us",
-            measured.mean(which, RATE),
-            measured.ratio(0, which, RATE),
-            measured.mean(which, P99) * 1e6,
-        );
+        let (rate, ratio) = (measured.mean(which, RATE), measured.ratio(0, which, RATE));
+        let tail = measured.mean(which, P99) * 1e6;
+        println!("  {name:<16} {rate:>8.0}/s  ratio {ratio}  p99 {tail:>4.0} us");
+        rows.push(ratio.row(format!("requests a second, {name}"), Some(rate)));
     }
     let layer = measured.ratio(1, 2, RATE);
     println!("  over the registry alone: enabled on it {layer}");
     println!("  over enabled on the registry: enabled {}", measured.ratio(2, 4, RATE));
     let (tail_on, tail) = (measured.ratio(3, 4, P99), measured.ratio(3, 5, P99));
     println!("  p99 over not enabled: enabled {tail_on}, in a baseline {tail}");
+    rows.push(layer.row("requests a second, enabled, over the registry alone".to_owned(), None));
+    rows.push(tail.row("p99, in a baseline, over not enabled".to_owned(), None));
     let [off, on, ended] = [3, 4, 6].map(|which| measured.ratio(0, which, RATE).mean);
-    Ok([off, on, layer.mean, tail.mean, ended])
+    Ok((rows, [off, on, layer.mean, tail.mean, ended]))
 }
 
 /// Prints how this build does against another build of this bench, in turns: throughput and its

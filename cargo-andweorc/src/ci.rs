@@ -5,12 +5,11 @@ use crate::console::{self, Console};
 use crate::diff::{self, Verdict};
 use crate::sides::{self, Side, SidesOptions};
 use crate::web::{PageOptions, Sources};
-use crate::{project, revisions};
+use crate::{project, report, revisions};
 use andweorc_profile::compare::{Comparison, Limits, OutcomeChange, State, narrowest};
 use andweorc_profile::estimate::{Load, Metric};
 use clap::Args;
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -182,11 +181,7 @@ pub(crate) fn ci(options: &CiOptions, console: Console) -> Result<ExitCode, Box<
     if let Guard::From(limit) = options.max_p99_regression {
         limits.p99 = limit;
     }
-    for path in [&options.markdown, &options.json].into_iter().flatten() {
-        if path != Path::new("-") {
-            project::is_writable(path)?;
-        }
-    }
+    project::are_writable([&options.markdown, &options.json, &options.html].into_iter().flatten())?;
     let say = |runs| cannot_pass(runs, options).into_iter().for_each(|why| console.hint(why));
     let sides = match &options.compare {
         Some(revisions) => {
@@ -203,25 +198,20 @@ pub(crate) fn ci(options: &CiOptions, console: Console) -> Result<ExitCode, Box<
         say(sides.each_ref().map(|side| side.runs.len()));
     }
     let outcome = Outcome::of(&comparison);
+    let files = sides::files_of(&sides);
     let mut printed = false;
     let forms: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
         (&options.markdown, &|| comment(&sides, &comparison, outcome)),
         (&options.json, &|| diff::json(&sides, &comparison, Some(outcome.verdict()))),
         (&options.html, &|| {
-            let sources = Sources::near(&sides::files_of(&sides), &options.page.editor);
+            let sources = Sources::near(&files, &options.page.editor);
             diff::html(&sides, &comparison, Some(outcome.sentence()), &sources)
         }),
     ];
     for (path, content) in forms {
         let Some(path) = path else { continue };
-        let content = content();
-        if path == Path::new("-") {
-            console::print(&content)?;
-            printed = true;
-        } else {
-            fs::write(path, content)
-                .map_err(|error| format!("{} can't be written: {error}", path.display()))?;
-        }
+        report::put(Some(path), &content(), &files)?;
+        printed |= path == Path::new("-");
     }
     if !printed {
         console::print(&format!("{}\n{}\n", diff::text(&sides, &comparison), outcome.sentence()))?;

@@ -8,7 +8,7 @@
 //! | `view` | the page of a profile, served to a browser here |
 //! | `diff`, `ci` | two versions compared, in words, Markdown or JSON; `sides` reads them |
 //! | `run` | build, run, report |
-//! | `revisions` | two git revisions built and run in turns; `worktree` checks them out |
+//! | `revisions` | two git revisions built and run in turns; `worktree` checks them out, `outside` finds their path dependencies |
 //! | `merge`, `list` | profiles joined, and which there are |
 //! | `doctor` | is machine and project fit, and what to do |
 //! | `generate` | completions and manual pages |
@@ -37,6 +37,7 @@ mod history;
 mod list;
 mod live;
 mod merge;
+mod outside;
 mod profiles;
 mod project;
 mod repeat;

@@ -36,6 +36,7 @@ pub(crate) fn merge(options: &MergeOptions, console: Console) -> Result<ExitCode
     if options.out.exists() && !options.force {
         return Err(format!("{out} exists already; `--force` replaces it").into());
     }
+    project::make_folder_of(&options.out)?;
     let (mut merged, mut runs) = (Vec::new(), 0);
     for input in &options.inputs {
         for file in sides::files(input)? {
@@ -49,7 +50,6 @@ pub(crate) fn merge(options: &MergeOptions, console: Console) -> Result<ExitCode
             merged.extend_from_slice(&bytes[..whole]);
         }
     }
-    project::make_folder_of(&options.out)?;
     fs::write(&options.out, merged).map_err(|error| format!("{out} can't be written: {error}"))?;
     console.hint(format_args!("{} in {out}", counted(runs, "run")));
     Ok(ExitCode::SUCCESS)

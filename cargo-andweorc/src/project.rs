@@ -79,27 +79,44 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
 /// When it can't, with what to do.
 pub(crate) fn make_folder_of(file: &Path) -> Result<(), String> {
     let folder = folder_of(file);
-    fs::create_dir_all(folder).map_err(|error| {
-        let error = match folder.is_file() {
-            true => format!("{} is a file", folder.display()),
-            false => error.to_string(),
-        };
-        not_writable(file, &error)
-    })?;
+    if !folder.is_file() {
+        fs::create_dir_all(folder).map_err(|error| not_writable(file, &error.to_string()))?;
+        allows(folder, file)?;
+    }
     is_writable(file)
 }
 
-/// Looks whether a file can be written: it is no folder, and that which it goes to is there and
-/// allows it.
+/// Looks whether outputs can be written, before the work whose result they are to hold; `-`, which
+/// is stdout, always can.
 ///
 /// # Errors
 ///
-/// When it can't, with what to do.
-pub(crate) fn is_writable(file: &Path) -> Result<(), String> {
+/// When one can't, with what to do.
+pub(crate) fn are_writable<'a>(
+    outputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), String> {
+    outputs
+        .into_iter()
+        .filter(|file| *file != Path::new("-"))
+        .try_for_each(|file| is_writable(file))
+}
+
+/// Looks whether a file can be written: it is no folder, and it allows it, or else the folder that
+/// it goes to is there and does.
+fn is_writable(file: &Path) -> Result<(), String> {
     if file.is_dir() {
         return Err(not_writable(file, "it is a folder"));
     }
-    access(folder_of(file), AccessFlags::W_OK).map_err(|error| not_writable(file, error.desc()))
+    let folder = folder_of(file);
+    if folder.is_file() {
+        return Err(not_writable(file, &format!("{} is a file", folder.display())));
+    }
+    allows(if file.exists() { file } else { folder }, file)
+}
+
+/// Looks whether `place` may be written to, for the sake of `file`.
+fn allows(place: &Path, file: &Path) -> Result<(), String> {
+    access(place, AccessFlags::W_OK).map_err(|error| not_writable(file, error.desc()))
 }
 
 fn folder_of(file: &Path) -> &Path {

@@ -6,6 +6,7 @@
 
 use crate::cli::ProgramOptions;
 use crate::console::{Console, style};
+use crate::outside::Outside;
 use crate::run::{self, quoted};
 use crate::select::Program;
 use crate::sides::Side;
@@ -54,9 +55,11 @@ pub(crate) fn run(
     let place = Place {
         user: folder,
         built: build::folder(&profiles, &options.cargo),
-        lock: metadata.workspace_root.join("Cargo.lock").into_std_path_buf(),
+        workspace: fs::canonicalize(&metadata.workspace_root)?,
         aside: profiles.join("compare"),
     };
+    // Before the builds, which would be in vain.
+    project::make_folder_of(&place.aside.join("a/01.jsonl"))?;
     let mut versions = [
         place.version("a", Some(&a), options, console)?,
         place.version("b", b.as_ref(), options, console)?,
@@ -99,8 +102,8 @@ struct Place {
     user: PathBuf,
     /// Cargo's target folder for the checkout.
     built: PathBuf,
-    /// The checkout's lock file.
-    lock: PathBuf,
+    /// The folder of the checkout's workspace.
+    workspace: PathBuf,
     /// Worktrees, executables and profiles.
     aside: PathBuf,
 }
@@ -117,10 +120,16 @@ impl Place {
         let worktree =
             commit.map(|commit| Worktree::add(&self.user, commit, &self.aside)).transpose()?;
         let folder = worktree.as_ref().map_or_else(|| self.user.clone(), Worktree::folder);
-        if worktree.is_some() {
-            self.share_lock(&folder)?;
-        }
         let name = commit.map_or("the checkout", |commit| &commit.name);
+        let outside = worktree.as_ref().map(|it| Outside::link(it, &self.workspace)).transpose()?;
+        let outside = outside.unwrap_or_default();
+        for folder in &outside.linked {
+            console.hint(format_args!("{name} is built with {} as it is", quoted(folder)));
+        }
+        if worktree.is_some() {
+            let shared = self.share_lock(&folder);
+            shared.map_err(|error| format!("{name}: {error}{}", outside.advice()))?;
+        }
         // A target folder of its own: to cargo the same package in another folder of the same
         // layout is the same package, and as fresh as its files are old.
         let target = match commit {
@@ -128,7 +137,8 @@ impl Place {
             None => self.built.clone(),
         };
         let built = build(&folder, &target, options, console);
-        let (program, executable) = built.map_err(|error| format!("{name}: {error}"))?;
+        let (program, executable) =
+            built.map_err(|error| format!("{name}: {error}{}", outside.advice()))?;
         let profiles = self.aside.join(letter);
         empty(&profiles)?;
         // The next build may put another executable in its place.
@@ -142,8 +152,9 @@ impl Place {
     /// dependencies shall not differ.
     fn share_lock(&self, folder: &Path) -> Result<(), String> {
         let to = project::metadata(folder)?.workspace_root.join("Cargo.lock");
-        if self.lock.exists() && !to.exists() {
-            fs::copy(&self.lock, &to).map_err(|error| format!("{to} can't be written: {error}"))?;
+        let lock = self.workspace.join("Cargo.lock");
+        if lock.exists() && !to.exists() {
+            fs::copy(&lock, &to).map_err(|error| format!("{to} can't be written: {error}"))?;
         }
         Ok(())
     }

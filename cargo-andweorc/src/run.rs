@@ -41,7 +41,8 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
     let baseline = options.save_baseline.as_ref();
     let baseline = baseline.map(|name| project::baseline(&folder_of_profiles, name)).transpose()?;
     // Before the build and the run, which would be in vain.
-    for file in [Some(&out), baseline.as_ref()].into_iter().flatten() {
+    let page = options.open.then(|| page_beside(&out));
+    for file in [Some(&out), baseline.as_ref(), page.as_ref()].into_iter().flatten() {
         project::make_folder_of(file)?;
     }
     let built = build::folder(&folder_of_profiles, cargo);
@@ -82,20 +83,24 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         "\nprofile: {file}\nas JSON: cargo andweorc report --format json {file}\nas a page: cargo andweorc view {file}",
         file = quoted(&out)
     ));
-    if options.open {
-        open(&profile, &out, console)?;
+    if let Some(page) = &page {
+        open(&profile, &out, page, console)?;
     }
     Ok(if ended.stopped { ExitCode::SUCCESS } else { child::exit_code(ended.status) })
 }
 
+/// Where the page of a profile goes.
+fn page_beside(out: &Path) -> PathBuf {
+    out.with_extension("html")
+}
+
 /// Writes the page of the report beside the profile, and opens it in a browser.
-fn open(profile: &Profile, out: &Path, console: Console) -> Result<(), String> {
-    let page = out.with_extension("html");
-    report::write_page(profile, out, &page)?;
-    if let Err(error) = open::that_detached(&page) {
+fn open(profile: &Profile, out: &Path, page: &Path, console: Console) -> Result<(), String> {
+    report::write_page(profile, out, page)?;
+    if let Err(error) = open::that_detached(page) {
         console.hint(format_args!(
             "no browser could be started ({error}); the page is {}",
-            quoted(&page)
+            quoted(page)
         ));
     }
     Ok(())

@@ -10,4 +10,6 @@ mod signals;
 mod spans;
 pub(crate) mod without_main;
 
-pub use spans::{layer, subscriber};
+#[cfg(feature = "layer")]
+pub use spans::layer;
+pub use spans::subscriber;

@@ -1,7 +1,9 @@
 //! The layer and the subscriber: where a program has one of them, it takes part from then on.
 
 use crate::start::without_main;
-use andweorc_tracing::{Layer, Subscriber};
+#[cfg(feature = "layer")]
+use andweorc_tracing::Layer;
+use andweorc_tracing::Subscriber;
 
 /// Makes every span a point and a target, and with `--cfg tokio_unstable` every task a target. See
 /// [`Layer`].
@@ -13,6 +15,7 @@ use andweorc_tracing::{Layer, Subscriber};
 /// let subscriber = tracing_subscriber::registry().with(andweorc::layer());
 /// # drop(subscriber);
 /// ```
+#[cfg(feature = "layer")]
 pub fn layer<S>() -> Layer<S> {
     begin();
     andweorc_tracing::layer()

@@ -161,7 +161,7 @@ fn target_panics() {
 }
 
 fn note(text: &str) -> Record {
-    Record::Note(NoteRecord { at_ns: 0, text: text.to_owned() })
+    Record::Note(NoteRecord::new(0, text))
 }
 
 /// The limit on file sizes is a disk that is full in the middle of a line, and not any more.
@@ -182,18 +182,9 @@ fn small_disk() {
     writer.write(&Record::Target(TargetRecord::new(3, TargetKind::Task, name)));
     assert_eq!(writer.lost_records(), 2);
     room(100_000);
-    writer.write(&Record::Experiment(ExperimentRecord {
-        seq: 0,
-        target: Some(3),
-        speedup: 0.5,
-        start_ns: 0,
-        real_ns: 1,
-        delay_ns: 0,
-        cpu_ns: None,
-        sampled: Vec::new(),
-        points: vec![],
-        spoiled: None,
-    }));
+    let mut experiment = ExperimentRecord::new(0, 0, 1);
+    (experiment.target, experiment.speedup) = (Some(3), 0.5);
+    writer.write(&Record::Experiment(experiment));
     assert_eq!(writer.lost_records(), 1, "the note");
     let profile = Profile::read(path).unwrap_or_else(|error| panic!("{error}"));
     let run = &profile.runs[0];

@@ -243,20 +243,17 @@ impl Experimenter {
         drop(running);
         let cut = self.guard.cut();
         self.stop.sleep(phases.cooldown);
-        let record = ExperimentRecord {
-            seq,
-            target: target.map(Target::id),
-            speedup: speedup.fraction(),
-            start_ns: to_ns(before.at - self.start),
-            real_ns: to_ns(after.at - before.at),
-            delay_ns: to_ns(after.owed - before.owed),
-            cpu_ns: Some(to_ns(after.cpu - before.cpu)),
-            points: counts,
-            sampled: after.sampled.records_since(&before.sampled),
-            spoiled: cut
-                .map(|cut| cut.to_string())
-                .or_else(|| self.disturbances.reason_to_discard(&before.noise, &after.noise)),
-        };
+        let (start, real) = (before.at - self.start, after.at - before.at);
+        let mut record = ExperimentRecord::new(seq, to_ns(start), to_ns(real));
+        record.target = target.map(Target::id);
+        record.speedup = speedup.fraction();
+        record.delay_ns = to_ns(after.owed - before.owed);
+        record.cpu_ns = Some(to_ns(after.cpu - before.cpu));
+        record.points = counts;
+        record.sampled = after.sampled.records_since(&before.sampled);
+        record.spoiled = cut
+            .map(|cut| cut.to_string())
+            .or_else(|| self.disturbances.reason_to_discard(&before.noise, &after.noise));
         match cut {
             Some(cut) => Outcome::CutShort(record, cut),
             None => Outcome::Measured(record),
@@ -274,11 +271,11 @@ impl Drop for Experimenter {
 fn count(point: &Point, before: &Snapshot, after: &Snapshot) -> Option<PointCount> {
     let hits = |snapshot: &Snapshot| snapshot.counts.get(&point.id()).copied().unwrap_or(0);
     let count = hits(after) - hits(before);
-    let latency = match point.kind() {
-        PointKind::Latency => point.take_latencies(),
-        PointKind::Progress => Vec::new(),
-    };
-    (count > 0).then_some(PointCount { point: point.id(), count, latency })
+    let mut counted = PointCount::new(point.id(), count);
+    if point.kind() == PointKind::Latency {
+        counted.latency = point.take_latencies();
+    }
+    (count > 0).then_some(counted)
 }
 
 /// Whole nanoseconds for the profile, where a stretch is never negative.

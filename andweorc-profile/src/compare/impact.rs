@@ -72,6 +72,7 @@ pub enum Presence {
 
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Place {
     /// The file.
     pub file: String,

@@ -109,11 +109,19 @@ impl Now {
 
 /// Point and metric that targets are ranked and judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Ranking {
     /// Index of the point among those of the analysis.
     pub point_index: usize,
     /// The metric: the throughput, or under a load that is not known to be closed the mean latency.
     pub metric: Metric,
+}
+
+impl Ranking {
+    /// A ranking by the point of this index, and this metric.
+    pub fn new(point_index: usize, metric: Metric) -> Ranking {
+        Ranking { point_index, metric }
+    }
 }
 
 impl Default for Ranking {

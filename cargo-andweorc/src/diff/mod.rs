@@ -13,9 +13,9 @@ pub(crate) use markdown::markdown;
 pub(crate) use text::text;
 
 use crate::console::Console;
-use crate::report;
 use crate::sides::{self, Side, SidesOptions};
 use crate::web::{PageOptions, Sources};
+use crate::{project, report};
 use andweorc_profile::compare::{Comparison, Limits, compare, narrowest};
 use andweorc_profile::estimate::Metric;
 use andweorc_profile::plain;
@@ -61,6 +61,7 @@ pub(crate) enum Form {
 
 /// Prints or writes what changed.
 pub(crate) fn diff(options: &DiffOptions, console: Console) -> Result<ExitCode, Box<dyn Error>> {
+    project::are_writable(&options.output)?;
     let sides = options.sides.read()?;
     let comparison = comparison(&sides, &Limits::default())?;
     say_few_runs(sides.each_ref().map(|side| side.runs.len()), console);

@@ -8,7 +8,7 @@ mod markdown;
 
 use crate::cli::{Format, ReportOptions, TopOptions};
 use crate::web::Editor;
-use crate::{console, profiles};
+use crate::{console, profiles, project};
 use andweorc_profile::Profile;
 use andweorc_profile::report::Looks;
 use andweorc_profile::{estimate, report};
@@ -29,6 +29,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
     if options.brief && !matches!(options.format, Format::Json) {
         return Err("--brief is a short JSON report: say --format json too".into());
     }
+    project::are_writable(&options.output)?;
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
     let text = match options.format {

@@ -1,13 +1,15 @@
 //! Starting the command, and what it writes.
 
+use std::env;
 use std::process::{Command, Output};
 
 /// The command, with no settings from the environment of the tests.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-andweorc"));
-    for name in ["ENABLED", "OUT", "DURATION", "TARGETS", "POINTS", "SPEEDUPS", "SLOWDOWN", "ORDER"]
-    {
-        command.env_remove(format!("ANDWEORC_{name}"));
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("ANDWEORC_")) {
+            command.env_remove(name);
+        }
     }
     // Where profiles and baselines are then looked for.
     command.env_remove("CARGO_TARGET_DIR");

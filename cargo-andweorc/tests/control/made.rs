@@ -88,18 +88,13 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
         let count = (rate * (1.0 + effect / 100.0) * noise(0.02)) as u64;
         let tail = (p99 * 1e6 * noise(0.05)) as u64;
         let latency = vec![(2_000_000, count * 9 / 10), (tail, count - count * 9 / 10)];
-        records.push(Record::Experiment(ExperimentRecord {
-            seq,
-            target,
-            speedup,
-            start_ns: u64::from(seq) * 1_500_000_000,
-            real_ns: 1_000_000_000 + delay_ns,
-            delay_ns,
-            cpu_ns: None,
-            sampled: Vec::new(),
-            points: vec![PointCount { point: 1, count, latency }],
-            spoiled: None,
-        }));
+        let (start_ns, real_ns) = (u64::from(seq) * 1_500_000_000, 1_000_000_000 + delay_ns);
+        let mut record = ExperimentRecord::new(seq, start_ns, real_ns);
+        (record.target, record.speedup, record.delay_ns) = (target, speedup, delay_ns);
+        let mut point = PointCount::new(1, count);
+        point.latency = latency;
+        record.points = vec![point];
+        records.push(Record::Experiment(record));
         seq += 1;
     };
     hold(None, 0.0);
@@ -115,14 +110,9 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
             hold(None, 0.0);
         }
     }
-    records.push(Record::End(EndRecord {
-        reason: "time".into(),
-        real_ns: 30_000_000_000,
-        experiments: seq,
-        spoiled: 0,
-        lost_samples: 0,
-        lost_records: 0,
-    }));
+    let mut end = EndRecord::new("time", 30_000_000_000);
+    end.experiments = seq;
+    records.push(Record::End(end));
     let lines = records.iter().map(|record| serde_json::to_string(record).unwrap() + "\n");
     lines.collect()
 }

@@ -40,10 +40,12 @@ fn a_comparison_is_never_written_over_a_profile() {
         fs::read_dir(folder.path().join("after")).unwrap().next().unwrap().unwrap().path();
     let before = fs::read(&profile).unwrap();
     let name = profile.to_str().unwrap();
-    let output = at(folder.path(), &["diff", "-o", name, "before", "after"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("is the profile itself"), "{}", stderr(&output));
-    assert_eq!(fs::read(&profile).unwrap(), before);
+    for arguments in [["diff", "-o", name], ["ci", "--json", name]] {
+        let output = at(folder.path(), &[&arguments[..], &["before", "after"]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("is the profile itself"), "{}", stderr(&output));
+        assert_eq!(fs::read(&profile).unwrap(), before);
+    }
 }
 
 #[test]

@@ -5,6 +5,8 @@ use crate::common::{command, stderr, stdout};
 use crate::made::{AFTER, BEFORE, Service, profile};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -51,24 +53,45 @@ fn write(at: &Path, service: &Service, seed: u64) {
 /// A repository with the two versions as commits, the second checked out.
 fn project() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    fs::create_dir(at.join("src")).unwrap();
-    fs::write(at.join("src/main.rs"), PROGRAM).unwrap();
-    fs::write(at.join(".gitignore"), "/target\n").unwrap();
-    fs::write(
-        at.join("Cargo.toml"),
-        "[package]\nname = \"shop\"\nedition = \"2024\"\n[workspace]\n",
-    )
-    .unwrap();
-    git(at, &["init", "-q"]);
-    git(at, &["config", "user.name", "t"]);
-    git(at, &["config", "user.email", "t@localhost"]);
+    let shop = "[package]\nname = \"shop\"\nedition = \"2024\"\n[workspace]\n";
+    commit(folder.path(), "", shop, PROGRAM);
+    folder
+}
+
+/// Makes a repository of the two versions; `package` is the folder in it of the program's package.
+fn commit(repository: &Path, package: &str, manifest: &str, program: &str) {
+    let at = &repository.join(package);
+    fs::create_dir_all(at.join("src")).unwrap();
+    fs::write(at.join("src/main.rs"), program).unwrap();
+    fs::write(repository.join(".gitignore"), "target\n/vendor\n").unwrap();
+    fs::write(at.join("Cargo.toml"), manifest).unwrap();
+    git(repository, &["init", "-q"]);
+    git(repository, &["config", "user.name", "t"]);
+    git(repository, &["config", "user.email", "t@localhost"]);
     for (service, seed) in [(&BEFORE, 1), (&AFTER, 101)] {
         write(at, service, seed);
-        git(at, &["add", "."]);
-        git(at, &["commit", "-q", "-m", "x"]);
+        git(repository, &["add", "."]);
+        git(repository, &["commit", "-q", "-m", "x"]);
     }
-    folder
+}
+
+/// Makes a library, and has it depend on others beside it by their paths.
+fn library(at: &Path, dependencies: &[&str]) {
+    fs::create_dir_all(at.join("src")).unwrap();
+    let name = at.file_name().unwrap().to_str().unwrap();
+    let mut manifest =
+        format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n[dependencies]\n");
+    for name in dependencies {
+        manifest += &format!("{name} = {{ path = \"../{name}\" }}\n");
+    }
+    fs::write(at.join("Cargo.toml"), manifest).unwrap();
+    let calls: String = dependencies.iter().map(|name| format!("{name}::call();")).collect();
+    fs::write(at.join("src/lib.rs"), format!("pub fn call() {{ {calls} }}\n")).unwrap();
+}
+
+/// The program that needs the library `stock`.
+fn with_stock() -> String {
+    format!("{PROGRAM}\nconst _: fn() = stock::call;\n")
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
@@ -264,5 +287,102 @@ fn a_folder_that_can_not_be_written_is_named() {
     let output = run(at, &["--dev", "--out", "file/run.jsonl"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("file/run.jsonl can't be written"), "{}", stderr(&output));
+    assert!(!at.join("target").exists(), "it is said before the build");
+}
+
+#[test]
+fn path_dependencies_outside_of_the_repository_are_the_same_for_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let (shop, stock) = (folder.path().join("code/shop"), folder.path().join("code/stock"));
+    let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n[workspace]\n[dependencies]\nstock = { path = \"../stock\" }\n";
+    commit(&shop, "", manifest, &with_stock());
+    library(&stock, &["units"]);
+    library(&folder.path().join("code/units"), &[]);
+    let output = run(&shop, &["--compare", "HEAD~1", "--dev", "--runs", "1"]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    let stock = stock.canonicalize().unwrap();
+    assert!(said.contains(&format!("HEAD~1 is built with {} as it is", stock.display())), "{said}");
+    assert!(stock.join("src/lib.rs").exists(), "the links are removed, not what they lead to");
+    let left = shop.join("target/andweorc/compare").read_dir().unwrap();
+    let left: BTreeSet<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["a", "b", "build"].map(OsString::from).into());
+
+    fs::remove_dir_all(&stock).unwrap();
+    git(&shop, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    let output = run(&shop, &["--compare", "HEAD~1..HEAD", "--dev"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("failed to read"), "cargo says it: {}", stderr(&output));
+}
+
+#[test]
+fn path_dependencies_inside_the_repository_are_those_of_the_revision() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(
+        at.join("Cargo.toml"),
+        "[workspace]\nresolver = \"3\"\nmembers = [\"services/shop\", \"services/stock\"]\n",
+    )
+    .unwrap();
+    library(&at.join("services/stock"), &[]);
+    let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n[dependencies]\nstock.path = \"../stock\"\n";
+    commit(at, "services/shop", manifest, &with_stock());
+    // The checkout's own no longer has what the revision calls.
+    fs::write(at.join("services/stock/src/lib.rs"), "pub fn call_other() {}\n").unwrap();
+    fs::write(at.join("services/shop/src/main.rs"), with_stock().replace("call;", "call_other;"))
+        .unwrap();
+    let output = run(&at.join("services/shop"), &["--compare", "HEAD~1", "--dev", "--runs", "1"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("as it is"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_workspace_around_the_repository_is_seen_by_the_revision() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(
+        at.join("Cargo.toml"),
+        "[workspace]\nresolver = \"3\"\nmembers = [\"shop\", \"stock\"]\n[workspace.dependencies]\nstock.path = \"stock\"\n",
+    )
+    .unwrap();
+    library(&at.join("stock"), &[]);
+    let manifest =
+        "[package]\nname = \"shop\"\nedition = \"2024\"\n[dependencies]\nstock.workspace = true\n";
+    commit(&at.join("shop"), "", manifest, &with_stock());
+    let output = run(&at.join("shop"), &["--compare", "HEAD~1", "--dev", "--runs", "1"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn a_dependency_that_is_not_committed_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    library(&at.join("vendor/stock"), &[]);
+    let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n[workspace]\nexclude = [\"vendor\"]\n[dependencies]\nstock.path = \"vendor/stock\"\n";
+    commit(at, "", manifest, &with_stock());
+    let output = run(at, &["--compare", "HEAD~1", "--dev"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("error: HEAD~1: "), "{said}");
+    assert!(said.contains("vendor/stock, which git has not in this revision"), "{said}");
+    assert!(said.contains("cargo andweorc diff A B"), "{said}");
+}
+
+#[test]
+fn outputs_of_ci_that_can_not_be_written_are_told_before_the_build() {
+    let project = project();
+    let at = project.path();
+    fs::create_dir(at.join("folder")).unwrap();
+    for (option, path, why) in [
+        ("--html", "nowhere/x.html", "No such file or directory"),
+        ("--markdown", "folder", "it is a folder"),
+        ("--json", "Cargo.toml/x.json", "Cargo.toml is a file"),
+    ] {
+        let arguments = ["ci", "--compare", "HEAD~1", "--dev", option, path];
+        let output = command().current_dir(at).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = stderr(&output);
+        assert!(said.starts_with(&format!("error: {path} can't be written: {why}")), "{said}");
+    }
     assert!(!at.join("target").exists(), "it is said before the build");
 }

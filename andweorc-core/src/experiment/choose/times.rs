@@ -74,16 +74,15 @@ impl TargetTimes {
 
     /// Returns the times since `before` as the profile records them.
     pub(crate) fn records_since(&self, before: &TargetTimes) -> Vec<TargetTime> {
-        let record = |(target, time): (&Target, Time)| TargetTime {
-            target: target.id(),
-            busy_ns: time.busy,
-            count: time.count,
-            waits: time.waited.map(|[outside_ns, task_ns, queue_ns]| WaitTime {
-                outside_ns,
-                timer_ns: program_clock::is_on().then_some(time.for_timers),
-                task_ns,
-                queue_ns,
-            }),
+        let record = |(target, time): (&Target, Time)| {
+            let mut record = TargetTime::new(target.id(), time.busy, time.count);
+            record.waits = time.waited.map(|[outside_ns, task_ns, queue_ns]| {
+                let mut waits = WaitTime::default();
+                (waits.outside_ns, waits.task_ns, waits.queue_ns) = (outside_ns, task_ns, queue_ns);
+                waits.timer_ns = program_clock::is_on().then_some(time.for_timers);
+                waits
+            });
+            record
         };
         self.since(before).into_iter().map(record).collect()
     }

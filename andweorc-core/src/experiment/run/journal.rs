@@ -108,7 +108,7 @@ impl Journal {
     pub(super) fn note(&mut self, text: impl Into<String>) {
         let at_ns = to_ns(self.elapsed());
         let text = plain::cut_sentence(&text.into()).into_owned();
-        self.write(Record::Note(NoteRecord { at_ns, text }));
+        self.write(Record::Note(NoteRecord::new(at_ns, text)));
     }
 
     /// Writes the notes that were not written by this before.
@@ -122,13 +122,11 @@ impl Journal {
 
     /// Writes the last record.
     pub(super) fn write_end(&mut self, reason: &str, lost_samples: u64) {
-        self.write(Record::End(EndRecord {
-            reason: plain::cut_sentence(reason).into_owned(),
-            real_ns: to_ns(self.elapsed()),
-            experiments: self.run.held(),
-            spoiled: self.run.spoiled(),
-            lost_samples,
-            lost_records: self.writer.as_ref().map_or(0, |writer| writer.lost_records()),
-        }));
+        let mut end = EndRecord::new(plain::cut_sentence(reason), to_ns(self.elapsed()));
+        end.experiments = self.run.held();
+        end.spoiled = self.run.spoiled();
+        end.lost_samples = lost_samples;
+        end.lost_records = self.writer.as_ref().map_or(0, |writer| writer.lost_records());
+        self.write(Record::End(end));
     }
 }

@@ -177,14 +177,11 @@ impl ExperimentLoop {
         for target in targets() {
             self.journal.write_target(target);
         }
-        self.journal.write(Record::Samples(SamplesRecord {
-            real_ns: seen.real_ns,
-            cpu_ns: seen.cpu_ns,
-            others_ns,
-            source: self.samples.source(),
-            targets: seen.times.records_since(&start.times),
-            lost: self.samples.lost(),
-        }));
+        let mut record = SamplesRecord::new(self.samples.source(), seen.real_ns, seen.cpu_ns);
+        record.others_ns = others_ns;
+        record.targets = seen.times.records_since(&start.times);
+        record.lost = self.samples.lost();
+        self.journal.write(Record::Samples(record));
     }
 
     /// Adds a note where other processes, such as the load, want the processors that the program

@@ -200,7 +200,7 @@ fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<Stri
 
 /// How targets stand by this metric of the point with this index.
 fn view(runs: &[Run], analysis: &Analysis, point_index: usize, metric: Metric) -> Option<View> {
-    let ranking = analysis.judged_by(Ranking { point_index, metric });
+    let ranking = analysis.judged_by(Ranking::new(point_index, metric));
     let standing = |one: Judged| Standing { target: one.target, verdict: one.verdict };
     (!ranking.is_empty()).then(|| View {
         judged: analysis.can_judge(metric),
