@@ -281,10 +281,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "layer"))]
 mod tests {
-    #![cfg(feature = "layer")]
-
     use super::*;
     use crate::{layer, subscriber};
     use andweorc_core::experiment::Experimenter;

@@ -82,16 +82,13 @@ impl Watch {
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         let time = |target: &&'static Target| {
             let busy_ns = target.busy_ns() - busy.get(&target.id()).copied().unwrap_or(0);
-            TargetTime { target: target.id(), busy_ns, count: 1, waits: None }
+            TargetTime::new(target.id(), busy_ns, 1)
         };
-        SamplesRecord {
-            real_ns: ns((now.at - before.at).as_secs_f64()),
-            cpu_ns: ns(now.own - before.own - outside),
-            others_ns: Some(ns(outside)),
-            source: "timed".into(),
-            targets: targets().iter().map(time).collect(),
-            lost: 0,
-        }
+        let (real, own) = ((now.at - before.at).as_secs_f64(), now.own - before.own - outside);
+        let mut samples = SamplesRecord::new("timed", ns(real), ns(own));
+        samples.others_ns = Some(ns(outside));
+        samples.targets = targets().iter().map(time).collect();
+        samples
     }
 
     /// Returns what disturbed the machine since `before`, if it was too much.

@@ -388,8 +388,9 @@ impl Turner {
 
 /// Takes the CPU time out of a record: the truth has no experiments whose cost would be added
 /// back.
-fn without_cpu(record: ExperimentRecord) -> ExperimentRecord {
-    ExperimentRecord { cpu_ns: None, ..record }
+fn without_cpu(mut record: ExperimentRecord) -> ExperimentRecord {
+    record.cpu_ns = None;
+    record
 }
 
 /// How long ago that was, by real time: the program's own clock is slower in experiments.

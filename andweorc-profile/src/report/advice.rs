@@ -296,7 +296,8 @@ mod tests {
         let is = vec![(Pattern::SerialWait, "wait:journal".to_owned())];
         let held = run(&[journal.clone(), handler.clone()], 27);
         assert_eq!(found(held.clone()), is);
-        let report = text(&[held.clone()], &analyse(&[held]), Looks::default());
+        let held = [held];
+        let report = text(&held, &analyse(&held), Looks::default());
         assert!(report.contains("ADVICE\n  wait:journal: One task at a time"), "{report}");
         assert_eq!(found(run(&[journal.clone(), handler.clone()], 3)), [], "side by side");
         let alone = (TargetKind::Wait, "handle", time(72, 7000, 3000, wait(7000, 0, 10)));

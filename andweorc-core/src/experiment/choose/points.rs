@@ -28,12 +28,16 @@ impl Hits {
         Hits { at: clock::now(), counts }
     }
 
+    /// Hits of a point since then.
+    pub(crate) fn since(&self, point: &Point) -> u64 {
+        point.count() - self.counts.get(&point.id()).copied().unwrap_or(0)
+    }
+
     /// The points that were ever hit, each with its hits a second since then: one at least, since
     /// the next one may be about to come.
     fn rates(&self) -> Vec<(&'static Point, f64)> {
         let seconds = (clock::now() - self.at).as_secs_f64().max(1e-3);
-        let before = |point: &Point| self.counts.get(&point.id()).copied().unwrap_or(0);
-        let rate = |point: &Point| (point.count() - before(point)).max(1) as f64 / seconds;
+        let rate = |point: &Point| self.since(point).max(1) as f64 / seconds;
         let hit = points().into_iter().filter(|point| point.count() > 0);
         hit.map(|point| (point, rate(point))).collect()
     }

@@ -17,6 +17,7 @@ mod missing;
 mod observe;
 mod phases;
 mod rounds;
+mod sampled_pace;
 mod samples;
 mod status;
 

@@ -2,6 +2,7 @@
 //! experiment with.
 
 use super::missing::Unseen;
+use super::sampled_pace::Pace;
 use super::{ExperimentLoop, OBSERVATION};
 use crate::clock;
 use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
@@ -26,7 +27,8 @@ const FULL: f64 = 0.9;
 /// Other processes matter there from this part of them on.
 const SHARED: f64 = 0.1;
 
-/// A run that has less time left does not look for functions beside tasks.
+/// A run that has less time left does not look for functions beside tasks, nor at how fast the
+/// program is before it is sampled.
 const TIME_TO_SAMPLE: Duration = Duration::from_secs(10);
 
 /// Points and targets of a run, the most important ones first.
@@ -57,6 +59,8 @@ struct ObservedStretch {
     /// The wanted names that nothing had.
     unseen: Unseen,
     is_hit: bool,
+    /// Hits of each point.
+    hits: Vec<(&'static Point, u64)>,
 }
 
 impl Start {
@@ -80,7 +84,16 @@ impl Start {
             times.choose_targets(&self.times, [real_ns, cpu_ns], &settings.targets, many);
         let unseen = Unseen { points: no_points, targets: no_targets };
         let is_hit = is_any_hit();
-        ObservedStretch { real_ns, cpu_ns, times, points, targets, unseen, is_hit }
+        let hits = points.iter().map(|&point| (point, self.hits.since(point))).collect();
+        ObservedStretch { real_ns, cpu_ns, times, points, targets, unseen, is_hit, hits }
+    }
+}
+
+impl ObservedStretch {
+    /// Work of a point in it.
+    fn pace(&self, point: &Point) -> Option<Pace> {
+        let (_, hits) = self.hits.iter().find(|(it, _)| it.id() == point.id())?;
+        Some(Pace { hits: *hits, real_ns: self.real_ns, cpu_ns: self.cpu_ns })
     }
 }
 
@@ -95,7 +108,10 @@ impl ExperimentLoop {
         let mut early = Early::default();
         // Names that were not seen at the last look, while there was work.
         let mut unseen: Option<Unseen> = None;
-        if want_samples(&self.settings.targets) {
+        // The program before it was sampled.
+        let mut unsampled: Option<ObservedStretch> = None;
+        let wants_samples = want_samples(&self.settings.targets);
+        if wants_samples && self.left() < TIME_TO_SAMPLE {
             self.start_samples();
         }
         loop {
@@ -124,13 +140,18 @@ impl ExperimentLoop {
             if seen.is_hit {
                 unseen = Some(seen.unseen.clone());
             }
-            if self.needs_functions(&seen) {
+            let starts_samples = wants_samples && seen.is_hit && !self.samples.is_asked();
+            if starts_samples || self.needs_functions(&seen) {
                 self.start_samples();
+                unsampled = Some(seen);
                 continue;
             }
             if !seen.points.is_empty() && !seen.targets.is_empty() {
                 self.note_unseen(&seen.unseen);
                 self.write_observed(&start, &seen);
+                if let Some(unsampled) = unsampled.filter(|_| self.samples.is_on()) {
+                    self.note_slowed(&unsampled, &seen);
+                }
                 return Ok((seen.points, seen.targets));
             }
             if self.rounds.is_some_and(|it| it.is_over(self.journal.elapsed() - began)) {
@@ -182,6 +203,15 @@ impl ExperimentLoop {
         record.targets = seen.times.records_since(&start.times);
         record.lost = self.samples.lost();
         self.journal.write(Record::Samples(record));
+    }
+
+    /// Adds a note where the program is slower while it is sampled than it was before.
+    fn note_slowed(&mut self, unsampled: &ObservedStretch, sampled: &ObservedStretch) {
+        let Some(&point) = sampled.points.first() else { return };
+        let paces = unsampled.pace(point).zip(sampled.pace(point));
+        if let Some(note) = paces.and_then(|(before, now)| before.note(now, point.name())) {
+            self.journal.note(note);
+        }
     }
 
     /// Adds a note where other processes, such as the load, want the processors that the program
