@@ -3,6 +3,7 @@
 
 use super::missing::Unseen;
 use super::{ExperimentLoop, OBSERVATION};
+use crate::allocations;
 use crate::clock;
 use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
 use crate::experiment::early::{Early, nothing_hit};
@@ -42,6 +43,7 @@ struct Start {
     at: Real,
     cpu: Nanos,
     times: TargetTimes,
+    allocations: allocations::Snapshot,
     hits: Hits,
     noise: Noise,
     had_load: bool,
@@ -52,6 +54,7 @@ struct ObservedStretch {
     real_ns: u64,
     cpu_ns: u64,
     times: TargetTimes,
+    allocations: allocations::Snapshot,
     points: Vec<&'static Point>,
     targets: Vec<&'static Target>,
     /// The wanted names that nothing had.
@@ -65,6 +68,7 @@ impl Start {
             at: clock::now(),
             cpu: clock::process_cpu(),
             times: TargetTimes::read(),
+            allocations: allocations::Snapshot::read(),
             hits: Hits::read(),
             noise: Noise::read(),
             had_load: is_any_hit(),
@@ -73,6 +77,7 @@ impl Start {
 
     fn until_now(&self, settings: &Settings, many: usize) -> ObservedStretch {
         let times = TargetTimes::read();
+        let allocations = allocations::Snapshot::read();
         let real_ns = to_ns(clock::now() - self.at);
         let cpu_ns = to_ns(clock::process_cpu() - self.cpu);
         let (points, no_points) = choose_points(&self.hits, &settings.points);
@@ -80,7 +85,7 @@ impl Start {
             times.choose_targets(&self.times, [real_ns, cpu_ns], &settings.targets, many);
         let unseen = Unseen { points: no_points, targets: no_targets };
         let is_hit = is_any_hit();
-        ObservedStretch { real_ns, cpu_ns, times, points, targets, unseen, is_hit }
+        ObservedStretch { real_ns, cpu_ns, times, allocations, points, targets, unseen, is_hit }
     }
 }
 
@@ -185,6 +190,10 @@ impl ExperimentLoop {
             targets: seen.times.records_since(&start.times),
             lost: self.samples.lost(),
         }));
+        let allocations = seen.allocations.clone();
+        if let Some(record) = allocations.since(&start.allocations, None, seen.real_ns) {
+            self.journal.write_allocations(record);
+        }
     }
 
     /// Adds a note where other processes, such as the load, want the processors that the program
