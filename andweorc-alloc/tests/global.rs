@@ -29,7 +29,7 @@ fn inside<T>(target: &Target, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// What a target allocated since `before`.
+/// Allocations of a target since `before`.
 fn of(target: &Target, before: &Snapshot) -> Option<TargetAllocations> {
     let record = Snapshot::read().since(before, None, 1)?;
     record.targets.into_iter().find(|it| it.target == Some(target.id()))

@@ -1,5 +1,5 @@
-//! What the inner allocator gets back is what it handed out, by the layout that it was asked for,
-//! whatever is on or off in between.
+//! The inner allocator gets back what it handed out, by the layout that it was asked for, whatever
+//! is on or off in between.
 
 use andweorc_alloc::Alloc;
 use andweorc_core::experiment::Experimenter;

@@ -231,13 +231,18 @@ impl Table {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use std::alloc::{Layout, alloc_zeroed};
     use std::thread;
 
-    fn table() -> Arc<Table> {
-        // SAFETY: all of it is integers, for which zeroes are what `new` makes. On the heap: a
-        // stack has no room for it.
-        unsafe { Arc::<Table>::new_zeroed().assume_init() }
+    fn table() -> Box<Table> {
+        let layout = Layout::new::<Table>();
+        // SAFETY: the layout has a size. All of a table is integers, for which zeroes are what
+        // `new` makes; on the heap, as a stack has no room for it.
+        unsafe {
+            let zeroes = alloc_zeroed(layout);
+            assert!(!zeroes.is_null());
+            Box::from_raw(zeroes.cast())
+        }
     }
 
     #[test]
