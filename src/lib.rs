@@ -83,6 +83,8 @@ pub mod runtime;
 mod start;
 mod stderr;
 
+#[cfg(feature = "alloc")]
+pub use andweorc_alloc::Alloc;
 #[cfg(feature = "clock")]
 use andweorc_clock as _;
 pub use andweorc_core::experiment::Status;

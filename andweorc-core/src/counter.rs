@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 const SHARED: usize = 4;
 
 /// No more threads than this have shards of their own: as many as `TAKEN` has bits.
-const OWNED: usize = 64;
+pub(crate) const OWNED: usize = 64;
 
 /// Words of a page at which sets begin: as many as a `u8` has values, so that no bounds are
 /// checked. 2 KiB.
@@ -95,6 +95,13 @@ thread_local! {
 pub(crate) fn number() -> usize {
     const { assert!(OWNED + SHARED <= 128, "as `thread::number` says") };
     shard().index
+}
+
+/// The number of the calling thread, if it is its own, and it has one already. May be asked for
+/// anywhere: nothing is made.
+#[inline]
+pub(crate) fn own_number() -> Option<usize> {
+    SHARD.get().filter(|shard| shard.owned).map(|shard| shard.index)
 }
 
 #[inline]

@@ -16,12 +16,15 @@
 //! | [`point`](mod@point), [`target`](mod@target), [`wait`] | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`sampler`], [`symbols`] | where threads spend their time, and what lines that is |
+//! | [`allocations`] | what is allocated, by target |
 //! | [`unwrapped`] | tasks that nobody wrapped, as a runtime reports them |
 //! | [`fork`](mod@fork), [`own_thread`] | what a child of fork must not do; threads of andweorc's own |
 //! | [`hints`], [`unstarted`] | what to say where nothing is seen, and where nothing was started |
 //! | [`runner`] | the classic API, for programs without a runtime |
 //! | [`settings`] | the environment, or code |
 
+#[doc(hidden)]
+pub mod allocations;
 mod asked;
 mod background_thread;
 mod binary;

@@ -2,6 +2,7 @@
 //! program's threads block, since one of them waits for it by sigwait(3) or reads it from a
 //! signalfd(2), would else be taken by a thread that the program does not know of.
 
+use crate::allocations::number::leave_out_here;
 use crate::program_clock;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::io;
@@ -27,7 +28,7 @@ pub fn signals_of_others() -> SigSet {
 
 /// Starts a thread that blocks the [signals of others](signals_of_others) from its first
 /// instruction on. That includes SIGPIPE and SIGXFSZ, so that what it writes can fail, and not end
-/// the program.
+/// the program. What the thread allocates is not counted.
 ///
 /// # Errors
 ///
@@ -39,6 +40,7 @@ pub fn spawn<T: Send + 'static>(
     let _blocked = Blocked::begin()?;
     Builder::new().name(name.to_owned()).spawn(|| {
         program_clock::read_real_here();
+        leave_out_here();
         run()
     })
 }

@@ -138,6 +138,8 @@ struct Thread {
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
+    /// How many visits it ended that were not inside of others.
+    visits: Cell<u32>,
     /// When it parked last.
     parked: Cell<Real>,
     /// Its last look at what came from the world outside.
@@ -199,6 +201,7 @@ crate::plain_thread_local! {
             sleeps: ContextSwitches::new(),
             inner: Cell::new(Nanos::ZERO),
             idle_since: Cell::new(None),
+            visits: Cell::new(0),
             parked: Cell::new(Real(0)),
             look: Cell::new(DriverPoll::NONE),
             writing: Cell::new(false),
@@ -445,6 +448,25 @@ pub fn virtual_at(now: Real) -> Virtual {
 #[inline(never)]
 pub fn virtual_now() -> Virtual {
     virtual_at(clock::now())
+}
+
+/// How many threads have a number of their own at a time.
+pub(crate) const NUMBERS: usize = counter::OWNED;
+
+/// Where the calling thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Visit {
+    /// Id of the innermost target; 0 outside of all.
+    pub(crate) target: u32,
+    /// Number, among those of this thread, of the poll or the outermost span around it.
+    pub(crate) number: u32,
+}
+
+/// Where the calling thread is. May be asked for anywhere, also in the allocator.
+#[inline]
+pub(crate) fn visit() -> Visit {
+    let thread = here();
+    Visit { target: target_fraction::target_of(thread.context.get()), number: thread.visits.get() }
 }
 
 /// Where a span is opened.

@@ -42,8 +42,9 @@ mod writer;
 
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
-    EndRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind, PointRecord, Record,
-    SamplesRecord, TargetKind, TargetRecord, TargetTime, VERSION, WaitTime,
+    AllocationsRecord, EndRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind,
+    PointRecord, Record, SamplesRecord, TargetAllocations, TargetKind, TargetRecord, TargetTime,
+    VERSION, WaitTime,
 };
 pub use writer::{WriteError, Writer};
 

@@ -29,6 +29,8 @@ pub enum Record {
     Experiment(ExperimentRecord),
     /// How busy each target was over a stretch of the run.
     Samples(SamplesRecord),
+    /// Memory that each target allocated over a stretch of the run.
+    Allocations(AllocationsRecord),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.
@@ -340,6 +342,47 @@ pub struct WaitTime {
     pub task_ns: u64,
     /// Ready, but not yet polled: the delay of the run queue, ns.
     pub queue_ns: u64,
+}
+
+/// Memory that each target allocated over a stretch of the run without any delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AllocationsRecord {
+    /// Number of the baseline that is the stretch; `None` before the first.
+    pub seq: Option<u32>,
+    /// Length of the stretch in real ns.
+    pub real_ns: u64,
+    /// Allocations of each target. Targets that neither allocated nor freed anything, and hold
+    /// nothing, are left out.
+    pub targets: Vec<TargetAllocations>,
+}
+
+/// Memory that one target allocated: that was allocated while the target was the innermost one that
+/// the thread was in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetAllocations {
+    /// Id of the target; `None` for what was allocated outside of all.
+    pub target: Option<u32>,
+    /// Bytes allocated in the stretch. Memory that is resized counts as freed, and allocated anew.
+    pub bytes: u64,
+    /// Allocations in the stretch.
+    pub count: u64,
+    /// Bytes of the target's that were freed in the stretch, by any thread.
+    pub freed_bytes: u64,
+    /// Allocations that these were.
+    pub freed_count: u64,
+    /// Of the bytes freed, those that the same thread had allocated in the same poll, or outside of
+    /// tasks in the same outermost span. 0 outside of all targets.
+    pub churned_bytes: u64,
+    /// Allocations that these were.
+    pub churned_count: u64,
+    /// Bytes that were allocated since andweorc was switched on, and not yet freed at the end of
+    /// the stretch.
+    pub live_bytes: u64,
+    /// Allocations that these are.
+    pub live_count: u64,
+    /// The most bytes that were so at a time up to then; too low by 64 KiB at most for each thread
+    /// that allocates or frees there.
+    pub peak_bytes: u64,
 }
 
 /// Something the user should know.

@@ -1,6 +1,7 @@
 //! Holding one experiment: a (target, speedup) for a stretch of time, with what every point did
 //! meanwhile.
 
+use crate::allocations;
 use crate::background_thread::BackgroundThread;
 use crate::catch_up_signal::nudger;
 use crate::clock;
@@ -19,7 +20,7 @@ use crate::program_clock::{self, Frozen};
 use crate::target::Target;
 use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
-use andweorc_profile::{ExperimentRecord, PointCount, PointKind, TargetKind};
+use andweorc_profile::{AllocationsRecord, ExperimentRecord, PointCount, PointKind, TargetKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,6 +161,8 @@ pub struct Experimenter {
     watcher: BackgroundThread,
     /// The targets whose samples are recorded.
     sampled: Vec<&'static Target>,
+    /// Allocations in the last baseline.
+    allocations: Option<AllocationsRecord>,
 }
 
 static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
@@ -185,12 +188,19 @@ impl Experimenter {
             nudger: nudger(move |now| looks.look(now)),
             watcher: epoll_watcher(&READINESS),
             sampled: Vec::new(),
+            allocations: None,
         })
     }
 
     /// From now on records have the CPU time of these targets, which are sampled.
     pub(crate) fn record_samples_of(&mut self, targets: Vec<&'static Target>) {
         self.sampled = targets;
+    }
+
+    /// Allocations in the baseline that was held last, unless they were taken before, or none were
+    /// counted.
+    pub(crate) fn take_allocations(&mut self) -> Option<AllocationsRecord> {
+        self.allocations.take()
     }
 
     /// Ends experiments that slow the program by more than `factor`; by default [`MAX_SLOWDOWN`].
@@ -231,6 +241,7 @@ impl Experimenter {
             // What came before the measured stretch belongs to no experiment.
             point.discard_latencies();
         }
+        let allocated = target.is_none().then(allocations::Snapshot::read);
         let before = Snapshot::take(&points, &self.sampled);
         if self.stop.sleep_unless_cut(phases.measure) {
             return Outcome::Stopped;
@@ -239,6 +250,10 @@ impl Experimenter {
         if target.is_none() {
             thread::set_idle(before.noise.idle(&after.noise, after.at - before.at));
         }
+        self.allocations = allocated.and_then(|before_it| {
+            let now = allocations::Snapshot::read();
+            now.since(&before_it, Some(seq), to_ns(after.at - before.at))
+        });
         let counts = points.iter().filter_map(|point| count(point, &before, &after)).collect();
         drop(running);
         let cut = self.guard.cut();

@@ -132,6 +132,7 @@ impl Thread {
             self.exit_credited(now);
         }
         self.go_back_to(entered.context);
+        self.visits.set(self.visits.get().wrapping_add(u32::from(entered.context == 0)));
         let busy = now - entered.at;
         let own = busy - self.inner.replace(entered.inner + busy);
         Stay { busy, own }

@@ -28,6 +28,7 @@
 //! All of it takes time in proportion to the rows, not to targets times rows, and that of a running
 //! program no more after days than after an hour: it is done anew after each experiment.
 
+pub(crate) mod allocations;
 mod effects;
 mod fills;
 mod forecast;
@@ -49,6 +50,7 @@ pub(crate) mod tally;
 mod verdict;
 mod waits;
 
+pub use allocations::AllocationSummary;
 pub use load::{Load, Probes};
 pub use metric::{Metric, Now, Ranking};
 pub use observe::{Comparison, comparisons};
@@ -75,6 +77,9 @@ pub struct Analysis {
     pub targets: Vec<TargetSummary>,
     /// Waits of tasks and spans, the longest in all first.
     pub waits: Vec<WaitSummary>,
+    /// Allocations by target, the most bytes first; empty where the program's allocator does not
+    /// count them.
+    pub allocations: Vec<AllocationSummary>,
     /// How the program is loaded, where that is known.
     pub load: Option<Load>,
     /// The outcome of the probes of the load, where there were any.
@@ -144,10 +149,15 @@ pub fn analyse(runs: &[Run]) -> Analysis {
 fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> Analysis {
     let metrics: Vec<(usize, Metric)> =
         (0..points.len()).flat_map(|point| Metric::ALL.map(|metric| (point, metric))).collect();
-    Analysis { waits: waits::waits(runs), ..analyse_metrics(runs, points, rows, true, |_| metrics) }
+    Analysis {
+        waits: waits::waits(runs),
+        allocations: allocations::allocations(runs),
+        ..analyse_metrics(runs, points, rows, true, |_| metrics)
+    }
 }
 
-/// Analyses only what the ranking needs: one metric of one point, no impacts and no waits. Cheap
+/// Analyses only what the ranking needs: one metric of one point, no impacts, waits and
+/// allocations. Cheap
 /// enough to repeat after each experiment.
 pub fn analyse_ranking(runs: &[Run]) -> Analysis {
     let points = ranking_points(runs);
@@ -219,6 +229,7 @@ fn analyse_metrics(
         points,
         targets,
         waits: Vec::new(),
+        allocations: Vec::new(),
         load,
         probes,
         ranked_by,

@@ -2,7 +2,8 @@
 //! days.
 //!
 //! The profile has all rows. Here an experiment is [tallied](crate::estimate::tally) and forgotten
-//! when the next one comes, and of very many notes the first and the last are kept. What is left
+//! when the next one comes, allocations are summed up, and of very many notes the first and
+//! the last are kept. What is left
 //! grows with what the program has: targets, points, and names.
 
 use crate::estimate::observe::Rows;
@@ -55,6 +56,10 @@ impl Ongoing {
                 self.ask_for(&point);
                 self.run.push(Record::Point(point));
             }
+            Record::Allocations(later) => match self.run.allocations.first_mut() {
+                Some(sum) => sum.add(later),
+                None => self.run.push(Record::Allocations(later)),
+            },
             Record::End(end) => self.end(end),
             other => self.run.push(other),
         }
@@ -114,9 +119,10 @@ impl Ongoing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::allocations::tests::of as allocations_of;
     use crate::estimate::tests::{measured, run};
     use crate::estimate::{analyse, analyse_ranking};
-    use crate::{PointCount, Writer};
+    use crate::{AllocationsRecord, PointCount, Writer};
     use std::fs;
     use std::path::Path;
     use tests_support::memory;
@@ -130,7 +136,9 @@ mod tests {
         let samples = run.samples.iter().cloned().map(Record::Samples);
         let notes = run.notes.iter().cloned().map(Record::Note);
         let experiments = run.experiments.iter().cloned().map(Record::Experiment);
-        targets.chain(points).chain(samples).chain(notes).chain(experiments).collect()
+        let allocations = run.allocations.iter().cloned().map(Record::Allocations);
+        let all = targets.chain(points).chain(samples).chain(notes).chain(experiments);
+        all.chain(allocations).collect()
     }
 
     fn ongoing(run: &Run) -> Ongoing {
@@ -148,8 +156,16 @@ mod tests {
     fn estimates_are_those_of_the_profile() {
         // More experiments than are kept one by one, too.
         for rounds in [1, 4, 3 * MOST as u64 + 5] {
-            let run = measured(rounds);
+            let mut run = measured(rounds);
+            run.allocations = (0..rounds)
+                .map(|round| AllocationsRecord {
+                    seq: Some(round as u32),
+                    real_ns: 1_000,
+                    targets: vec![allocations_of(Some(1), [round, 1, 0, round])],
+                })
+                .collect();
             let ongoing = ongoing(&run);
+            assert_eq!(ongoing.run().allocations.len(), 1, "they are summed up");
             assert!(ongoing.run().experiments.is_empty());
             assert_eq!(ongoing.held() as usize, run.experiments.len());
             assert_eq!(ongoing.ranking(), analyse_ranking(slice::from_ref(&run)));

@@ -1,6 +1,8 @@
 //! The report for machines.
 
-use crate::estimate::{Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary};
+use crate::estimate::{
+    AllocationSummary, Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary,
+};
 use crate::plain;
 use crate::report::{Advice, Next, advice, next, notes, real_ns};
 use crate::{Run, VERSION};
@@ -33,6 +35,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         points: &'a [PointSummary],
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
+        allocations: &'a [AllocationSummary],
         load: Option<Load>,
         probes: Option<Probes>,
         ranked_by: Ranking,
@@ -60,6 +63,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         points: &analysis.points,
         targets: &analysis.targets,
         waits: &analysis.waits,
+        allocations: &analysis.allocations,
         load: analysis.load,
         probes: analysis.probes,
         ranked_by: analysis.ranked_by,

@@ -9,11 +9,13 @@
 //! | [`caveats`] | what makes a report less sure |
 //! | `load` | the load in words, and the warning of one that does not wait |
 //! | `waits` | the longest waits that nobody tested |
+//! | `allocations` | the targets whose allocations stand out |
 //! | `next` | what to do next |
 //! | `notes` | what the user should know |
 //! | `words` | numbers with their units |
 
 mod advice;
+mod allocations;
 mod between;
 pub mod caveats;
 mod json;
@@ -31,7 +33,7 @@ pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};
 pub use next::{Next, next};
 pub use notes::{notes, real_ns, why_nothing};
-pub use sections::{Section, cpu_share, fills_time, label, needs, sections};
+pub use sections::{Section, allocation_label, cpu_share, fills_time, label, needs, sections};
 pub use text::{Looks, text};
 pub use waits::{Wait, untested_waits};
 pub use words::{MAIN_METRICS, change, counted, date, metric_name, tenths, value, values};

@@ -1,7 +1,7 @@
 //! The targets by what they come to, and what they are called.
 
 use crate::TargetKind;
-use crate::estimate::{Analysis, TargetSummary, Verdict};
+use crate::estimate::{AllocationSummary, Analysis, TargetSummary, Verdict};
 use crate::plain;
 use crate::report::words::seconds;
 use std::mem;
@@ -71,8 +71,17 @@ pub fn cpu_share(target: &TargetSummary) -> Option<f64> {
 /// The name of a target in reports. One that has another kind than span says so, as
 /// `ANDWEORC_TARGETS` takes it; a wait is no part of the program's work, and is described.
 pub fn label(target: &TargetSummary) -> String {
-    let name = plain::name(&target.name);
-    match target.kind {
+    named(target.kind, &target.name)
+}
+
+/// The name in reports of a target that allocates.
+pub fn allocation_label(of: &AllocationSummary) -> String {
+    of.kind.map_or_else(|| plain::name(&of.name).into_owned(), |kind| named(kind, &of.name))
+}
+
+fn named(kind: TargetKind, name: &str) -> String {
+    let name = plain::name(name);
+    match kind {
         TargetKind::Span => name.into_owned(),
         TargetKind::Wait => format!("what {name} waits for"),
         kind => format!("{kind}:{name}"),

@@ -34,8 +34,21 @@ pub(super) fn time(ns: f64) -> String {
     }
 }
 
-/// With three digits or more.
-fn digits(value: f64) -> String {
+/// Bytes: `12.1 KiB`.
+pub(super) fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 1024.0 && unit < UNITS.len() - 1 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 { format!("{value:.0}") } else { digits(value) };
+    format!("{digits} {}", UNITS[unit])
+}
+
+/// With three digits or more: `12.1`.
+pub(super) fn digits(value: f64) -> String {
     let behind = match value {
         100.0.. => 0,
         10.0.. => 1,
@@ -137,6 +150,12 @@ mod tests {
         assert_eq!(value(Metric::P99, 12_340_000.0), "12.3 ms");
         assert_eq!(value(Metric::P99, 2_000_000_000.0), "2.00 s");
         assert_eq!(value(Metric::P99, 900.0), "0.90 us");
+    }
+
+    #[test]
+    fn bytes_have_the_unit_in_which_they_are_few() {
+        let shown = [0.0, 100.4, 2_048.0, 1_288_490_188.8, 1e18].map(bytes);
+        assert_eq!(shown, ["0 B", "100 B", "2.00 KiB", "1.20 GiB", "909495 TiB"]);
     }
 
     #[test]

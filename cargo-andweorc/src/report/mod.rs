@@ -92,7 +92,7 @@ fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> 
 }
 
 /// `src/shop.rs:12`, unless the name says it.
-fn place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
+pub(crate) fn place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
     let place = match (file?, line) {
         (file, Some(line)) => format!("{file}:{line}"),
         (file, None) => file.to_owned(),

@@ -5,11 +5,13 @@ use crate::clock;
 use crate::experiment::hold::to_ns;
 use crate::fork::Unshared;
 use crate::point::{Point, points};
-use crate::target::Target;
+use crate::target::{Target, targets};
 use crate::time::{Nanos, Real};
 use andweorc_profile::estimate::Ongoing;
 use andweorc_profile::plain;
-use andweorc_profile::{EndRecord, ExperimentRecord, Header, NoteRecord, Record, Writer};
+use andweorc_profile::{
+    AllocationsRecord, EndRecord, ExperimentRecord, Header, NoteRecord, Record, Writer,
+};
 use std::collections::HashSet;
 
 /// Writes records, and keeps of them what the estimates need.
@@ -102,6 +104,16 @@ impl Journal {
             }
         }
         self.write(Record::Experiment(record));
+    }
+
+    /// Writes allocations, after the targets that they name for the first time.
+    pub(super) fn write_allocations(&mut self, record: AllocationsRecord) {
+        for target in targets() {
+            if record.targets.iter().any(|of| of.target == Some(target.id())) {
+                self.write_target(target);
+            }
+        }
+        self.write(Record::Allocations(record));
     }
 
     /// Writes a note.

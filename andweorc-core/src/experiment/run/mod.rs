@@ -283,6 +283,9 @@ impl ExperimentLoop {
             None => Attempt::Measured(hits),
         };
         self.journal.write_experiment(record);
+        if let Some(record) = self.experimenter.take_allocations() {
+            self.journal.write_allocations(record);
+        }
         self.note_copies();
         if let Some(cut) = cut {
             self.note_cut(&what, cut);

@@ -4,6 +4,7 @@
 use super::missing::Unseen;
 use super::sampled_pace::Pace;
 use super::{ExperimentLoop, OBSERVATION};
+use crate::allocations;
 use crate::clock;
 use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
 use crate::experiment::early::{Early, nothing_hit};
@@ -44,6 +45,7 @@ struct Start {
     at: Real,
     cpu: Nanos,
     times: TargetTimes,
+    allocations: allocations::Snapshot,
     hits: Hits,
     noise: Noise,
     had_load: bool,
@@ -54,6 +56,7 @@ struct ObservedStretch {
     real_ns: u64,
     cpu_ns: u64,
     times: TargetTimes,
+    allocations: allocations::Snapshot,
     points: Vec<&'static Point>,
     targets: Vec<&'static Target>,
     /// The wanted names that nothing had.
@@ -69,6 +72,7 @@ impl Start {
             at: clock::now(),
             cpu: clock::process_cpu(),
             times: TargetTimes::read(),
+            allocations: allocations::Snapshot::read(),
             hits: Hits::read(),
             noise: Noise::read(),
             had_load: is_any_hit(),
@@ -77,6 +81,7 @@ impl Start {
 
     fn until_now(&self, settings: &Settings, many: usize) -> ObservedStretch {
         let times = TargetTimes::read();
+        let allocations = allocations::Snapshot::read();
         let real_ns = to_ns(clock::now() - self.at);
         let cpu_ns = to_ns(clock::process_cpu() - self.cpu);
         let (points, no_points) = choose_points(&self.hits, &settings.points);
@@ -85,7 +90,17 @@ impl Start {
         let unseen = Unseen { points: no_points, targets: no_targets };
         let is_hit = is_any_hit();
         let hits = points.iter().map(|&point| (point, self.hits.since(point))).collect();
-        ObservedStretch { real_ns, cpu_ns, times, points, targets, unseen, is_hit, hits }
+        ObservedStretch {
+            real_ns,
+            cpu_ns,
+            times,
+            allocations,
+            points,
+            targets,
+            unseen,
+            is_hit,
+            hits,
+        }
     }
 }
 
@@ -203,6 +218,10 @@ impl ExperimentLoop {
         record.targets = seen.times.records_since(&start.times);
         record.lost = self.samples.lost();
         self.journal.write(Record::Samples(record));
+        let allocations = seen.allocations.clone();
+        if let Some(record) = allocations.since(&start.allocations, None, seen.real_ns) {
+            self.journal.write_allocations(record);
+        }
     }
 
     /// Adds a note where the program is slower while it is sampled than it was before.

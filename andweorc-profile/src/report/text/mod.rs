@@ -7,7 +7,9 @@ mod targets;
 use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
-use crate::report::sections::place;
+use crate::report::allocations::allocations as told_allocations;
+use crate::report::sections::{allocation_label, place};
+use crate::report::words::shortened;
 use crate::report::{
     advice, between_runs, caveats, load_warning, next, notes, untested_waits, why_nothing,
 };
@@ -17,6 +19,9 @@ use textwrap::{Options, WordSplitter};
 
 /// Columns of the report.
 const WIDTH: usize = 80;
+
+/// Columns that the name of a point has at most in a heading.
+const PER: usize = 16;
 
 /// A space at which no line is broken. Texts have no other: it is not seen, and so escaped.
 const NO_BREAK: &str = "\u{a0}";
@@ -114,7 +119,8 @@ impl Page {
 }
 
 /// The report for people: where and how the program ran and what it does now, the targets by their
-/// verdicts, the waits that nobody tested, notes, and a command to run next.
+/// verdicts, the waits that nobody tested, allocations that stand out, notes, and a command to run
+/// next.
 ///
 /// Names are shortened where a line would have more than 80 columns, numbers never.
 pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
@@ -136,6 +142,7 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
         between(&mut page, runs, analysis);
         waits(&mut page, runs, analysis);
         advise(&mut page, runs, analysis);
+        allocations(&mut page, analysis);
     }
     foot(&mut page, runs, analysis);
     page.out
@@ -184,6 +191,26 @@ fn waits(page: &mut Page, runs: &[Run], analysis: &Analysis) {
         cells: vec![Cell::left(wait.words.clone())],
     }));
     page.table(&rows, waits.len().saturating_sub(page.looks.top));
+}
+
+/// The targets whose allocations stand out.
+fn allocations(page: &mut Page, analysis: &Analysis) {
+    let (point, shown) = told_allocations(analysis);
+    if shown.is_empty() {
+        return;
+    }
+    page.line("");
+    let per = point.unwrap_or_else(|| "second".to_owned());
+    let name = format!("ALLOCATIONS per {}", shortened(&per, PER));
+    let cells = ["bytes", "count", "freed at once", "held at most"].map(str::to_owned);
+    let mut rows = vec![Row::heading(&name, cells.map(Cell::right))];
+    rows.extend(shown.into_iter().map(|it| Row {
+        name: allocation_label(it.summary),
+        place: place(&it.summary.name, it.summary.file.as_deref(), it.summary.line),
+        is_heading: false,
+        cells: [it.bytes, it.count, it.churn, it.peak].map(Cell::right).into(),
+    }));
+    page.table(&rows, 0);
 }
 
 /// Notes, how to read it, and what to do next.

@@ -1,7 +1,8 @@
 use super::*;
+use crate::estimate::allocations::tests::of as allocations_of;
 use crate::estimate::tests::{measured, push, run};
 use crate::estimate::{Load, Verdict, WaitSummary, analyse};
-use crate::{NoteRecord, Record, TargetKind, WaitTime};
+use crate::{AllocationsRecord, NoteRecord, Record, TargetKind, WaitTime};
 use proptest::prelude::*;
 use textwrap::core::display_width;
 
@@ -241,4 +242,32 @@ proptest! {
             prop_assert!(display_width(line) <= WIDTH, "{}", line);
         }
     }
+}
+
+#[test]
+fn allocations_stand_in_a_table_where_they_stand_out() {
+    let told = |bytes: u64| {
+        let mut run = measured(3);
+        run.allocations = vec![AllocationsRecord {
+            seq: None,
+            real_ns: 1_000_000_000,
+            targets: vec![
+                allocations_of(Some(1), [bytes, 2_000_000, bytes / 4, 1 << 20]),
+                allocations_of(None, [1, 1, 0, 1]),
+            ],
+        }];
+        of(run, |analysis| analysis.points[0].now.throughput = Some(10_000.0))
+    };
+    let report = told(1_024_000_000);
+    line(&report, "ALLOCATIONS per request");
+    let of_hot = line(&report, "100 KiB");
+    for wanted in ["hot shop.rs:10", "200", "25 %", "2.00 MiB"] {
+        assert!(of_hot.contains(wanted), "{of_hot}");
+    }
+    assert!(!report.contains("outside"), "it is nothing to speak of\n{report}");
+    assert!(!report_of_a_usual_allocator().contains("ALLOCATIONS"));
+}
+
+fn report_of_a_usual_allocator() -> String {
+    report(measured(3))
 }

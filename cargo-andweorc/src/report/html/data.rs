@@ -4,12 +4,12 @@ use super::dead_end::{DeadEnd, dead_end};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
 use andweorc_profile::estimate::{
-    self, Analysis, Comparison, Judged, Metric, PointSummary, Ranking, TargetSummary, Verdict,
-    WaitSummary,
+    self, AllocationSummary, Analysis, Comparison, Judged, Metric, PointSummary, Ranking,
+    TargetSummary, Verdict, WaitSummary,
 };
 use andweorc_profile::plain;
 use andweorc_profile::report::{
-    Advice, advice, cpu_share, fills_time, load_warning, notes, real_ns,
+    Advice, advice, allocation_label, cpu_share, fills_time, load_warning, notes, real_ns,
 };
 use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind};
 use serde::Serialize;
@@ -32,6 +32,7 @@ pub(super) struct Page<'a> {
     experiments: Vec<Experiment<'a>>,
     waits: Vec<Wait>,
     advice: Vec<Advice>,
+    allocations: Vec<Allocations>,
     notes: Vec<String>,
     /// Warning to know before the throughput is read.
     warning: Option<String>,
@@ -89,6 +90,17 @@ struct Target<'a> {
 struct Wait {
     #[serde(flatten)]
     summary: WaitSummary,
+    /// The address of its place in the editor.
+    editor: Option<String>,
+}
+
+/// Allocations of one target.
+#[derive(Debug, Serialize)]
+struct Allocations {
+    #[serde(flatten)]
+    summary: AllocationSummary,
+    label: String,
+    place: Option<String>,
     /// The address of its place in the editor.
     editor: Option<String>,
 }
@@ -160,6 +172,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         experiments: experiments(runs, analysis),
         waits: analysis.waits.iter().map(|it| wait(it, sources)).collect(),
         advice: advice(runs, analysis),
+        allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),
@@ -234,6 +247,19 @@ fn wait(wait: &WaitSummary, sources: &Sources) -> Wait {
     summary.name = plain::name(&wait.name).into_owned();
     summary.file = wait.file.as_deref().map(|file| plain::name(file).into_owned());
     Wait { summary, editor: at.and_then(|(file, line)| sources.address(file, line)) }
+}
+
+fn allocations(of: &AllocationSummary, sources: &Sources) -> Allocations {
+    let at = of.file.as_deref().zip(of.line);
+    let mut summary = of.clone();
+    summary.name = plain::name(&of.name).into_owned();
+    summary.file = of.file.as_deref().map(|file| plain::name(file).into_owned());
+    Allocations {
+        summary,
+        label: allocation_label(of),
+        place: shown_place(&of.name, of.file.as_deref(), of.line),
+        editor: at.and_then(|(file, line)| sources.address(file, line)),
+    }
 }
 
 fn target<'a>(target: &'a TargetSummary, sources: &mut Sources, began: u64) -> Target<'a> {

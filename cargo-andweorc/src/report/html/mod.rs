@@ -28,6 +28,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/cards.js"),
     include_str!("page/experiments.js"),
     include_str!("page/waits.js"),
+    include_str!("page/allocations.js"),
     include_str!("page/app.js"),
 );
 

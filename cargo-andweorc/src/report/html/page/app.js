@@ -189,13 +189,13 @@ function start() {
   const foot = el("footer", {}, "Intervals are 95 %. Time is virtual: the delays of the experiments are taken out of every number. Shares of CPU overlap where spans nest.");
   if (data.dead_end !== null) {
     document.querySelector(".skip").remove();
-    page.append(head(), el("main", {}, deadEnd(data.dead_end), waits(), notes), foot);
+    page.append(head(), el("main", {}, deadEnd(data.dead_end), waits(), allocations(), notes), foot);
     return;
   }
   readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
   const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
-  page.append(head(), el("main", {}, warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, waits(), notes, explanation), foot);
+  page.append(head(), el("main", {}, warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, waits(), allocations(), notes, explanation), foot);
   show();
   if (state.target !== null) visit();
   document.addEventListener("keydown", onKey);

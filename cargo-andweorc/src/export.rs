@@ -1,0 +1,49 @@
+//! `cargo andweorc export`: a profile in the form of other tools.
+
+mod dhat;
+
+use crate::{profiles, report};
+use clap::{Args, ValueEnum};
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The options of `export`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo andweorc export --format dhat -o shop.dhat.json
+  cargo andweorc export --format dhat target/andweorc/shop.jsonl
+
+A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
+while nothing was delayed, where the program has andweorc's allocator.")]
+pub(crate) struct ExportOptions {
+    /// The form
+    #[arg(long, value_enum)]
+    format: ExportFormat,
+    /// Write to this file; `-` is the standard output
+    #[arg(short, long, visible_alias = "out", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Profiles, folders of profiles, or names of baselines [default: the newest profile in the
+    /// target folder]
+    #[arg(value_name = "PROFILE")]
+    profiles: Vec<PathBuf>,
+}
+
+/// The form of what is exported.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExportFormat {
+    /// Allocations by target, for valgrind's viewer of heap profiles
+    Dhat,
+}
+
+/// Prints or writes what the options ask for.
+pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let paths = profiles::or_newest(&options.profiles)?;
+    let profile = profiles::read(&paths)?;
+    let text = match options.format {
+        ExportFormat::Dhat => dhat::dhat(&profile.runs)?,
+    };
+    report::put(options.output.as_deref(), &text, &paths)?;
+    Ok(ExitCode::SUCCESS)
+}

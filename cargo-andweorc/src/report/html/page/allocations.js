@@ -1,0 +1,33 @@
+// What the targets allocated while nothing was delayed.
+
+/** So many rows: those after them are small. */
+const ALLOCATIONS = 20;
+
+/** `12.1 KiB` */
+function bytes(x) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  for (; x >= 1024 && unit < units.length - 1; unit++) x /= 1024;
+  return fixed(x, unit === 0 || x >= 100 ? 0 : x >= 10 ? 1 : 2) + " " + units[unit];
+}
+
+function allocations() {
+  if (data.allocations.length === 0) return null;
+  const head = ["target", "bytes/s", "allocations/s", "live", "peak", "churn"];
+  const rows = data.allocations.slice(0, ALLOCATIONS).map((one) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, el("span", { class: "name" }, one.label), one.place ? place(one.place, one.editor) : null),
+      [bytes(one.bytes_per_s), fixed(one.count_per_s, one.count_per_s < 10 ? 1 : 0), bytes(one.live_bytes), bytes(one.peak_bytes)].map((text) => el("td", {}, text)),
+      el("td", {}, one.churn === null ? "unknown" : percent(one.churn)),
+    ),
+  );
+  return el(
+    "section",
+    { "aria-labelledby": "allocations" },
+    el("h2", { id: "allocations" }, "What it allocated"),
+    el("p", { class: "hint" }, "While nothing was delayed, by the innermost target. Churn is the part of the bytes that was freed in the poll, or the span around all others, in which it was allocated."),
+    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Allocations" }, el("table", { class: "waits" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows))),
+  );
+}
