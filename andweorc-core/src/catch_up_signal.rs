@@ -21,11 +21,11 @@
 use crate::asked::looks_often;
 use crate::background_thread::BackgroundThread;
 use crate::clock;
-use crate::sampler;
-use crate::signal::{self, Handler, SIGNAL, Sender, Work};
 use crate::stall::Stalls;
 use crate::thread::{self, LEDGER, Overhead};
 use crate::time::{Nanos, Real};
+use andweorc_sampling::signal::{self, Handler, SIGNAL, Sender, Work};
+use andweorc_sampling::slots;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> BackgroundThread {
             let now = clock::now();
             stalls.woke(now - since - Nanos::from(period));
             also(now);
-            sampler::see_who_has_the_signal();
+            slots::see_who_has_the_signal();
             if handler.is_some() && signal::may_send() {
                 look(&mut seen, now);
             }
@@ -92,7 +92,7 @@ fn tell(tid: i32) {
 }
 
 /// The work of the signal's handler.
-static PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: sampler::own_stack };
+static PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: slots::own_stack };
 
 /// Has the calling thread pay what it owes.
 ///
@@ -101,6 +101,6 @@ extern "C" fn pay(_: *mut c_void) {
     thread::catch_up_in_signal_handler();
     if signal::is_pending() {
         // Its time went to the pause, and not to what the thread does.
-        sampler::skip_next();
+        slots::skip_next();
     }
 }

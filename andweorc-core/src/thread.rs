@@ -53,12 +53,12 @@ use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
 use crate::sampler::site_timeline::SiteTimelines;
-use crate::sampler::{slots, target_fraction};
+use crate::sampler::{target_fraction, threads};
 use crate::schedstat::Schedstat;
-use crate::signal;
 use crate::target::{Target, is_main};
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::{Cause, Ended};
+use andweorc_sampling::signal;
 use context_switches::ContextSwitches;
 use driver_lateness::DriverLateness;
 use on_cpu::OnCpu;
@@ -175,7 +175,7 @@ impl Drop for Close {
             thread.end_stretch();
             thread.timelines.set(None);
             thread.schedstat.close();
-            slots::closed();
+            threads::close();
             thread.leaves_processor();
             if let Some(account) = thread.account.take() {
                 LEDGER.close(account, clock::now());
@@ -249,7 +249,7 @@ impl Thread {
         if self.account.get().is_none() {
             WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
         } else {
-            self.timelines.set(slots::opened(tid, is_deaf, sampled));
+            self.timelines.set(threads::open(tid, is_deaf, sampled));
         }
         self.account.get()
     }

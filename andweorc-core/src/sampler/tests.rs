@@ -121,7 +121,7 @@ fn sample_after_an_act_in_a_poll_has_another_context() {
 fn a_target_in_short_visits_needs_no_fine_samples() {
     let _alone = lock(&SAMPLINGS);
     let symbols = Symbols::of_this_program().unwrap();
-    let mut finder = Finder::new(symbols, ADDRESSES.get_or_init(Addresses::new));
+    let mut finder = Finder::new(symbols, addresses::table());
     let new = |kind, name| target(kind, name, None, None);
     let [short, long] = ["short", "long"].map(|name| new(TargetKind::Task, name));
     let [one, other] = ["one", "other"].map(|name| new(TargetKind::Line, name));

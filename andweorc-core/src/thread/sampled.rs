@@ -5,9 +5,10 @@ use super::timeline_cursor::TimelineCursor;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
 use crate::ledger::Account;
+use crate::sampler::FINE;
 use crate::sampler::target_fraction::{self, Credit};
-use crate::sampler::{FINE, late};
 use crate::time::{Nanos, Real, Speedup};
+use andweorc_sampling::late;
 
 /// How far ahead a thread is expected to go on in its context: it says so at its samples and
 /// whenever it acts, long before.
