@@ -1,10 +1,10 @@
 //! Cost of symbols: opening them must take less than 100 ms and 64 MB, however large the program
 //! is.
 //!
-//! `cargo bench -p andweorc-sampling --features symbols --bench symbols -- PROGRAM..`: programs with
-//! debug information; without any, this bench itself. Time in ms and resident memory in MB (own, and
-//! of mapped files), after opening, after the first address and after 1, 100 and 2000 further ones
-//! at random.
+//! `cargo bench -p andweorc-sampling --features symbols --bench symbols -- PROGRAM..`: programs
+//! with debug information; without any, this bench itself. Time in ms and resident memory in MB
+//! (own, and of mapped files), after opening, after the first address and after 1, 100 and 2000
+//! further ones at random.
 
 use andweorc_sampling::symbols::Symbols;
 use object::{Object, ObjectSection};
