@@ -90,8 +90,7 @@ use andweorc_clock as _;
 pub use andweorc_core::experiment::Status;
 pub use andweorc_core::sampler::{Event, PerfError};
 pub use andweorc_core::session::{Outcome, Session, StartError};
-pub use andweorc_core::settings::{ProgramClock, SettingError, Settings};
-pub use andweorc_core::symbols::{Scope, ScopeError};
+pub use andweorc_core::settings::{ProgramClock, Scope, ScopeError, SettingError, Settings};
 pub use andweorc_core::thread::blocked;
 pub use andweorc_core::time::Speedup;
 pub use andweorc_macros::{main, test};
@@ -117,7 +116,7 @@ pub mod __private {
     pub use crate::start::rt;
     pub use andweorc_core::enabled;
     pub use andweorc_core::point::{Point, point};
-    pub use andweorc_core::thread::{pay, was_enabled};
+    pub use andweorc_core::thread::{catch_up, was_enabled};
     pub use andweorc_profile::PointKind;
     pub use tokio;
 }

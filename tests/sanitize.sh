@@ -17,8 +17,8 @@ failed=()
 say() { printf '\n== %s\n' "$*"; }
 skip() { printf 'skipped: %s\n' "$*"; }
 
-# Modules of andweorc-core without threads: statistics and texts, which take minutes here.
-core=(--skip compare:: --skip estimate:: --skip stats:: --skip report:: --skip profile:: --skip symbols::)
+# Of andweorc-sampling what has no threads, and takes minutes here.
+sampling=(--skip symbols::)
 # These compare times, which instrumented code does not keep.
 timed=(
     --skip delay_grows_while_somebody_is_in_the_wait_that_is_the_target
@@ -32,8 +32,9 @@ tests() {
     local name=$1
     shift
     local cargo=(cargo +nightly test --quiet --no-fail-fast --target "$host" "$@")
-    echo "left out: ${core[*]} ${timed[*]}"
-    "${cargo[@]}" -p andweorc-core --lib -- "${core[@]}" || failed+=("$name: andweorc-core")
+    echo "left out: ${sampling[*]} ${timed[*]}"
+    "${cargo[@]}" -p andweorc-sampling --all-features --lib -- "${sampling[@]}" || failed+=("$name: andweorc-sampling")
+    "${cargo[@]}" -p andweorc-core --lib || failed+=("$name: andweorc-core")
     "${cargo[@]}" -p andweorc-tokio --all-features --tests -- "${timed[@]}" || failed+=("$name: andweorc-tokio")
     "${cargo[@]}" -p andweorc-tracing --tests || failed+=("$name: andweorc-tracing")
 }
@@ -86,7 +87,7 @@ run_miri() {
     cargo +nightly miri --version >/dev/null 2>&1 || { skip "no miri in the nightly toolchain"; return; }
     # What talks to no kernel and does not take many minutes here, as counters, latencies and the ring do. The torn account does too, and has
     # a loom model.
-    local filter=(ledger:: target:: wait:: time::)
+    local filter=(ledger:: target:: wait::)
     echo "runs: ${filter[*]}; left out: readers_never_see_a_torn_account"
     CARGO_TARGET_DIR=target/sanitize/miri MIRIFLAGS="-Zmiri-disable-isolation" \
         cargo +nightly miri test --quiet -p andweorc-core --lib -- "${filter[@]}" --skip readers_never_see_a_torn_account ||

@@ -21,11 +21,11 @@
 use crate::asked::looks_often;
 use crate::background_thread::BackgroundThread;
 use crate::clock;
-use crate::sampler;
-use crate::signal::{self, Handler, SIGNAL, Sender, Work};
 use crate::stall::Stalls;
 use crate::thread::{self, LEDGER, Overhead};
 use crate::time::{Nanos, Real};
+use andweorc_sampling::signal::{self, Handler, SIGNAL, Sender, Work};
+use andweorc_sampling::slots;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::time::Duration;
@@ -52,7 +52,7 @@ const LEAST: Nanos = Nanos::from_micros(100);
 /// A thread that looks for those that lag while it is told to, and calls `also` at each look; it
 /// sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
 pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> BackgroundThread {
-    let handler = Handler::install(Sender::Nudger, &PAYS);
+    let handler = Handler::install(Sender::Nudger, &CATCHES_UP);
     BackgroundThread::start("andweorc-nudge", move || {
         let mut seen = HashMap::new();
         let (takes, mut stalls) = (Overhead::new(), Stalls::new());
@@ -64,7 +64,7 @@ pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> BackgroundThread {
             let now = clock::now();
             stalls.woke(now - since - Nanos::from(period));
             also(now);
-            sampler::see_who_has_the_signal();
+            slots::see_who_has_the_signal();
             if handler.is_some() && signal::may_send() {
                 look(&mut seen, now);
             }
@@ -92,15 +92,15 @@ fn tell(tid: i32) {
 }
 
 /// The work of the signal's handler.
-static PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: sampler::own_stack };
+static CATCHES_UP: Work = Work { is_wanted: || true, run: catch_up, own_stack: slots::own_stack };
 
 /// Has the calling thread pay what it owes.
 ///
 /// Async-signal-safe, as [`thread::catch_up_in_signal_handler`].
-extern "C" fn pay(_: *mut c_void) {
+extern "C" fn catch_up(_: *mut c_void) {
     thread::catch_up_in_signal_handler();
     if signal::is_pending() {
         // Its time went to the pause, and not to what the thread does.
-        sampler::skip_next();
+        slots::skip_next();
     }
 }

@@ -4,27 +4,10 @@
 
 use crate::allocations::number::leave_out_here;
 use crate::program_clock;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use andweorc_sampling::signal::signals_of_others;
+use nix::sys::signal::{SigSet, SigmaskHow};
 use std::io;
 use std::thread::{Builder, JoinHandle};
-
-/// Signals that the kernel sends a thread for what it does itself. While they are blocked, the
-/// process is killed without its handler being called.
-const SYNCHRONOUS: [Signal; 6] = [
-    Signal::SIGSEGV,
-    Signal::SIGBUS,
-    Signal::SIGFPE,
-    Signal::SIGILL,
-    Signal::SIGTRAP,
-    Signal::SIGSYS,
-];
-
-/// All signals but those that a thread gets for what it does itself.
-pub fn signals_of_others() -> SigSet {
-    let mut signals = SigSet::all();
-    SYNCHRONOUS.into_iter().for_each(|signal| signals.remove(signal));
-    signals
-}
 
 /// Starts a thread that blocks the [signals of others](signals_of_others) from its first
 /// instruction on. That includes SIGPIPE and SIGXFSZ, so that what it writes can fail, and not end
@@ -67,6 +50,7 @@ impl Drop for Blocked {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use nix::sys::signal::Signal;
     use std::path::Path;
     use std::{fs, thread};
 
@@ -79,7 +63,7 @@ mod tests {
             let own = own.join().unwrap();
             for signal in Signal::iterator() {
                 let blockable = !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP);
-                let blocked = blockable && !SYNCHRONOUS.contains(&signal);
+                let blocked = blockable && signals_of_others().contains(signal);
                 assert_eq!(own.contains(signal), blocked, "{signal}");
             }
             assert_eq!(SigSet::thread_get_mask().unwrap(), before);
@@ -102,9 +86,14 @@ mod tests {
     #[test]
     fn no_library_crate_starts_a_thread_elsewhere() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let crates = [".", "andweorc-core", "andweorc-tokio", "andweorc-tracing"];
-        let crates =
-            crates.iter().chain(&["andweorc-threads", "andweorc-clock", "andweorc-macros"]);
+        let crates = [".", "andweorc-sampling", "andweorc-core", "andweorc-tokio"];
+        let crates = crates.iter().chain(&[
+            "andweorc-tracing",
+            "andweorc-threads",
+            "andweorc-clock",
+            "andweorc-macros",
+            "andweorc-profile",
+        ]);
         let (mut seen, mut starts) = (0, Vec::new());
         for folder in crates.map(|it| root.join(it).join("src")) {
             each_source(&folder, &mut |path, text| {

@@ -3,7 +3,7 @@
 
 use crate::counter::Counters;
 use crate::latency::Latencies;
-use crate::symbols::is_own_file;
+use crate::settings::is_own_file;
 use crate::thread::{self, LEDGER, Within};
 use crate::time::Virtual;
 use andweorc_profile::PointRecord;

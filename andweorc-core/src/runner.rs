@@ -13,8 +13,8 @@ use crate::experiment::{Finished, Rounds};
 use crate::point::points;
 use crate::sampler::{Event, PerfError, Sampling, line_target};
 use crate::session::{hold_rounds, provisional};
-use crate::settings::Settings;
-use crate::symbols::{Place, Scope, SymbolError, Symbols};
+use crate::settings::{Scope, Settings};
+use crate::symbols::{Place, SymbolError, Symbols};
 use crate::time::Speedup;
 use andweorc_profile::estimate::{Analysis, Metric};
 use andweorc_profile::plain;
@@ -118,14 +118,12 @@ impl Runner {
     /// all rounds were held.
     fn settings(&self, progress_point_name: &str) -> (Settings, Rounds) {
         let percents = self.config.speedup_percentages.iter();
-        let settings = Settings {
-            duration: Duration::MAX,
-            targets: vec!["lines".to_owned()],
-            points: vec![progress_point_name.to_owned()],
-            speedups: percents.filter_map(|percent| Speedup::new(percent / 100.0)).collect(),
-            scope: self.scope.clone(),
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.duration = Duration::MAX;
+        settings.targets = vec!["lines".to_owned()];
+        settings.points = vec![progress_point_name.to_owned()];
+        settings.speedups = percents.filter_map(|percent| Speedup::new(percent / 100.0)).collect();
+        settings.scope = self.scope.clone();
         let rounds = Rounds {
             measure: self.config.round_duration,
             baselines: self.config.baseline_rounds.max(1),

@@ -1,7 +1,7 @@
 //! For how long a thread has waited for processors, as the kernel tells.
 
-use crate::descriptors::Permit;
 use crate::time::Nanos;
+use andweorc_sampling::descriptors::Permit;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::sys::uio::pread;
@@ -30,7 +30,7 @@ impl Schedstat {
 
     /// For how long the calling thread has waited for processors, in all; `None` where the kernel
     /// does not tell (it is built without CONFIG_SCHED_INFO or told not to count, or no file can be
-    /// opened, or there are [too many](crate::descriptors)). Async-signal-safe.
+    /// opened, or there are [too many](andweorc_sampling::descriptors)). Async-signal-safe.
     pub(crate) fn waited(&self) -> Option<Nanos> {
         #[cfg(test)]
         if let Some(told) = self.told.get() {

@@ -2,7 +2,6 @@
 
 pub(crate) mod provisional;
 
-use crate::binary::Binary;
 use crate::experiment::{ExperimentLoop, Experimenter, Finished, Rounds, Status, Stop};
 use crate::fork::{Unshared, forked};
 use crate::own_thread;
@@ -13,6 +12,7 @@ use andweorc_profile::estimate::{Analysis, analyse};
 use andweorc_profile::plain;
 use andweorc_profile::report::{self, Looks};
 use andweorc_profile::{Header, WriteError, Writer};
+use andweorc_sampling::binary::Binary;
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

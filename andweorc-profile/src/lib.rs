@@ -11,6 +11,8 @@
 //! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`report`] | the report as text and as JSON, and the words that other reports share |
 //! | [`stats`] | quantiles, regressions and p-values that these need |
+//! | [`settings`] | the settings of a run, from the environment or in code |
+//! | [`time`] | units of time, real and virtual, and speedups |
 //! | [`plain`] | names and texts from anywhere, made fit to be shown |
 //!
 //! ```no_run
@@ -37,7 +39,9 @@ pub mod plain;
 mod reader;
 pub mod report;
 mod schema;
+pub mod settings;
 pub mod stats;
+pub mod time;
 mod writer;
 
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};

@@ -32,8 +32,9 @@
 //! | anybody, where no thread can be started | nobody | at once | | `nothing_is_held_where_there_is_no_thread` |
 
 use crate::runtime_id::RuntimeId;
+use crate::thread_key::{NOBODY, thread_key};
 #[cfg(tokio_unstable)]
-use crate::unwrapped::watch::{self, Watch};
+use crate::unwrapped::driver_watch::Watch;
 use andweorc_core::defer::{Guarded, Held, Lead, Waiting};
 use andweorc_core::engine::Rules;
 use andweorc_core::fork::forked;
@@ -47,7 +48,6 @@ use std::cell::Cell;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
@@ -139,17 +139,6 @@ thread_local! {
     static OURS: RefCell<Option<Ours>> = const { RefCell::new(None) };
 }
 
-andweorc_core::plain_thread_local! {
-    static ME: u8 = 0;
-}
-
-pub(crate) const NOBODY: usize = 0;
-
-/// The calling thread, by a number that no other has while it lives.
-pub(crate) fn thread_key() -> usize {
-    ME.with(|here| ptr::from_ref(here).addr())
-}
-
 /// The calling thread parks, a worker of a runtime of the builder that has `shared`, and with a
 /// driver for I/O. Says whether it will be the one that waits in the driver: the first that parks
 /// is.
@@ -161,8 +150,6 @@ pub(crate) fn parks(shared: &Shared) -> bool {
         let ours = ours.get_or_insert_with(|| Ours::of(shared));
         ours.alarm.as_ref().is_none_or(|alarm| alarm.watch())
     });
-    #[cfg(tokio_unstable)]
-    watch::idle();
     watches.unwrap_or(true)
 }
 
@@ -185,16 +172,14 @@ pub(crate) fn with_ours<R>(f: impl FnOnce(&Watch, &Cell<bool>) -> R) -> Option<R
     with.ok().flatten()
 }
 
-/// Records that the calling thread is no longer parked, and goes on.
-pub(crate) fn unparks() {
+/// Records that the calling thread is no longer parked, and goes on. Says whether it was the one
+/// that waited in the driver.
+pub(crate) fn unparks() -> bool {
     let watched = change_ours(|ours| {
         let alarm = ours.as_ref().and_then(|ours| ours.alarm.as_ref());
         alarm.is_some_and(|alarm| alarm.change_watcher(thread_key(), NOBODY))
     });
-    #[cfg(tokio_unstable)]
-    watch::unparks(watched.unwrap_or(false));
-    #[cfg(not(tokio_unstable))]
-    let _ = watched;
+    watched.unwrap_or(false)
 }
 
 /// The alarm of this runtime of the builder, for which the calling thread works. `None` where it

@@ -29,6 +29,7 @@ mod profiled;
 pub mod runtime;
 mod runtime_id;
 mod spawn;
+mod thread_key;
 #[cfg(feature = "tower")]
 pub mod tower;
 #[cfg(tokio_unstable)]

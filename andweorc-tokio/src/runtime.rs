@@ -1,5 +1,7 @@
 //! An extension of [`tokio::runtime::Builder`]: workers that tell when they are idle.
 
+#[cfg(tokio_unstable)]
+use crate::unwrapped::watch;
 use crate::{deferred, driver_timer};
 use andweorc_core::thread::{self, was_enabled};
 use std::fmt;
@@ -97,12 +99,19 @@ impl BuilderExt for Builder {
             // Also when it is off again: wakes may be held then, and other threads know who parks.
             if was_enabled() {
                 deferred::ends();
-                thread::parked(driver_timer::parks(&alarm));
+                let watches = driver_timer::parks(&alarm);
+                #[cfg(tokio_unstable)]
+                watch::idle();
+                thread::parked(watches);
             }
         })
         .on_thread_unpark(move || {
             if was_enabled() {
-                driver_timer::unparks();
+                let has_watched = driver_timer::unparks();
+                #[cfg(tokio_unstable)]
+                watch::unparks(has_watched);
+                #[cfg(not(tokio_unstable))]
+                let _ = has_watched;
                 thread::unparked();
             }
             if let Some(hook) = &unpark {

@@ -1,7 +1,7 @@
 //! Which runtime the calling thread works for.
 
-use crate::driver_timer::thread_key;
 use crate::id_number::number_of;
+use crate::thread_key::thread_key;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// A runtime, as the hooks of a worker see it.

@@ -2,7 +2,7 @@
 
 use crate::span_table::Multiply;
 use andweorc_core::point::{Point, point};
-use andweorc_core::symbols::is_own_file;
+use andweorc_core::settings::is_own_file;
 use andweorc_core::target::{Target, target};
 use andweorc_profile::{PointKind, TargetKind};
 use std::collections::HashMap;

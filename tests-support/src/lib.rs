@@ -4,6 +4,7 @@ mod interrupts;
 mod kept;
 pub mod memory;
 mod plugin;
+mod program;
 #[cfg(feature = "sites")]
 mod site;
 #[cfg(feature = "wakes")]
@@ -12,5 +13,6 @@ pub mod wakes;
 pub use interrupts::take_interrupts;
 pub use kept::kept;
 pub use plugin::{Loaded, Plugin};
+pub use program::{build_program, code_of};
 #[cfg(feature = "sites")]
 pub use site::Site;

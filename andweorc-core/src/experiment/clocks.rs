@@ -1,7 +1,7 @@
 //! Clocks of the program that are not virtual.
 
-use crate::binary::Binary;
 use crate::program_clock;
+use andweorc_sampling::binary::Binary;
 
 /// Says which crates of the running program go by another clock than the virtual one. `None` where
 /// there are none, or the program's clock is real anyhow.

@@ -1,10 +1,11 @@
 //! Explanations when the hottest lines or functions are wanted, and there are none.
 
 use crate::experiment::choose::{MIN_SHARE, all_of};
+use crate::settings::Scope;
 use crate::spelled::spelled;
-use crate::symbols::{Scope, SymbolError};
 use crate::target::targets;
 use andweorc_profile::TargetKind;
+use andweorc_sampling::symbols::SymbolError;
 
 /// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many
 /// samples. `lack` is what keeps samples from being charged to lines. `None` when it is no such

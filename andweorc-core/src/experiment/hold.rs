@@ -17,6 +17,7 @@ use crate::ledger::TargetWait;
 use crate::pause;
 use crate::point::{Point, points};
 use crate::program_clock::{self, Frozen};
+use crate::settings::MAX_SLOWDOWN;
 use crate::target::Target;
 use crate::thread::{self, LEDGER};
 use crate::time::{Nanos, Real, Speedup};
@@ -25,9 +26,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// By how much an experiment may slow the program when nothing else is said.
-pub const MAX_SLOWDOWN: f64 = 2.0;
 
 /// How long each part of an experiment lasts.
 #[derive(Clone, Copy, Debug)]

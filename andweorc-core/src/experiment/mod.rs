@@ -23,7 +23,7 @@ mod unended;
 
 pub(crate) use choose::names;
 pub use guard::Cut;
-pub use hold::{Experimenter, MAX_SLOWDOWN, Outcome, Phases};
+pub use hold::{Experimenter, Outcome, Phases};
 pub use run::Status;
 pub(crate) use run::{ExperimentLoop, Finished, Rounds};
 pub use stop::Stop;

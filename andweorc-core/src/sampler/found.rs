@@ -1,15 +1,16 @@
 //! Results of sampling: how hot each line and function is, and how large its share is of each
 //! context.
 
-use crate::sampler::addresses::{Addresses, Verdict};
-use crate::sampler::queue::Sample;
 use crate::sampler::site_timeline::{self, Steps};
 use crate::sampler::target_fraction::{self, Seen};
-use crate::sampler::{COARSE, slots};
-use crate::symbols::{Place, SymbolError, Symbols};
+use crate::sampler::{COARSE, threads};
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
 use andweorc_profile::TargetKind;
+use andweorc_sampling::addresses::{Addresses, Verdict};
+use andweorc_sampling::queue::Sample;
+use andweorc_sampling::slots;
+use andweorc_sampling::symbols::{Place, SymbolError, Symbols};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -267,7 +268,7 @@ impl Finder {
                 steps.add(step, Seen { samples, inside, time, visits: 0 });
             }
         }
-        slots::each_course(|timeline| timeline.learn(seen.remove(&timeline.id()).as_ref()));
+        threads::each_timeline(|timeline| timeline.learn(seen.remove(&timeline.id()).as_ref()));
         if !seen.is_empty() {
             let gone =
                 |context| site_timeline::of(context).is_some_and(|(it, _)| seen.contains_key(&it));
@@ -305,13 +306,16 @@ mod tests {
     use crate::experiment::choose::TargetTimes;
     use crate::sampler::lock;
     use crate::sampler::tests::SAMPLINGS;
-    use crate::symbols::tests::{build_from, code_of, open};
     use std::collections::BTreeSet;
-    use tests_support::{Plugin, kept};
+    use tests_support::{Plugin, build_program, code_of, kept};
 
     /// With a table of its own.
     fn finder(symbols: Symbols) -> Finder {
-        Finder::new(symbols, kept(Addresses::new()))
+        Finder::new(symbols, kept(Addresses::default()))
+    }
+
+    fn open(folder: &std::path::Path) -> Symbols {
+        Symbols::of_program(&folder.join("shop")).unwrap()
     }
 
     fn function(name: &str) -> &'static Target {
@@ -351,7 +355,7 @@ mod tests {
     #[test]
     fn a_new_finder_trusts_no_judgement_of_another_one() {
         let _alone = lock(&SAMPLINGS);
-        let table = kept(Addresses::new());
+        let table = kept(Addresses::default());
         table.set(10, Verdict::Inside);
         Finder::new(Symbols::of_this_program().unwrap(), table);
         assert_eq!(table.judge(&[10]), None);
@@ -403,7 +407,7 @@ fn main() {
         let (lines, symbols) = ("-Cdebuginfo=line-tables-only", "-Cdebuginfo=0");
         let [with_lines, with_symbols, stripped] =
             [[lines, "-Cstrip=none"], [symbols, "-Cstrip=debuginfo"], [lines, "-Cstrip=symbols"]]
-                .map(|flags| build_from(INLINED, &flags));
+                .map(|flags| build_program(INLINED, &flags));
         let [with_lines, with_symbols, stripped] =
             [&with_lines, &with_symbols, &stripped].map(|it| it.path());
         // The helper's place in each of them. The code is the same in all builds, wherever it

@@ -7,96 +7,50 @@
 //! go through a queue to one thread that resolves them, counts what is found, and so teaches the
 //! handler.
 //!
+//! The event, the signal, the threads that are sampled and their queues are those of
+//! [`andweorc_sampling`]. Here is what needs the virtual clock and the targets:
+//!
 //! | module | what |
 //! |---|---|
-//! | `source`, `perf`, `ring` | what sends the signal; what the kernel held back |
-//! | `slots`, `queue` | the threads, and their samples |
-//! | `walk`, `addresses` | the call chain, and what is known of its addresses |
+//! | `threads` | threads with an account come and go, each with its timelines |
 //! | `target_fraction` | by samples, or by an expected share |
 //! | `site_timeline` | the contexts of a plain thread outside of spans |
-//! | `late` | how late the handler comes |
 //! | `found` | what the samples tell |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
-mod addresses;
 mod found;
-pub(crate) mod late;
-mod perf;
-mod period;
-mod queue;
-mod ring;
 pub(crate) mod site_timeline;
-pub(crate) mod slots;
-mod source;
 pub(crate) mod target_fraction;
-pub(crate) mod walk;
+pub(crate) mod threads;
 
+pub use andweorc_profile::settings::Event;
+pub use andweorc_sampling::perf::{PerfError, probe};
+pub use andweorc_sampling::period::{COARSE, FINE};
+pub use andweorc_sampling::slots::check;
+pub use andweorc_sampling::source::Kind;
 pub use found::Found;
 pub(crate) use found::line_target;
-pub use perf::{Event, PerfError};
-pub use period::{COARSE, FINE};
-pub(crate) use slots::{Shortfall, own_stack, see_who_has_the_signal, skip_next};
-pub(crate) use walk::Registers;
 
 use crate::asked;
 use crate::fork::forked;
 use crate::own_thread;
-use crate::signal::{self, Handler, Sender, Work};
-use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
 use crate::time::Nanos;
-use addresses::Addresses;
 use andweorc_profile::TargetKind;
+use andweorc_sampling::signal::{self, Handler, Sender};
+use andweorc_sampling::slots::{self, SAMPLES, Shortfall};
+use andweorc_sampling::symbols::{SymbolError, Symbols};
+use andweorc_sampling::{addresses, late};
 use found::Finder;
-use std::ffi::c_void;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often the queues are drained.
 const DRAIN: Duration = Duration::from_millis(10);
-
-/// Whether the kernel gives this process perf events.
-///
-/// # Errors
-///
-/// When it does not, with what to do about it.
-pub fn probe() -> Result<(), PerfError> {
-    perf::open(0, Event::default(), COARSE).map(drop)
-}
-
-/// Whether the calling thread, which has an account, can be sampled.
-///
-/// # Errors
-///
-/// When it can't, with what to do about it.
-pub fn check() -> Result<(), PerfError> {
-    slots::check()
-}
-
-/// Source of the samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A perf event.
-    Perf(Event),
-    /// A timer of each thread's CPU time, since perf events are refused. It is bound to the
-    /// kernel's ticks: a sample in 4 ms, most often.
-    Timer,
-}
-
-impl fmt::Display for Kind {
-    /// `perf task-clock`, `cpu timer`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Kind::Perf(event) => write!(f, "perf {}", event.name()),
-            Kind::Timer => f.write_str("cpu timer"),
-        }
-    }
-}
 
 /// Samples all threads, until dropped. There is one at a time that knows of targets: the last one.
 #[derive(Debug)]
@@ -112,13 +66,6 @@ pub struct Sampling {
 /// Finder that resolves samples at the moment.
 static FINDER: Mutex<Option<Arc<Mutex<Finder>>>> = Mutex::new(None);
 
-static ADDRESSES: OnceLock<Addresses> = OnceLock::new();
-
-/// Returns what is known of addresses, once something is.
-fn addresses() -> Option<&'static Addresses> {
-    ADDRESSES.get()
-}
-
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -132,13 +79,13 @@ impl Sampling {
     /// refused altogether, timers stand in for
     /// the default event.
     pub fn start(symbols: Symbols, event: Event) -> Result<Sampling, PerfError> {
-        let table = ADDRESSES.get_or_init(Addresses::new);
         let handler =
             Handler::install(Sender::Source, &SAMPLES).ok_or_else(PerfError::signal_is_taken)?;
         let kind = slots::on(event, COARSE)?;
+        threads::forget_timelines();
         target_fraction::set_learns(true);
         asked::look_often();
-        let finder = Arc::new(Mutex::new(Finder::new(symbols, table)));
+        let finder = Arc::new(Mutex::new(Finder::new(symbols, addresses::table())));
         *lock(&FINDER) = Some(Arc::clone(&finder));
         let stop = Arc::new(AtomicBool::new(false));
         let (finds, stopped) = (Arc::clone(&finder), Arc::clone(&stop));
@@ -146,7 +93,7 @@ impl Sampling {
             late::measure(kind);
             while !stopped.load(Ordering::SeqCst) {
                 std::thread::sleep(DRAIN);
-                see_who_has_the_signal();
+                slots::see_who_has_the_signal();
                 // Before the rings are full, of which nobody would know what found no room in the
                 // end.
                 slots::tally();
@@ -256,20 +203,6 @@ pub(crate) fn aim(target: Option<&Target>) {
     if let (Some(target), Some(finder)) = (sampled, lock(&FINDER).clone()) {
         lock(&finder).aim(target);
     }
-}
-
-/// The work of the signal's handler. A sample that was to tell how late the handler comes is none.
-pub(in crate::sampler) static SAMPLES: Work =
-    Work { is_wanted: || !late::noted(), run: on_signal, own_stack };
-
-/// Takes a sample of the calling thread, which the signal interrupted at `context`.
-///
-/// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and
-/// writes atomics.
-extern "C" fn on_signal(context: *mut c_void) {
-    // SAFETY: the handler alone calls it, with its own third argument, and was installed with
-    // SA_SIGINFO.
-    slots::sample(unsafe { Registers::of(context) });
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@
 //! Where they are longer, samples are fine enough ([`Credit::Samples`]).
 
 use crate::asked::ASKED;
-use crate::sampler::period::FINE;
-use crate::sampler::site_timeline;
+use crate::sampler::{FINE, site_timeline};
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -3,7 +3,7 @@
 
 mod lock_handoff;
 
-use super::wakeup_latency::notifies_thread;
+use super::wakeup_latency::note_wake_of_thread;
 use super::{LEDGER, THREAD, Thread, enabled, with};
 use crate::clock;
 use crate::engine::ThreadState;
@@ -38,14 +38,14 @@ impl Blocking {
             }
             if before != ThreadState::Active {
                 // A runtime's thread sleeps between two polls.
-                with(Thread::leaves_processor);
+                with(Thread::leave_processor);
                 return None;
             }
             let since = clock::now();
             let inside = with(|thread| {
                 thread.set_state(before.blocked());
                 let inside = thread.leave_target(since);
-                thread.leaves_processor();
+                thread.leave_processor();
                 inside
             });
             Some(Blocking { since, before, inside, site })
@@ -59,9 +59,9 @@ impl Blocking {
         with(|thread| {
             thread.share_anew();
             if let Some(account) = thread.account(now) {
-                thread.was_notified(account, self.since, now);
+                thread.resume_notified(account, self.since, now);
             }
-            thread.pay(now);
+            thread.catch_up(now);
         });
         self.end_by_time();
     }
@@ -75,7 +75,7 @@ impl Blocking {
             if let Some(account) = thread.account(now) {
                 thread.idled(account, now - self.since, now);
             }
-            thread.pay(now);
+            thread.catch_up(now);
         });
         self.end_by_time();
     }
@@ -152,11 +152,11 @@ impl Said {
             thread.set_state(before.blocked());
             let since = clock::now();
             let inside = thread.leave_target(since);
-            thread.leaves_processor();
+            thread.leave_processor();
             if LEDGER.speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(since)
             {
-                lock_handoff::lock(&DOOR).goes_in(&LEDGER, account, since);
+                lock_handoff::lock(&DOOR).go_in(&LEDGER, account, since);
             }
             Some(Said(Blocking { since, before, inside, site }))
         })
@@ -176,7 +176,7 @@ impl Drop for Said {
                 thread.idled(account, absorbed, now);
             }
             if !inside && thread.state.get().participates() {
-                thread.pay(now);
+                thread.catch_up(now);
             }
             thread.back(inside);
             thread.unblocks(before);
@@ -192,9 +192,9 @@ pub fn catch_up_before_waking(site: usize) {
     if !in_andweorc {
         with(|thread| {
             if thread.state.get().participates() {
-                let now = thread.pay(clock::now());
+                let now = thread.catch_up(clock::now());
                 if let Some(account) = thread.account.get() {
-                    notifies_thread(account, now);
+                    note_wake_of_thread(account, now);
                 }
                 // Words that are waited at have even addresses: to wake is another site.
                 thread.acted_at(site | 1);

@@ -66,7 +66,7 @@ pub(super) struct RunqueueWait {
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
     /// When it last owed nothing.
-    level: Cell<Real>,
+    caught_up_at: Cell<Real>,
     /// The experiment of that time.
     experiment: Cell<u32>,
 }
@@ -76,7 +76,7 @@ impl RunqueueWait {
         RunqueueWait {
             on: Cell::new(None),
             waited: Cell::new(Nanos::ZERO),
-            level: Cell::new(Real(0)),
+            caught_up_at: Cell::new(Real(0)),
             experiment: Cell::new(0),
         }
     }
@@ -105,7 +105,7 @@ impl Thread {
     }
 
     /// The thread gives its processor up, of its own accord.
-    pub(super) fn leaves_processor(&self) {
+    pub(super) fn leave_processor(&self) {
         // Between experiments there is nothing to remember.
         if LEDGER.is_held()
             && let Some(account) = self.account.get()
@@ -118,11 +118,11 @@ impl Thread {
     }
 
     /// The thread runs at `now`, and owes nothing for a wait.
-    pub(super) fn is_caught_up(&self, now: Real) {
+    pub(super) fn note_caught_up(&self, now: Real) {
         if LEDGER.is_held()
             && let Some(account) = self.account.get()
         {
-            self.runqueue_wait.level.set(now);
+            self.runqueue_wait.caught_up_at.set(now);
             self.runqueue_wait.experiment.set(LEDGER.experiment());
             self.occupies(account, now);
         }
@@ -132,7 +132,7 @@ impl Thread {
     /// that goes.
     pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
         LEDGER.absorb(account, idle, now);
-        self.is_caught_up(now);
+        self.note_caught_up(now);
     }
 
     /// The debt of the thread, without what D would grow by while those inside the target have no
@@ -147,7 +147,7 @@ impl Thread {
     }
 
     /// Takes what the thread owed and has waited for, behind who had its processor.
-    pub(super) fn takes_for_its_wait(&self, account: &'static Account, comes: Comes, now: Real) {
+    pub(super) fn absorb_runqueue_wait(&self, account: &'static Account, comes: Comes, now: Real) {
         if !LEDGER.is_held() {
             return;
         }
@@ -155,7 +155,7 @@ impl Thread {
             // Waits before this experiment pay for nothing in it.
             let waited = self.schedstat.waited().unwrap_or(Nanos::ZERO);
             self.runqueue_wait.waited.set(waited);
-            return self.is_caught_up(now);
+            return self.note_caught_up(now);
         }
         if LEDGER.lag(account, now) >= LEAST
             && let Some((waited, by)) = self.waited_behind(account, comes, now)
@@ -177,7 +177,7 @@ impl Thread {
         };
         let waited = in_all - self.runqueue_wait.waited.replace(in_all);
         // Before it was caught up it owed nothing that a wait could pay for.
-        let waited = waited.min(now - self.runqueue_wait.level.get());
+        let waited = waited.min(now - self.runqueue_wait.caught_up_at.get());
         Some(match last.left {
             None => {
                 let stopped = |inside: &Account, since| stopped(inside, since, now);
@@ -254,7 +254,7 @@ mod tests {
     const PAYS: Tells = |_, now| {
         with(|thread| {
             let account = thread.account(now).unwrap();
-            thread.takes_for_its_wait(account, Comes::Preempted, now);
+            thread.absorb_runqueue_wait(account, Comes::Preempted, now);
             LEDGER.local_delay(account, now)
         })
     };
@@ -284,7 +284,7 @@ mod tests {
             let waits = scope.spawn(|| {
                 stay_on(mine);
                 register().unwrap();
-                with(|thread| thread.is_caught_up(clock::now()));
+                with(|thread| thread.note_caught_up(clock::now()));
                 let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
                 both.wait();
                 work(Nanos::from_millis(60));
@@ -336,8 +336,12 @@ mod tests {
                 LEDGER.took(other, taken, clock::now());
                 with(|thread| {
                     let now = clock::now();
-                    thread.takes_for_its_wait(thread.account(now).unwrap(), Comes::Preempted, now);
-                    thread.runqueue_wait.level.set(Real(now.0 - Nanos::from_millis(1).0));
+                    thread.absorb_runqueue_wait(
+                        thread.account(now).unwrap(),
+                        Comes::Preempted,
+                        now,
+                    );
+                    thread.runqueue_wait.caught_up_at.set(Real(now.0 - Nanos::from_millis(1).0));
                     let target = LEDGER.open(now).unwrap();
                     LEDGER.credit(target, US(200));
                     LEDGER.close(target, now);
@@ -368,7 +372,7 @@ mod tests {
         let now = clock::now();
         let account = thread.account(now).unwrap();
         let before = LEDGER.local_delay(account, now);
-        thread.takes_for_its_wait(account, comes, now);
+        thread.absorb_runqueue_wait(account, comes, now);
         LEDGER.local_delay(account, now) - before
     }
 
@@ -446,7 +450,7 @@ mod tests {
                 let last = OCCUPANTS.last(Processor::current().unwrap()).unwrap();
                 ptr::eq(last.account, account).then(|| last.left.is_some())
             };
-            let runs = || with(|thread| thread.is_caught_up(clock::now()));
+            let runs = || with(|thread| thread.note_caught_up(clock::now()));
             let blocks = || {
                 let wait = Blocking::begin(8).unwrap();
                 let seen = has_left();

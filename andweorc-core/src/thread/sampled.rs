@@ -5,9 +5,10 @@ use super::timeline_cursor::TimelineCursor;
 use super::{LEDGER, THREAD, Thread};
 use crate::clock;
 use crate::ledger::Account;
+use crate::sampler::FINE;
 use crate::sampler::target_fraction::{self, Credit};
-use crate::sampler::{FINE, late};
 use crate::time::{Nanos, Real, Speedup};
+use andweorc_sampling::late;
 
 /// How far ahead a thread is expected to go on in its context: it says so at its samples and
 /// whenever it acts, long before.
@@ -340,22 +341,22 @@ mod tests {
             let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
             LEDGER.begin(Speedup::from_ppm(1), clock::now());
             register().unwrap();
-            let is_level = || with(|thread| thread.level()).is_some();
-            assert!(is_level());
+            let is_caught_up = || with(|thread| thread.caught_up()).is_some();
+            assert!(is_caught_up());
             target_fraction::begin([(with_share.id(), 500_000)].into_iter());
-            assert!(!is_level(), "it has not looked yet");
+            assert!(!is_caught_up(), "it has not looked yet");
             let visit = enter(without, clock::now());
-            assert!(is_level());
+            assert!(is_caught_up());
             let inside = enter(with_share, clock::now());
-            assert!(!is_level());
+            assert!(!is_caught_up());
             exit(inside, clock::now());
             exit(visit, clock::now());
             with(Thread::share);
-            assert!(is_level());
+            assert!(is_caught_up());
             target_fraction::end();
-            assert!(!is_level(), "nor that there is no experiment any more");
+            assert!(!is_caught_up(), "nor that there is no experiment any more");
             with(Thread::share);
-            assert!(is_level());
+            assert!(is_caught_up());
             LEDGER.end(clock::now());
         })
         .join()

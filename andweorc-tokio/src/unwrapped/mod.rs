@@ -44,13 +44,14 @@
 //!   first ones, and one of 17 after that.
 
 mod budget;
+pub(crate) mod driver_watch;
 pub(crate) mod poll;
 mod site;
 pub(crate) mod watch;
 
 use crate::deferred;
-use crate::driver_timer::thread_key;
 use crate::id_number::number_of;
+use crate::thread_key::thread_key;
 use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
 use andweorc_core::engine::Parking;
@@ -176,7 +177,7 @@ impl UnwrappedTask {
     }
 
     /// Records that the task is held, and that the calling thread gives it back.
-    fn hands_back(&self) {
+    fn hand_back(&self) {
         self.change(|state| {
             state.handed_back = Some(thread_key());
             if !mem::replace(&mut state.held, true) {

@@ -94,18 +94,29 @@ pub(super) fn listen(stage: &Stage, clients: Clients) -> io::Result<TcpListener>
     TcpListener::from_std(listener)
 }
 
-fn spawned(stage: &Stage) -> io::Result<()> {
-    let (router, listener) = (router(stage, CLIENTS.number)?, listen(stage, CLIENTS)?);
+/// Accepts connections in a task of its own, and spawns one for each, which `serve` makes.
+pub(super) fn accept<F>(
+    listener: TcpListener,
+    router: Router,
+    serve: impl Fn(TokioIo<TcpStream>, TowerToHyperService<Router>) -> F + Send + 'static,
+) where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
     spawn("listener", async move {
         loop {
             let (stream, _) = listener.accept().await.expect("the listener is open");
             stream.set_nodelay(true).expect("the stream is open");
             let service = TowerToHyperService::new(router.clone());
-            spawn(
-                "connection",
-                http1::Builder::new().serve_connection(TokioIo::new(stream), service),
-            );
+            spawn("connection", serve(TokioIo::new(stream), service));
         }
+    });
+}
+
+fn spawned(stage: &Stage) -> io::Result<()> {
+    let (router, listener) = (router(stage, CLIENTS.number)?, listen(stage, CLIENTS)?);
+    accept(listener, router, |stream, service| {
+        http1::Builder::new().serve_connection(stream, service)
     });
     Ok(())
 }

@@ -3,12 +3,10 @@
 
 use crate::load::{Clients, Protocol};
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use crate::programs::http::{listen, router};
+use crate::programs::http::{accept, listen, router};
 use andweorc_profile::PointKind::Latency;
 use hyper::rt::Executor;
 use hyper::server::conn::http2;
-use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
@@ -29,16 +27,8 @@ const STREAMS: Clients =
 
 fn streams(stage: &Stage) -> io::Result<()> {
     let (router, listener) = (router(stage, STREAMS.number)?, listen(stage, STREAMS)?);
-    spawn("listener", async move {
-        loop {
-            let (stream, _) = listener.accept().await.expect("the listener is open");
-            stream.set_nodelay(true).expect("the stream is open");
-            let service = TowerToHyperService::new(router.clone());
-            spawn(
-                "connection",
-                http2::Builder::new(Streams).serve_connection(TokioIo::new(stream), service),
-            );
-        }
+    accept(listener, router, |stream, service| {
+        http2::Builder::new(Streams).serve_connection(stream, service)
     });
     Ok(())
 }

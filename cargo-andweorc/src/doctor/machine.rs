@@ -1,7 +1,7 @@
 //! The machine: kernel, perf events, cores, noise.
 
 use crate::doctor::Check;
-use andweorc_core::sampler;
+use andweorc_sampling::perf;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::fs;
@@ -20,7 +20,7 @@ const SLEPT: Duration = Duration::from_millis(1);
 const SOON: Duration = Duration::from_micros(20);
 
 pub(super) fn checks() -> Vec<Check> {
-    let mut checks = vec![kernel(), perf(), cores(), noise(&Noise::listen())];
+    let mut checks = vec![kernel(), perf_events(), cores(), noise(&Noise::listen())];
     checks.extend(wakes_up_after().map(idle_processors));
     checks
 }
@@ -48,11 +48,11 @@ fn kernel() -> Check {
     }
 }
 
-fn perf() -> Check {
+fn perf_events() -> Check {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
         .map_or("unknown".to_owned(), |text| text.trim().to_owned());
     let seen = |word| format!("{word} (kernel.perf_event_paranoid is {paranoid})");
-    match sampler::probe() {
+    match perf::probe() {
         Ok(()) => Check::good("perf events", seen("allowed")),
         Err(error) => Check::doubt("perf events", seen("refused"), error.to_string()),
     }

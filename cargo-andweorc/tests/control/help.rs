@@ -1,7 +1,7 @@
 //! The help of each command, word for word.
 
 use crate::common::{command, stdout};
-use andweorc_core::settings::Settings;
+use andweorc_profile::settings::Settings;
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 use std::fs;

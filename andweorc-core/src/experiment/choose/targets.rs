@@ -5,7 +5,7 @@ use super::names::{all_of, by_name, is_named};
 use super::times::{TargetTimes, Time};
 use super::waits::longest_waits;
 use crate::sampler::is_sampled;
-use crate::symbols::is_own_file;
+use crate::settings::is_own_file;
 use crate::target::{Target, is_main};
 use andweorc_profile::TargetKind;
 use std::cmp::Reverse;

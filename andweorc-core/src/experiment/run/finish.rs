@@ -4,8 +4,8 @@ use super::ExperimentLoop;
 use super::missing::causes;
 use crate::experiment::clocks::by_counter;
 use crate::point::unmatched;
-use crate::signal;
 use crate::thread;
+use andweorc_sampling::signal;
 
 impl ExperimentLoop {
     /// Writes the notes at the end, and the last record.

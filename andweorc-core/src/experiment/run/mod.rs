@@ -25,7 +25,6 @@ pub(crate) use rounds::Rounds;
 pub use status::Status;
 
 use crate::clock;
-use crate::copies::Copies;
 use crate::experiment::choose::{Hits, reconsidered};
 use crate::experiment::guard::Cut;
 use crate::experiment::hold::{Experimenter, Outcome, Phases};
@@ -39,6 +38,7 @@ use crate::target::{Target, target};
 use crate::time::Speedup;
 use andweorc_profile::estimate::{Analysis, Ongoing};
 use andweorc_profile::{Header, TargetKind, Writer};
+use andweorc_sampling::copies::Copies;
 use journal::Journal;
 use samples::Samples;
 use std::sync::{Arc, Mutex, PoisonError};

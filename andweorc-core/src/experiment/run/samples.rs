@@ -1,12 +1,13 @@
 //! Sampling of lines and functions, for a run that has such targets or nothing else to test.
 
 use super::journal::Journal;
-use crate::descriptors;
 use crate::experiment::choose::{names, want_functions_alone};
-use crate::sampler::{Found, Sampling, Shortfall};
+use crate::sampler::{Found, Sampling};
 use crate::settings::Settings;
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
+use andweorc_sampling::descriptors;
+use andweorc_sampling::slots::Shortfall;
 
 /// Samples of a run. None are taken until [`start`](Samples::start).
 #[derive(Default)]

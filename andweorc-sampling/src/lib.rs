@@ -1,0 +1,57 @@
+//! **Internal to `andweorc`: no stability.** All of this crate is for its sibling crates, and any
+//! version may change any of it. Its modules are hidden from the documentation; depend on the
+//! facade crate `andweorc`, which exports what is for users.
+//!
+//! Where the threads of this process spend their CPU time: their call chains, sampled by perf
+//! events or timers, and the functions and lines that these are. Nothing here knows of the virtual
+//! clock; who samples hands in what a sample is to do. Functions, lines and what else is read from
+//! object files needs the feature `symbols`.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`source`], [`perf`], `ring` | what sends the signal of a sample, and what the kernel held back |
+//! | [`signal`] | the one signal that andweorc sends to threads, and its handler |
+//! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
+//! | `walk`, [`addresses`] | the call chain, and what is known of its addresses |
+//! | [`late`] | how late the handler comes |
+//! | [`period`], [`descriptors`] | how often a thread is sampled; how many files that may take |
+//! | `symbols`, `loaded` | functions and lines of addresses, in whatever object is loaded |
+//! | `binary`, `copies` | the file of the program; copies of andweorc in other objects |
+//! | [`clock`](mod@clock), [`weak_symbol`](mod@weak_symbol) | real time and CPU time; functions in the place of the C library's |
+
+#[doc(hidden)]
+pub mod addresses;
+#[cfg(feature = "symbols")]
+#[doc(hidden)]
+pub mod binary;
+#[doc(hidden)]
+pub mod clock;
+#[cfg(feature = "symbols")]
+#[doc(hidden)]
+pub mod copies;
+#[doc(hidden)]
+pub mod descriptors;
+#[doc(hidden)]
+pub mod late;
+#[cfg(feature = "symbols")]
+mod loaded;
+#[doc(hidden)]
+pub mod perf;
+#[doc(hidden)]
+pub mod period;
+mod plain_thread_local;
+#[doc(hidden)]
+pub mod queue;
+mod ring;
+#[doc(hidden)]
+pub mod signal;
+#[doc(hidden)]
+pub mod slots;
+#[doc(hidden)]
+pub mod source;
+#[cfg(feature = "symbols")]
+#[doc(hidden)]
+pub mod symbols;
+mod walk;
+#[doc(hidden)]
+pub mod weak_symbol;

@@ -1,0 +1,169 @@
+//! Opening perf events, and what to say when the kernel refuses.
+
+use crate::descriptors::Permit;
+use crate::period::COARSE;
+use andweorc_profile::settings::Event;
+use andweorc_profile::time::Nanos;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use perf_event::events::{Hardware, Software};
+use perf_event::{Builder, Counter};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::{error, fmt, fs, io};
+
+/// Opens an event on a thread of this process, disabled: every `period` of its CPU time in user
+/// space, or about as often as that.
+///
+/// From the crate perf-event (0.4.9) come the attributes and the system call.
+///
+/// # Errors
+///
+/// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors)
+/// as it may.
+pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Permit), PerfError> {
+    let permit = Permit::take().ok_or_else(|| PerfError::of(event, Errno::EMFILE.into()))?;
+    let builder = Builder::new().observe_pid(tid).any_cpu();
+    let mut builder = match event {
+        Event::TaskClock => builder.kind(Software::TASK_CLOCK),
+        Event::Cycles => builder.kind(Hardware::CPU_CYCLES),
+        Event::Instructions => builder.kind(Hardware::INSTRUCTIONS),
+        Event::CacheMisses => builder.kind(Hardware::CACHE_MISSES),
+        Event::BranchMisses => builder.kind(Hardware::BRANCH_MISSES),
+        // None that crates of one version know.
+        _ => return Err(PerfError::of(event, Errno::EOPNOTSUPP.into())),
+    };
+    let period = u64::try_from(period.0).unwrap_or(1).max(1);
+    match event {
+        Event::TaskClock => builder.sample_period(period),
+        _ => builder.sample_frequency(1_000_000_000 / period),
+    };
+    builder.exclude_kernel(true).exclude_hv(true).wakeup_events(1);
+    let counter = builder.build().map_err(|error| PerfError::of(event, error))?;
+    // The crate does not ask for it as it opens. A program that this one executes would hold the
+    // event, and count against its own limit.
+    fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
+        .map_err(|error| PerfError::of(event, error.into()))?;
+    Ok((counter, permit))
+}
+
+/// Whether the kernel gives this process perf events.
+///
+/// # Errors
+///
+/// When it does not, with what to do about it.
+pub fn probe() -> Result<(), PerfError> {
+    open(0, Event::default(), COARSE).map(drop)
+}
+
+fn borrow(counter: &Counter) -> BorrowedFd<'_> {
+    // SAFETY: the descriptor is open for as long as the counter that is borrowed.
+    unsafe { BorrowedFd::borrow_raw(counter.as_raw_fd()) }
+}
+
+/// The kernel gives no perf events.
+#[derive(Debug)]
+pub struct PerfError {
+    source: io::Error,
+    paranoid: Option<i32>,
+    /// The event that was asked for.
+    event: Event,
+    /// The program, not the kernel, is the cause: it has a handler for the signal.
+    signal_is_taken: bool,
+}
+
+impl PerfError {
+    pub(crate) fn new(source: io::Error) -> PerfError {
+        PerfError::of(Event::TaskClock, source)
+    }
+
+    fn of(event: Event, source: io::Error) -> PerfError {
+        let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
+        PerfError { source, paranoid, event, signal_is_taken: false }
+    }
+
+    /// Whether it is for want of a file descriptor: a timer needs none.
+    pub(crate) fn lacks_files(&self) -> bool {
+        matches!(self.source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    }
+
+    /// The program has a handler for the signal.
+    pub fn signal_is_taken() -> PerfError {
+        let error = PerfError::new(io::ErrorKind::ResourceBusy.into());
+        PerfError { signal_is_taken: true, ..error }
+    }
+
+    /// Whether the kernel gives this process no perf events at all: a timer can stand in for them.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.source.raw_os_error(), Some(libc::EACCES | libc::EPERM | libc::ENOSYS))
+    }
+}
+
+impl fmt::Display for PerfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.signal_is_taken {
+            return f.write_str(
+                "the program handles SIGURG itself, so lines and functions can't be sampled; tasks and spans are timed and go on. Do \
+                 without that handler to have them",
+            );
+        }
+        if self.event != Event::TaskClock
+            && let Some(libc::ENOENT | libc::EOPNOTSUPP | libc::EINVAL) = self.source.raw_os_error()
+        {
+            let event = self.event.name();
+            return write!(
+                f,
+                "this processor, or virtual machine, has no event `{event}` ({}): leave ANDWEORC_EVENT out, and CPU time is sampled",
+                self.source
+            );
+        }
+        write!(f, "the kernel refuses perf events ({})", self.source)?;
+        f.write_str(
+            ", so lines and functions can't be sampled; tasks and spans are timed and go on. ",
+        )?;
+        match (self.source.raw_os_error(), self.paranoid) {
+            (Some(libc::EACCES | libc::EPERM), Some(paranoid)) if paranoid > 2 => write!(
+                f,
+                "kernel.perf_event_paranoid is {paranoid}: allow it with `sudo sysctl kernel.perf_event_paranoid=2`, or give the program \
+                 CAP_PERFMON"
+            ),
+            (Some(libc::EACCES | libc::EPERM), _) => f.write_str(
+                "A seccomp filter or a missing capability forbids it: in a container, run it with `--cap-add PERFMON` and a \
+                 seccomp profile that allows perf_event_open",
+            ),
+            (Some(libc::ENOSYS), _) => f.write_str(
+                "This kernel or sandbox has no perf_event_open: run the program outside of it",
+            ),
+            (Some(libc::EMFILE), _) => {
+                f.write_str("The program has too many open files: raise the limit with `ulimit -n`")
+            }
+            _ => f.write_str("See perf_event_open(2) for what this error means"),
+        }
+    }
+}
+
+impl error::Error for PerfError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_says_what_to_do() {
+        let say = |code, paranoid| {
+            PerfError {
+                source: io::Error::from_raw_os_error(code),
+                paranoid,
+                event: Event::TaskClock,
+                signal_is_taken: false,
+            }
+            .to_string()
+        };
+        assert!(say(libc::EACCES, Some(4)).contains("sudo sysctl kernel.perf_event_paranoid=2"));
+        assert!(say(libc::EPERM, Some(1)).contains("--cap-add PERFMON"));
+        assert!(say(libc::ENOSYS, None).contains("no perf_event_open"));
+        assert!(say(libc::EMFILE, None).contains("ulimit"));
+        assert!(say(libc::EINVAL, None).contains("perf_event_open(2)"));
+    }
+}

@@ -1,0 +1,568 @@
+//! The threads that can be sampled: all that have an account in the ledger. They come and go by
+//! themselves, and are sampled while somebody [asks for samples](on).
+
+use crate::clock;
+use crate::perf::{self, PerfError};
+use crate::queue::{DEPTH, Queue, Sample};
+use crate::signal::{self, Work};
+use crate::source::{Kind, Source};
+use crate::walk::{self, Registers};
+use crate::{addresses, late};
+use andweorc_profile::settings::Event;
+use andweorc_profile::time::{Nanos, Real};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A thread's place. Lives for ever: it is handed on to the next thread.
+#[derive(Debug)]
+struct Slot {
+    /// Which of all slots it is, from 0.
+    number: usize,
+    queue: Queue,
+    /// The thread's stack: first address, and the one after the last.
+    stack: [AtomicUsize; 2],
+    /// CPU time that a sample stands for, ns; 0 for the time since the one before.
+    stands_for: AtomicI64,
+    /// CPU time at the last sample, ns, where that is asked for.
+    cpu: AtomicI64,
+    /// Samples that the handler took, all told.
+    handled: AtomicU64,
+    /// Of these, those for which the queue had no room.
+    dropped: AtomicU64,
+}
+
+/// A function that credits a sample of the calling thread, which `ran` for so long since the one
+/// before. `inside` says whether the thread was inside of the target, where that is known. Returns
+/// the thread's context, if it has one. Async-signal-safe.
+pub type Sampled = fn(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u32>;
+
+crate::plain_thread_local! {
+    // A signal handler may read them.
+    static SLOT: Cell<Option<(&'static Slot, Sampled)>> = Cell::new(None);
+    static SKIPS: Cell<bool> = Cell::new(false);
+}
+
+impl Slot {
+    fn new(number: usize) -> Slot {
+        Slot {
+            number,
+            queue: Queue::new(),
+            stack: [const { AtomicUsize::new(0) }; 2],
+            stands_for: AtomicI64::new(0),
+            cpu: AtomicI64::new(0),
+            handled: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a sample: credits the thread, and hands the chain on.
+    fn sample(&self, at: Registers, sampled: Sampled) {
+        // Relaxed, all of these: only this thread uses them while it is sampled, or they are
+        // counts.
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        let ran = self.ran();
+        if SKIPS.take() {
+            return;
+        }
+        let stack = self.stack();
+        let mut chain = [0; DEPTH];
+        // SAFETY: the stack is the calling thread's, which took it down itself.
+        let length = unsafe { walk::chain(at, &stack, &mut chain) };
+        let chain = &chain[..length];
+        let context = sampled(ran, &|| addresses::known().and_then(|known| known.judge(chain)));
+        if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The thread's stack, for that thread.
+    fn stack(&self) -> Range<usize> {
+        // Relaxed, as above.
+        let [start, end] = &self.stack;
+        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
+    }
+
+    /// The CPU time that a sample of this moment stands for.
+    fn ran(&self) -> Nanos {
+        // Relaxed, as above.
+        match self.stands_for.load(Ordering::Relaxed) {
+            0 => {
+                let now = clock::thread_cpu().0;
+                Nanos(now - self.cpu.swap(now, Ordering::Relaxed))
+            }
+            period => Nanos(period),
+        }
+    }
+}
+
+/// The next sample of the calling thread is not of what it does. Async-signal-safe.
+pub fn skip_next() {
+    SKIPS.set(true);
+}
+
+/// The work of the signal's handler. A sample that was to tell how late the handler comes is none.
+pub static SAMPLES: Work = Work { is_wanted: || !late::noted(), run: on_signal, own_stack };
+
+/// Takes a sample of the calling thread, which the signal interrupted at `context`.
+///
+/// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and
+/// writes atomics.
+extern "C" fn on_signal(context: *mut c_void) {
+    // SAFETY: the handler alone calls it, with its own third argument, and was installed with
+    // SA_SIGINFO.
+    let at = unsafe { Registers::of(context) };
+    if let Some((slot, sampled)) = SLOT.get() {
+        slot.sample(at, sampled);
+    }
+}
+
+/// The stack of the calling thread; empty if it has no slot. Async-signal-safe.
+pub fn own_stack() -> Range<usize> {
+    SLOT.get().map_or(0..0, |(slot, _)| slot.stack())
+}
+
+/// A thread that lives.
+struct Live {
+    tid: i32,
+    slot: &'static Slot,
+    /// The thread blocks the signal, and is not sampled.
+    is_deaf: bool,
+    source: Option<Source>,
+    /// The part of its samples that is in the tally.
+    counted: u64,
+    /// By how much more the kernel took than the handler did, beyond what is in the tally.
+    missing: i64,
+    /// How many samples it had when it was last seen at work, and when that was.
+    at_work: (u64, Real),
+}
+
+/// Sampling that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asked {
+    event: Event,
+    kind: Kind,
+    period: Nanos,
+}
+
+/// Samples lost and held back so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Samples that the kernel took and no handler saw, and those for which there was no room.
+    pub lost: u64,
+    /// How often the kernel held samples back.
+    pub throttled: u64,
+}
+
+/// How many threads were not sampled as asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortfall {
+    /// By a timer, for want of a file descriptor.
+    pub by_timer: u64,
+    /// Not at all, since they block the signal.
+    pub deaf: u64,
+}
+
+/// A thread of which no sample was taken for so long needs no perf event: a timer, which needs no
+/// file descriptor, tells when it is at work again.
+const IDLE: Nanos = Nanos::from_millis(1000);
+
+/// How many threads change from one to the other at a time, so that others are not kept waiting.
+const CHANGES: usize = 8;
+
+struct Registry {
+    live: Vec<Live>,
+    all: Vec<&'static Slot>,
+    free: Vec<&'static Slot>,
+    /// Threads so far.
+    opened: u32,
+    asked: Option<Asked>,
+    /// The first refusal.
+    refused: Option<PerfError>,
+    shortfall: Shortfall,
+    tally: Tally,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes up the calling thread, of this kernel id, which has got an account. If it is deaf it
+/// blocks the signal. `sampled` is told of each of its samples. Before the first one `hands_on` is
+/// called with the number of the thread's slot, and how many threads were taken up so far: what was
+/// kept of the thread that had the slot before is this thread's from then on.
+pub fn open(tid: i32, is_deaf: bool, sampled: Sampled, hands_on: impl FnOnce(usize, u32)) {
+    let stack = walk::own_stack();
+    let (slot, asked) = registry().slot(hands_on);
+    // Relaxed: read by this thread alone.
+    slot.stack[0].store(stack.start, Ordering::Relaxed);
+    slot.stack[1].store(stack.end, Ordering::Relaxed);
+    SLOT.set(Some((slot, sampled)));
+    let mut live = Live::new(tid, slot, is_deaf);
+    // Without the lock. Of threads that begin together one would wait for the other, and be woken
+    // on its processor: of two that work for 2 ms, spawned over and over, the second ran after the
+    // first, and not beside it.
+    let begun = asked.map_or(Ok(Begun::NotAsked), |asked| live.begin(asked));
+    registry().add(live, asked, begun);
+}
+
+/// The calling thread gives its account back. In a child of fork there are no events, and the lock
+/// may be held for ever: it is not for that.
+pub fn close() {
+    let Some((slot, _)) = SLOT.take() else { return };
+    let Some(mut live) = registry().remove(slot) else { return };
+    // As above.
+    let mut tally = Tally::default();
+    live.end(&mut tally);
+    let mut registry = registry();
+    registry.tally.add(tally);
+    registry.free.push(slot);
+}
+
+/// Samples all threads from now on, the later ones too, at every `period` of their CPU time.
+///
+/// # Errors
+///
+/// When the event is not to be had.
+pub fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
+    let kind = match perf::open(0, event, period) {
+        Ok(_) => Kind::Perf(event),
+        Err(error) if error.is_refusal() && event == Event::TaskClock => Kind::Timer,
+        // Timers stand in for as long as that is so.
+        Err(error) if error.lacks_files() => Kind::Perf(event),
+        Err(error) => return Err(error),
+    };
+    let mut registry = registry();
+    registry.asked = Some(Asked { event, kind, period });
+    let mut live = std::mem::take(&mut registry.live);
+    live.iter_mut().for_each(|live| registry.begin(live));
+    registry.live = live;
+    Ok(kind)
+}
+
+/// Ends that.
+pub fn off() {
+    let mut registry = registry();
+    registry.asked = None;
+    let mut live = std::mem::take(&mut registry.live);
+    // First of all no more signals are sent.
+    live.iter().filter_map(|live| live.source.as_ref()).for_each(Source::stop);
+    live.iter_mut().for_each(|live| live.end(&mut registry.tally));
+    registry.live = live;
+}
+
+/// Sends nobody a signal any more once the program has taken it over.
+pub fn see_who_has_the_signal() {
+    let is_sampling = registry().asked.is_some();
+    if is_sampling && !signal::may_send() {
+        off();
+    }
+}
+
+/// Takes the perf events of threads that are idle, and gives one to each that is at work again, as
+/// far as there are descriptors.
+pub fn free_idle() {
+    let now = clock::now();
+    let mut registry = registry();
+    let Some(asked @ Asked { kind: Kind::Perf(_), .. }) = registry.asked else { return };
+    let mut live = std::mem::take(&mut registry.live);
+    let changes = live.iter_mut().filter_map(|live| live.fit(asked, now, &mut registry.tally));
+    changes.take(CHANGES).for_each(drop);
+    registry.live = live;
+}
+
+/// Sets the period anew.
+pub fn set_period(period: Nanos) {
+    let mut registry = registry();
+    if let Some(asked) = &mut registry.asked {
+        asked.period = period;
+        for Live { slot, source, .. } in &registry.live {
+            if let Some(source) = source
+                && source.set_period(period).is_ok()
+            {
+                slot.stands_for(source, period);
+            }
+        }
+    }
+}
+
+/// Calls `each` with the numbers of the slots of all threads that live.
+pub fn each_live(each: impl FnMut(usize)) {
+    registry().live.iter().map(|live| live.slot.number).for_each(each);
+}
+
+/// Returns what became of the samples so far.
+pub fn tally() -> Tally {
+    let mut registry = registry();
+    let Registry { live, tally, .. } = &mut *registry;
+    live.iter_mut().for_each(|live| live.count(tally));
+    *tally
+}
+
+/// The refusal that kept a thread from being sampled, if one did.
+pub fn refused() -> Option<PerfError> {
+    registry().refused.take()
+}
+
+/// How many threads were not sampled as asked for, since the last call.
+pub fn shortfall() -> Shortfall {
+    std::mem::take(&mut registry().shortfall)
+}
+
+/// Whether the calling thread is sampled, or will be.
+///
+/// # Errors
+///
+/// When it could not be.
+pub fn check() -> Result<(), PerfError> {
+    let event = registry().asked.map_or(Event::default(), |asked| asked.event);
+    match perf::open(0, event, Nanos::from_millis(1)) {
+        Err(error) if !error.is_refusal() && !error.lacks_files() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the oldest sample of any thread. For one reader.
+pub fn drain(mut each: impl FnMut(&Sample)) {
+    let all = registry().all.clone();
+    for slot in all {
+        while let Some(sample) = slot.queue.pop() {
+            each(&sample);
+        }
+    }
+}
+
+impl Registry {
+    const fn new() -> Registry {
+        Registry {
+            live: Vec::new(),
+            all: Vec::new(),
+            free: Vec::new(),
+            opened: 0,
+            asked: None,
+            refused: None,
+            shortfall: Shortfall { by_timer: 0, deaf: 0 },
+            tally: Tally { lost: 0, throttled: 0 },
+        }
+    }
+
+    /// A place for one more thread, and what is asked for.
+    fn slot(&mut self, hands_on: impl FnOnce(usize, u32)) -> (&'static Slot, Option<Asked>) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let slot: &'static Slot = Box::leak(Box::new(Slot::new(self.all.len())));
+            self.all.push(slot);
+            slot
+        });
+        self.opened = self.opened.wrapping_add(1);
+        hands_on(slot.number, self.opened);
+        (slot, self.asked)
+    }
+
+    /// A thread lives that has `begun` with what was `asked` for: if something else is by now, it
+    /// begins anew.
+    fn add(&mut self, mut live: Live, asked: Option<Asked>, begun: Result<Begun, PerfError>) {
+        if self.asked == asked {
+            self.notes(begun);
+        } else {
+            live.end(&mut self.tally);
+            self.begin(&mut live);
+        }
+        self.live.push(live);
+    }
+
+    /// A thread lives no more.
+    fn remove(&mut self, slot: &'static Slot) -> Option<Live> {
+        let at = self.live.iter().position(|live| std::ptr::eq(live.slot, slot))?;
+        Some(self.live.swap_remove(at))
+    }
+
+    fn begin(&mut self, live: &mut Live) {
+        if let Some(asked) = self.asked {
+            self.notes(live.begin(asked));
+        }
+    }
+
+    fn notes(&mut self, begun: Result<Begun, PerfError>) {
+        match begun {
+            Ok(Begun::NotAsked | Begun::AsAsked) => {}
+            Ok(Begun::ByTimer) => self.shortfall.by_timer += 1,
+            Ok(Begun::Deaf) => self.shortfall.deaf += 1,
+            Err(error) => {
+                self.refused.get_or_insert(error);
+            }
+        }
+    }
+}
+
+/// How a thread is sampled from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    NotAsked,
+    AsAsked,
+    /// For want of a file descriptor.
+    ByTimer,
+    /// Not at all.
+    Deaf,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.lost += other.lost;
+        self.throttled += other.throttled;
+    }
+}
+
+impl Slot {
+    fn stands_for(&self, source: &Source, period: Nanos) {
+        let period = if source.is_exact() { period.0 } else { 0 };
+        // Relaxed: what comes at this moment counts for the one or the other.
+        self.stands_for.store(period, Ordering::Relaxed);
+    }
+}
+
+impl Live {
+    fn new(tid: i32, slot: &'static Slot, is_deaf: bool) -> Live {
+        // Relaxed: the slot is this thread's by now.
+        let handled = slot.handled.load(Ordering::Relaxed);
+        let at_work = (handled, clock::now());
+        Live { tid, slot, is_deaf, source: None, counted: handled, missing: 0, at_work }
+    }
+
+    /// Samples it.
+    fn begin(&mut self, Asked { event, kind, period }: Asked) -> Result<Begun, PerfError> {
+        if self.is_deaf {
+            return Ok(Begun::Deaf);
+        }
+        self.at_work.1 = clock::now();
+        let timer = |tid| Source::timer(tid, period).map_err(PerfError::new);
+        let (source, begun) = match kind {
+            Kind::Perf(_) => match Source::perf(self.tid, event, period) {
+                Err(error) if error.lacks_files() => (timer(self.tid)?, Begun::ByTimer),
+                source => (source?, Begun::AsAsked),
+            },
+            Kind::Timer => (timer(self.tid)?, Begun::AsAsked),
+        };
+        self.takes(source, period);
+        Ok(begun)
+    }
+
+    /// Is sampled by this source from now on.
+    fn takes(&mut self, source: Source, period: Nanos) {
+        self.slot.stands_for(&source, period);
+        let cpu = clock::cpu_of_thread(self.tid).unwrap_or_default();
+        // Relaxed: a first sample that is somewhat wrong harms nothing.
+        self.slot.cpu.store(cpu.0, Ordering::Relaxed);
+        self.source = Some(source);
+    }
+
+    /// Has a timer if it is idle, and a perf event if it is at work and there is one to be had.
+    /// `None` if nothing had to be changed.
+    fn fit(&mut self, asked: Asked, now: Real, tally: &mut Tally) -> Option<()> {
+        let is_perf = self.source.as_ref()?.is_perf();
+        // Relaxed: a count.
+        let handled = self.slot.handled.load(Ordering::Relaxed);
+        let is_at_work = handled != self.at_work.0;
+        if is_at_work {
+            self.at_work = (handled, now);
+        }
+        let source = if is_perf && now - self.at_work.1 > IDLE {
+            Source::timer(self.tid, asked.period).ok()?
+        } else if !is_perf && is_at_work {
+            Source::perf(self.tid, asked.event, asked.period).ok()?
+        } else {
+            return None;
+        };
+        self.end(tally);
+        self.takes(source, asked.period);
+        Some(())
+    }
+
+    fn end(&mut self, tally: &mut Tally) {
+        self.source.iter().for_each(Source::stop);
+        self.count(tally);
+        tally.lost += u64::try_from(self.missing).unwrap_or(0);
+        self.missing = 0;
+        self.source = None;
+    }
+
+    fn count(&mut self, tally: &mut Tally) {
+        // Relaxed: counts. Read before the ring: what the handler has seen is in that by then.
+        let all = self.slot.handled.load(Ordering::Relaxed);
+        let handled = all - std::mem::replace(&mut self.counted, all);
+        tally.lost += self.slot.dropped.swap(0, Ordering::Relaxed);
+        if let Some((taken, throttled)) = self.source.as_mut().and_then(Source::taken) {
+            self.missing += taken.cast_signed() - handled.cast_signed();
+            tally.throttled += throttled;
+        }
+        // One may be on its way to the handler.
+        let lost = (self.missing - 1).max(0);
+        self.missing -= lost;
+        tally.lost += lost.cast_unsigned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signal::{Handler, Sender};
+
+    /// Slots are for good, and a registry that goes forgets them: the leak check finds them here.
+    fn keep(slot: &'static Slot) {
+        static KEPT: Mutex<Vec<&Slot>> = Mutex::new(Vec::new());
+        KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+    }
+
+    #[test]
+    fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_anew() {
+        let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
+        let timers =
+            Asked { event: Event::TaskClock, kind: Kind::Timer, period: Nanos::from_millis(1000) };
+        let tid = nix::unistd::gettid().as_raw();
+        let is_sampled = |meanwhile: Option<Asked>| {
+            let mut registry = Registry { asked: Some(timers), ..Registry::new() };
+            let (slot, asked) = registry.slot(|_, _| {});
+            keep(slot);
+            let mut live = Live::new(tid, slot, false);
+            let begun = live.begin(asked.unwrap());
+            registry.asked = meanwhile;
+            registry.add(live, asked, begun);
+            registry.remove(slot).unwrap().source.is_some()
+        };
+        assert!(is_sampled(Some(timers)));
+        assert!(!is_sampled(None), "nobody asks for samples any more");
+        let events =
+            Asked { event: Event::TaskClock, kind: Kind::Perf(Event::TaskClock), ..timers };
+        let (refused, mut registry) = (perf::probe().is_err(), Registry::new());
+        let (slot, asked) = registry.slot(|_, _| {});
+        keep(slot);
+        registry.asked = Some(events);
+        registry.add(Live::new(tid, slot, false), asked, Ok(Begun::NotAsked));
+        let live = registry.remove(slot).unwrap();
+        assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
+        assert_eq!(registry.refused.is_some(), refused);
+    }
+
+    #[test]
+    fn a_timer_stands_in_for_a_perf_event() {
+        std::thread::spawn(|| {
+            let tid = nix::unistd::gettid().as_raw();
+            open(tid, false, |_, _| None, |_, _| {});
+            let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
+            let (slot, _) = SLOT.get().expect("who was taken up has a slot");
+            let _timer = Source::timer(tid, Nanos::from_millis(1));
+            let begun = clock::thread_cpu();
+            // Another test may take the count in between.
+            while slot.handled.load(Ordering::Relaxed) == 0 {
+                let worked = clock::thread_cpu() - begun;
+                assert!(worked < Nanos::from_millis(3000), "not one sample in {worked}");
+            }
+            close();
+        })
+        .join()
+        .unwrap();
+    }
+}

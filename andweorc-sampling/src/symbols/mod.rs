@@ -1,0 +1,267 @@
+//! From addresses to lines and functions: the program's own debug information, inlined frames
+//! included.
+//!
+//! Opening maps the program's file and looks at its section headers, nothing else, however large it
+//! is. Debug information is parsed unit by unit when an address of it is asked for, on the thread
+//! that asks; it may be in the program, in a file of its own (build id, debug link), or split off
+//! (`.dwp`, `.dwo`). Without any, functions have the names that the symbol table gives.
+//!
+//! Shared objects are read like the program, whenever they were loaded. Debug information shared by
+//! several programs (dwz) is not read.
+
+mod debug;
+mod image;
+mod module;
+mod name;
+mod shared;
+mod table;
+#[cfg(test)]
+mod tests;
+mod unit;
+
+pub use name::of_task;
+
+use crate::loaded;
+use andweorc_profile::settings::Scope;
+use image::Image;
+use module::Module;
+use shared::Shared;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{error, fmt, io};
+
+/// A source line, and the function that it is in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Source file: within the workspace, or else as the compiler was told.
+    pub file: String,
+    /// Line, 1-based.
+    pub line: u32,
+    /// Function, as a person would write it.
+    pub function: String,
+}
+
+impl fmt::Display for Place {
+    /// `src/main.rs:12 (checkout::stock::update)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} ({})", self.file, self.line, self.function)
+    }
+}
+
+/// The line and functions that a sample is charged to: all in scope, inlined frames included.
+///
+/// As targets, a line is `TargetKind::Line` with its place, and a function `TargetKind::Function`
+/// with its name alone: one name stands for all instances of a generic function, its closures and
+/// its async body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charged {
+    /// The line of the innermost frame in scope. `None` where the program has no line information
+    /// for it.
+    pub line: Option<Arc<Place>>,
+    /// The function of that frame: what the sample is charged to exclusively.
+    pub function: Arc<str>,
+    /// All functions in scope on the chain, the innermost first, each once: what the sample is
+    /// charged to inclusively. The first is [`function`](Charged::function).
+    pub functions: Vec<Arc<str>>,
+}
+
+/// A frame in scope.
+#[derive(Clone, Debug)]
+struct Frame {
+    line: Option<Arc<Place>>,
+    function: Arc<str>,
+}
+
+/// The symbols of the running program and of the shared objects in it.
+#[expect(missing_debug_implementations, reason = "the parsers of debug information have none")]
+pub struct Symbols {
+    program: Module,
+    /// Where the program was loaded: what to take off an address to get the one in the file.
+    bias: u64,
+    /// `None` for a program that does not run.
+    shared: Option<Shared>,
+    scope: Scope,
+    /// The frames in scope of each address seen, innermost first.
+    known: HashMap<u64, Arc<[Frame]>>,
+}
+
+impl Symbols {
+    /// Opens the symbols of the running program, with the workspace's own crates in scope.
+    ///
+    /// # Errors
+    ///
+    /// When its file can't be read. Whether it has line information is not known yet: see
+    /// [`lines`](Symbols::lines).
+    pub fn of_this_program() -> Result<Symbols, SymbolError> {
+        let bias = loaded::objects().1.first().map_or(0, |program| program.bias);
+        let mut symbols = Symbols::of(Image::of_this_program(), loaded::program_path(), bias)?;
+        symbols.shared = Some(Shared::default());
+        symbols.refresh();
+        Ok(symbols)
+    }
+
+    /// Opens the symbols of a program that does not run: addresses are those of its file.
+    ///
+    /// # Errors
+    ///
+    /// When its file can't be read.
+    pub fn of_program(path: &Path) -> Result<Symbols, SymbolError> {
+        Symbols::of(Image::open(path), path.to_owned(), 0)
+    }
+
+    /// Symbols of the program in a file that is called `path`.
+    fn of(
+        image: io::Result<&'static Image>,
+        path: PathBuf,
+        bias: u64,
+    ) -> Result<Symbols, SymbolError> {
+        let image = image.map_err(|error| SymbolError::Unreadable(error.to_string()))?;
+        Ok(Symbols {
+            program: Module::new(image, path),
+            bias,
+            shared: None,
+            scope: Scope::default(),
+            known: HashMap::new(),
+        })
+    }
+
+    /// With this scope.
+    pub fn with_scope(mut self, scope: Scope) -> Symbols {
+        self.scope = scope;
+        self.known.clear();
+        self
+    }
+
+    /// Whether samples can be charged to lines.
+    ///
+    /// # Errors
+    ///
+    /// When neither the program nor a file that belongs to it has line information. Functions have
+    /// names all the same, unless they are inlined or the program is stripped.
+    pub fn lines(&self) -> Result<(), SymbolError> {
+        self.program.lines()
+    }
+
+    /// The sampled shared objects that have no lines or can't be read, those of the system left
+    /// out.
+    pub fn objects_without_lines(&self) -> Vec<PathBuf> {
+        self.shared.iter().flat_map(Shared::without_lines).map(Path::to_owned).collect()
+    }
+
+    /// Takes note of the shared objects that were loaded and unloaded since the last call. Returns
+    /// where they have or had their code: what was found at addresses there holds no longer. Takes
+    /// well under a microsecond if there are none.
+    pub fn refresh(&mut self) -> Vec<Range<u64>> {
+        let changed = self.shared.as_mut().map(Shared::refresh).unwrap_or_default();
+        if !changed.is_empty() {
+            self.known.retain(|address, _| !changed.iter().any(|code| code.contains(address)));
+        }
+        changed
+    }
+
+    /// The line that a sample is charged to, as in [`resolve`](Symbols::resolve).
+    pub fn charged(&mut self, chain: &[u64]) -> Option<Place> {
+        self.resolve(chain)?.line.map(|place| Place::clone(&place))
+    }
+
+    /// Returns what a sample is charged to, given the call chain of its thread, the innermost
+    /// address first. Time in std, in dependencies and in andweorc is so charged to the caller.
+    /// `None` when no frame is in scope.
+    ///
+    /// An address is looked up once; later calls cost a hash a frame.
+    pub fn resolve(&mut self, chain: &[u64]) -> Option<Charged> {
+        let mut charged: Option<Charged> = None;
+        for (i, &address) in chain.iter().enumerate() {
+            // All but the innermost are return addresses: the call is the instruction before.
+            let address = if i == 0 { address } else { address.wrapping_sub(1) };
+            for frame in self.in_scope(address).iter() {
+                let charged = charged.get_or_insert_with(|| Charged {
+                    line: frame.line.clone(),
+                    function: Arc::clone(&frame.function),
+                    functions: Vec::new(),
+                });
+                if !charged.functions.contains(&frame.function) {
+                    charged.functions.push(Arc::clone(&frame.function));
+                }
+            }
+        }
+        charged
+    }
+
+    fn in_scope(&mut self, address: u64) -> Arc<[Frame]> {
+        if let Some(frames) = self.known.get(&address) {
+            return Arc::clone(frames);
+        }
+        let probe = address.wrapping_sub(self.bias);
+        let is_shared = !self.program.text.iter().any(|range| range.contains(&probe));
+        let found = if !is_shared {
+            self.program.look_up(probe)
+        } else if let Some((module, bias)) = self.shared.as_mut().and_then(|it| it.at(address)) {
+            module.look_up(address.wrapping_sub(bias))
+        } else {
+            return Arc::new([]);
+        };
+        let home = self.program.home();
+        let scope = &self.scope;
+        let found = found.into_iter().filter(|(raw, function)| {
+            // C libraries are nobody's own crate, wherever they were built.
+            let may = !is_shared || raw.file.is_none() || raw.is_rust || !scope.is_default();
+            may && scope.has(raw.file.as_deref().unwrap_or_default(), function, home)
+        });
+        let frames: Arc<[Frame]> = found
+            .map(|(raw, function)| Frame {
+                line: raw.file.zip(raw.line).map(|(file, line)| {
+                    let file = file[raw.inside..].to_owned();
+                    Arc::new(Place { file, line, function: function.clone() })
+                }),
+                function: function.into(),
+            })
+            .collect();
+        self.known.insert(address, Arc::clone(&frames));
+        frames
+    }
+}
+
+/// The program's symbols can't be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SymbolError {
+    /// Its file can't be read.
+    Unreadable(String),
+    /// The program has no line information.
+    NoLines,
+    /// Neither line information nor names of functions are in it.
+    Stripped,
+    /// Its debug information was moved to a file of this name, which was not found.
+    Moved(String),
+}
+
+impl fmt::Display for SymbolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ADD: &str = "[profile.release]\n    debug = \"line-tables-only\"\n";
+        match self {
+            SymbolError::Unreadable(why) => {
+                write!(f, "the program's debug information can't be read: {why}")
+            }
+            SymbolError::NoLines => write!(
+                f,
+                "the program has no line information, so samples can't be charged to lines, and inlined functions are not seen (they count as \
+                 part of their callers): add to Cargo.toml\n\n    {ADD}"
+            ),
+            SymbolError::Stripped => write!(
+                f,
+                "the program is stripped, so neither its functions nor its lines have names: take `strip` out of the profile in Cargo.toml, and \
+                 have line tables\n\n    {ADD}    strip = \"none\"\n"
+            ),
+            SymbolError::Moved(file) => write!(
+                f,
+                "the program's debug information was moved to the file `{file}`, which is neither beside the program, nor in `.debug/` there, nor \
+                 under /usr/lib/debug, or is that of another build: put it there, or build without `strip`, with\n\n    {ADD}"
+            ),
+        }
+    }
+}
+
+impl error::Error for SymbolError {}
