@@ -281,10 +281,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
     }
 }
 
+#[cfg(feature = "layer")]
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "layer")]
-
     use super::*;
     use crate::{layer, subscriber};
     use andweorc_core::experiment::Experimenter;
