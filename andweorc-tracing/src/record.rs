@@ -281,7 +281,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
     }
 }
 
-#[cfg(all(test, feature = "layer"))]
+#[cfg(feature = "layer")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{layer, subscriber};
