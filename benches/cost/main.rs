@@ -3,15 +3,17 @@
 //!
 //! - a poll, a wake, a span, a progress point: in this process, not enabled, then enabled between
 //!   experiments ([`hot`]);
+//! - an allocation and its free, as part of the first ([`allocations`]);
 //! - an axum service under load: without andweorc, with it and not enabled, enabled ([`service`]);
 //! - during experiments, net of the delays that are meant ([`during`]).
 //!
 //! The last two run this executable again, as service and as load, or as the program under
-//! experiment. `-- hot`, `-- service` and `-- during` measure one part alone; `-- service OTHER`
-//! the service of another build of this bench in turns with that of this one; `-- scale` how the
-//! first ones grow with workers, tasks and call sites ([`scale`]), which is not part of the others.
-//! `--json FILE` writes the figures of the closing line to a file too.
+//! experiment. `-- hot`, `-- allocations`, `-- service` and `-- during` measure one part alone; `--
+//! service OTHER` the service of another build of this bench in turns with that of this one; `--
+//! scale` how the first ones grow with workers, tasks and call sites ([`scale`]), which is not part
+//! of the others. `--json FILE` writes the figures of the closing line to a file too.
 
+mod allocations;
 mod during;
 mod hot;
 mod rounds;
@@ -37,6 +39,7 @@ fn main() -> Result<()> {
     let line = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => format!("COST {}", [hot()?, service()?, during()?].join(" ")),
         ["hot"] => hot()?,
+        ["allocations"] => return allocations::measure(),
         ["service"] => service()?,
         ["service", other] => return service::against(other.as_ref()),
         ["during"] => during()?,
@@ -78,6 +81,7 @@ fn hot() -> Result<String> {
     print_polls("not enabled", &off);
     println!("  not enabled   progress point        {}", hot::progress_point());
     println!("  not enabled   span                  {}", hot::span_life());
+    allocations::print("not enabled");
     let _on = Experimenter::new().ok_or("andweorc is on already")?;
     let on = Polls::measure();
     let (progress, span) = (hot::progress_point(), hot::span_life());
@@ -86,6 +90,7 @@ fn hot() -> Result<String> {
     println!("  enabled       span, entered once    {span}");
     println!("  enabled       span, entered again   {}", hot::span_visit());
     println!("  enabled       span, no registry     {}", hot::span_life_alone());
+    allocations::print("enabled    ");
     Ok(format!(
         "off_poll_ns={:.1} on_poll_ns={:.1} wake_ns={:.1} span_close_ns={:.1} progress_ns={:.1}",
         off.poll.median, on.poll.median, on.wake.median, span.median, progress.median,

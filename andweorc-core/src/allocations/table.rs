@@ -127,6 +127,40 @@ impl Counts {
     }
 }
 
+/// Counts that a shard is read by.
+const COUNTS: usize = 6;
+
+/// How often a shard is read again whose thread counted meanwhile.
+const TRIES: usize = 8;
+
+impl Counts {
+    /// Bytes and blocks that were freed, of them those that churned, and those allocated. Read
+    /// again where the thread counted meanwhile, so that as a rule bytes and blocks differ by one
+    /// block at most.
+    fn read(&self) -> [u64; COUNTS] {
+        let read = || {
+            let counts = [
+                &self.freed_bytes,
+                &self.freed_count,
+                &self.churned_bytes,
+                &self.churned_count,
+                &self.bytes,
+                &self.count,
+            ];
+            counts.map(|count| count.load(Ordering::Relaxed))
+        };
+        let mut last = read();
+        for _ in 0..TRIES {
+            let again = read();
+            if again == last {
+                break;
+            }
+            last = again;
+        }
+        last
+    }
+}
+
 impl Held {
     crate::sync::const_fn! {
     fn new() -> Held {
@@ -199,14 +233,13 @@ impl Table {
     /// counted at the same time may or may not be in them.
     pub(super) fn read(&self, target: u32) -> Option<TargetAllocations> {
         let place = place(target);
-        let sum = |count: fn(&Counts) -> &AtomicU64| -> u64 {
-            self.shards.iter().map(|shard| count(&shard[place]).load(Ordering::Relaxed)).sum()
-        };
-        // First: what is freed after it was read must have been allocated before it is.
-        let (freed_bytes, freed_count) = (sum(|it| &it.freed_bytes), sum(|it| &it.freed_count));
-        let (churned_bytes, churned_count) =
-            (sum(|it| &it.churned_bytes), sum(|it| &it.churned_count));
-        let (bytes, count) = (sum(|it| &it.bytes), sum(|it| &it.count));
+        let mut sums = [0; COUNTS];
+        for shard in &self.shards {
+            for (sum, count) in sums.iter_mut().zip(shard[place].read()) {
+                *sum += count;
+            }
+        }
+        let [freed_bytes, freed_count, churned_bytes, churned_count, bytes, count] = sums;
         if count == 0 {
             return None;
         }
