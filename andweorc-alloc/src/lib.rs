@@ -146,20 +146,21 @@ unsafe fn mark_before(block: *mut u8) -> Mark {
 }
 
 impl<A: GlobalAlloc> Alloc<A> {
-    /// Allocates a marked block by this function of the inner allocator.
+    /// Allocates a marked block, of zeroes or of anything. Not inlined, as are the others of
+    /// marked blocks: it would be in the way of what is done while andweorc is off.
     ///
     /// # Safety
     ///
     /// As for `alloc`: the layout has a size.
-    #[inline]
-    unsafe fn alloc_marked(
-        &self,
-        layout: Layout,
-        alloc: unsafe fn(&A, Layout) -> *mut u8,
-    ) -> *mut u8 {
+    #[inline(never)]
+    unsafe fn alloc_marked<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
         let Some(whole) = with_mark(layout) else { return ptr::null_mut() };
         // SAFETY: `whole` has a size, and is the layout with its mark.
-        unsafe { mark(alloc(&self.inner, whole), layout) }
+        unsafe {
+            let base =
+                if ZEROED { self.inner.alloc_zeroed(whole) } else { self.inner.alloc(whole) };
+            mark(base, layout)
+        }
     }
 
     /// Frees a marked block.
@@ -167,13 +168,15 @@ impl<A: GlobalAlloc> Alloc<A> {
     /// # Safety
     ///
     /// As for `dealloc`, and there is [room for a mark](is_marked) before the block.
-    #[inline]
+    #[inline(never)]
     unsafe fn dealloc_marked(&self, block: *mut u8, layout: Layout) {
         // SAFETY: there is a mark, as the caller says.
         freed(unsafe { mark_before(block) }, layout.size());
-        let Some(whole) = with_mark(layout) else { return };
-        // SAFETY: the block was allocated with its room by this layout.
-        unsafe { self.inner.dealloc(block.sub(room(layout)), whole) }
+        // SAFETY: the block was allocated with its room by this layout, which so is one.
+        unsafe {
+            let whole = with_mark(layout).unwrap_unchecked();
+            self.inner.dealloc(block.sub(room(layout)), whole);
+        }
     }
 
     /// Resizes a marked block.
@@ -181,6 +184,7 @@ impl<A: GlobalAlloc> Alloc<A> {
     /// # Safety
     ///
     /// As for `realloc`, and there is [room for a mark](is_marked) before the block.
+    #[inline(never)]
     unsafe fn realloc_marked(&self, block: *mut u8, layout: Layout, new: Layout) -> *mut u8 {
         let (Some(whole), Some(new_whole)) = (with_mark(layout), with_mark(new)) else {
             return ptr::null_mut();
@@ -207,7 +211,7 @@ impl<A: GlobalAlloc> Alloc<A> {
         // SAFETY: the caller keeps the contract of `realloc`: the new layout has a size, the two
         // blocks are apart, and both have the bytes that are copied.
         unsafe {
-            let moved = self.alloc_marked(new, A::alloc);
+            let moved = self.alloc_marked::<false>(new);
             if !moved.is_null() {
                 ptr::copy_nonoverlapping(block, moved, layout.size().min(new.size()));
                 self.dealloc(block, layout);
@@ -225,7 +229,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if enabled() || is_always_marked(layout) {
             // SAFETY: the caller keeps the contract of `alloc`.
-            return unsafe { self.alloc_marked(layout, A::alloc) };
+            return unsafe { self.alloc_marked::<false>(layout) };
         }
         match without_mark(layout.size()) {
             // SAFETY: it has a size.
@@ -238,7 +242,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if enabled() || is_always_marked(layout) {
             // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-            return unsafe { self.alloc_marked(layout, A::alloc_zeroed) };
+            return unsafe { self.alloc_marked::<true>(layout) };
         }
         match without_mark(layout.size()) {
             // SAFETY: it has a size.
@@ -252,9 +256,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
         if is_marked(block, layout) {
             // SAFETY: the caller keeps the contract of `dealloc`, and there is a mark.
             unsafe { self.dealloc_marked(block, layout) }
-        } else if let Some(layout) = without_mark(layout.size()) {
-            // SAFETY: by this layout it was allocated.
-            unsafe { self.inner.dealloc(block, layout) }
+        } else {
+            // SAFETY: by this layout it was allocated, which so is one.
+            unsafe { self.inner.dealloc(block, without_mark(layout.size()).unwrap_unchecked()) }
         }
     }
 

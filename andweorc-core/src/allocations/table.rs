@@ -97,18 +97,14 @@ pub(super) struct Table {
     held: [Held; TARGETS],
 }
 
-/// Adds to a count that only this thread writes to, if it `owned` it. Returns its new value.
-// Relaxed, all of these: the counts publish nothing but themselves.
-macro_rules! add {
-    ($to:expr, $by:expr, $owned:expr) => {
-        if $owned {
-            let sum = $to.load(Ordering::Relaxed).wrapping_add($by);
-            $to.store(sum, Ordering::Relaxed);
-            sum
-        } else {
-            $to.fetch_add($by, Ordering::Relaxed).wrapping_add($by)
-        }
-    };
+/// Adds to a count that only this thread writes to. Returns its new value.
+// Relaxed, as are all accesses here: the counts publish nothing but themselves.
+macro_rules! add_alone {
+    ($to:expr, $by:expr) => {{
+        let sum = $to.load(Ordering::Relaxed).wrapping_add($by);
+        $to.store(sum, Ordering::Relaxed);
+        sum
+    }};
 }
 
 impl Counts {
@@ -134,6 +130,26 @@ const COUNTS: usize = 6;
 const TRIES: usize = 8;
 
 impl Counts {
+    /// Counts a block in a shard of several threads. Returns what is untold.
+    #[inline(never)]
+    fn allocated_among_others(&self, size: u64) -> i64 {
+        self.bytes.fetch_add(size, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.untold.fetch_add(size as i64, Ordering::Relaxed) + size as i64
+    }
+
+    /// Counts that a block is freed, in a shard of several threads. Returns what is untold.
+    #[inline(never)]
+    fn freed_among_others(&self, size: u64, churned: bool) -> i64 {
+        self.freed_bytes.fetch_add(size, Ordering::Relaxed);
+        self.freed_count.fetch_add(1, Ordering::Relaxed);
+        if churned {
+            self.churned_bytes.fetch_add(size, Ordering::Relaxed);
+            self.churned_count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.untold.fetch_sub(size as i64, Ordering::Relaxed) - size as i64
+    }
+
     /// Bytes and blocks that were freed, of them those that churned, and those allocated. Read
     /// again where the thread counted meanwhile, so that as a rule bytes and blocks differ by one
     /// block at most.
@@ -189,31 +205,38 @@ impl Table {
     /// A block of so many bytes was allocated by the target at this place.
     #[inline]
     pub(super) fn allocated(&self, shard: Shard, place: usize, size: u64) {
-        let Shard { index, owned } = shard;
-        let counts = &self.shards[index][place];
-        add!(counts.bytes, size, owned);
-        add!(counts.count, 1, owned);
-        self.hold(counts, owned, place, size as i64);
+        let counts = &self.shards[shard.index][place];
+        let untold = if shard.owned {
+            add_alone!(counts.bytes, size);
+            add_alone!(counts.count, 1);
+            add_alone!(counts.untold, size as i64)
+        } else {
+            counts.allocated_among_others(size)
+        };
+        self.tell_from(untold, counts, place);
     }
 
     /// A block of so many bytes that the target at this place allocated was freed, in the visit in
     /// which it was made if it `churned`.
     #[inline]
     pub(super) fn freed(&self, shard: Shard, place: usize, size: u64, churned: bool) {
-        let Shard { index, owned } = shard;
-        let counts = &self.shards[index][place];
-        add!(counts.freed_bytes, size, owned);
-        add!(counts.freed_count, 1, owned);
-        if churned {
-            add!(counts.churned_bytes, size, owned);
-            add!(counts.churned_count, 1, owned);
-        }
-        self.hold(counts, owned, place, -(size as i64));
+        let counts = &self.shards[shard.index][place];
+        let untold = if shard.owned {
+            add_alone!(counts.freed_bytes, size);
+            add_alone!(counts.freed_count, 1);
+            if churned {
+                add_alone!(counts.churned_bytes, size);
+                add_alone!(counts.churned_count, 1);
+            }
+            add_alone!(counts.untold, -(size as i64))
+        } else {
+            counts.freed_among_others(size, churned)
+        };
+        self.tell_from(untold, counts, place);
     }
 
     #[inline]
-    fn hold(&self, counts: &Counts, owned: bool, place: usize, by: i64) {
-        let untold = add!(counts.untold, by, owned);
+    fn tell_from(&self, untold: i64, counts: &Counts, place: usize) {
         if untold.unsigned_abs() >= STEP as u64 {
             self.tell(counts, place);
         }
