@@ -131,7 +131,6 @@ const TRIES: usize = 8;
 
 impl Counts {
     /// Counts a block in a shard of several threads. Returns what is untold.
-    #[inline(never)]
     fn allocated_among_others(&self, size: u64) -> i64 {
         self.bytes.fetch_add(size, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +138,6 @@ impl Counts {
     }
 
     /// Counts that a block is freed, in a shard of several threads. Returns what is untold.
-    #[inline(never)]
     fn freed_among_others(&self, size: u64, churned: bool) -> i64 {
         self.freed_bytes.fetch_add(size, Ordering::Relaxed);
         self.freed_count.fetch_add(1, Ordering::Relaxed);
