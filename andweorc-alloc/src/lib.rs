@@ -16,7 +16,7 @@
 //! | alignment | mark | what the inner allocator is asked for | address, from a multiple of 16 |
 //! |---|---|---|---|
 //! | up to 8 | none | the size, 16 at least, aligned to 16 | 0 bytes |
-//! | up to 8 | 8 bytes | 8 more, aligned to 16 | 8 bytes |
+//! | up to 8 | 8 bytes | 8 more, 16 at least, aligned to 16 | 8 bytes |
 //! | from 16 on | always | its alignment more | 0 bytes |
 //!
 //! The inner allocator aligns to 16 without a cost where it is the system's, jemalloc or mimalloc
@@ -105,7 +105,19 @@ fn room(layout: Layout) -> usize {
 #[inline]
 fn with_mark(layout: Layout) -> Option<Layout> {
     let size = layout.size().checked_add(room(layout))?;
-    Layout::from_size_align(size, layout.align().max(ALIGN)).ok()
+    Layout::from_size_align(size.max(ALIGN), layout.align().max(ALIGN)).ok()
+}
+
+/// The layout of a block aligned to 8 at most that has a mark: such blocks are told apart by their
+/// sizes alone.
+///
+/// # Safety
+///
+/// The size is that of a layout.
+#[inline]
+unsafe fn narrow(size: usize) -> Layout {
+    // SAFETY: a size that is one of a layout is one where the alignment is 1.
+    unsafe { Layout::from_size_align_unchecked(size, 1) }
 }
 
 /// The mark of a block that the calling thread allocates now.
@@ -146,20 +158,20 @@ unsafe fn mark_before(block: *mut u8) -> Mark {
 }
 
 impl<A: GlobalAlloc> Alloc<A> {
-    /// Allocates a marked block by this function of the inner allocator.
+    /// Allocates a marked block, of zeroes or of anything.
     ///
     /// # Safety
     ///
     /// As for `alloc`: the layout has a size.
-    #[inline]
-    unsafe fn alloc_marked(
-        &self,
-        layout: Layout,
-        alloc: unsafe fn(&A, Layout) -> *mut u8,
-    ) -> *mut u8 {
+    #[inline(always)]
+    unsafe fn alloc_marked<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
         let Some(whole) = with_mark(layout) else { return ptr::null_mut() };
         // SAFETY: `whole` has a size, and is the layout with its mark.
-        unsafe { mark(alloc(&self.inner, whole), layout) }
+        unsafe {
+            let base =
+                if ZEROED { self.inner.alloc_zeroed(whole) } else { self.inner.alloc(whole) };
+            mark(base, layout)
+        }
     }
 
     /// Frees a marked block.
@@ -167,13 +179,61 @@ impl<A: GlobalAlloc> Alloc<A> {
     /// # Safety
     ///
     /// As for `dealloc`, and there is [room for a mark](is_marked) before the block.
-    #[inline]
+    #[inline(always)]
     unsafe fn dealloc_marked(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: there is a mark, as the caller says.
-        freed(unsafe { mark_before(block) }, layout.size());
-        let Some(whole) = with_mark(layout) else { return };
-        // SAFETY: the block was allocated with its room by this layout.
-        unsafe { self.inner.dealloc(block.sub(room(layout)), whole) }
+        // SAFETY: there is a mark, as the caller says, and the block was allocated with its room by
+        // this layout, which so is one.
+        unsafe {
+            freed(mark_before(block), layout.size());
+            let whole = with_mark(layout).unwrap_unchecked();
+            self.inner.dealloc(block.sub(room(layout)), whole);
+        }
+    }
+
+    // None of these is inlined: they would be in the way of what is done while andweorc is off.
+
+    /// Allocates a marked block of so many bytes, aligned to 8.
+    ///
+    /// # Safety
+    ///
+    /// The size is that of a layout, and not 0.
+    #[inline(never)]
+    unsafe fn alloc_narrow<const ZEROED: bool>(&self, size: usize) -> *mut u8 {
+        // SAFETY: as the caller says.
+        unsafe { self.alloc_marked::<ZEROED>(narrow(size)) }
+    }
+
+    /// Allocates a block of a layout that is always marked.
+    ///
+    /// # Safety
+    ///
+    /// As for `alloc`.
+    #[inline(never)]
+    unsafe fn alloc_wide<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller says.
+        unsafe { self.alloc_marked::<ZEROED>(layout) }
+    }
+
+    /// Frees a block that [`alloc_narrow`](Alloc::alloc_narrow) has allocated.
+    ///
+    /// # Safety
+    ///
+    /// As for `dealloc`, by this size.
+    #[inline(never)]
+    unsafe fn dealloc_narrow(&self, block: *mut u8, size: usize) {
+        // SAFETY: as the caller says.
+        unsafe { self.dealloc_marked(block, narrow(size)) }
+    }
+
+    /// Frees a block of a layout that is always marked.
+    ///
+    /// # Safety
+    ///
+    /// As for `dealloc`.
+    #[inline(never)]
+    unsafe fn dealloc_wide(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as the caller says.
+        unsafe { self.dealloc_marked(block, layout) }
     }
 
     /// Resizes a marked block.
@@ -181,6 +241,7 @@ impl<A: GlobalAlloc> Alloc<A> {
     /// # Safety
     ///
     /// As for `realloc`, and there is [room for a mark](is_marked) before the block.
+    #[inline(never)]
     unsafe fn realloc_marked(&self, block: *mut u8, layout: Layout, new: Layout) -> *mut u8 {
         let (Some(whole), Some(new_whole)) = (with_mark(layout), with_mark(new)) else {
             return ptr::null_mut();
@@ -207,7 +268,7 @@ impl<A: GlobalAlloc> Alloc<A> {
         // SAFETY: the caller keeps the contract of `realloc`: the new layout has a size, the two
         // blocks are apart, and both have the bytes that are copied.
         unsafe {
-            let moved = self.alloc_marked(new, A::alloc);
+            let moved = self.alloc_narrow::<false>(new.size());
             if !moved.is_null() {
                 ptr::copy_nonoverlapping(block, moved, layout.size().min(new.size()));
                 self.dealloc(block, layout);
@@ -223,9 +284,13 @@ impl<A: GlobalAlloc> Alloc<A> {
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if enabled() || is_always_marked(layout) {
+        if is_always_marked(layout) {
             // SAFETY: the caller keeps the contract of `alloc`.
-            return unsafe { self.alloc_marked(layout, A::alloc) };
+            return unsafe { self.alloc_wide::<false>(layout) };
+        }
+        if enabled() {
+            // SAFETY: the caller keeps the contract of `alloc`.
+            return unsafe { self.alloc_narrow::<false>(layout.size()) };
         }
         match without_mark(layout.size()) {
             // SAFETY: it has a size.
@@ -236,9 +301,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if enabled() || is_always_marked(layout) {
+        if is_always_marked(layout) {
             // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-            return unsafe { self.alloc_marked(layout, A::alloc_zeroed) };
+            return unsafe { self.alloc_wide::<true>(layout) };
+        }
+        if enabled() {
+            // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+            return unsafe { self.alloc_narrow::<true>(layout.size()) };
         }
         match without_mark(layout.size()) {
             // SAFETY: it has a size.
@@ -249,12 +318,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if is_marked(block, layout) {
+        if is_always_marked(layout) {
+            // SAFETY: the caller keeps the contract of `dealloc`.
+            unsafe { self.dealloc_wide(block, layout) }
+        } else if is_marked(block, layout) {
             // SAFETY: the caller keeps the contract of `dealloc`, and there is a mark.
-            unsafe { self.dealloc_marked(block, layout) }
-        } else if let Some(layout) = without_mark(layout.size()) {
-            // SAFETY: by this layout it was allocated.
-            unsafe { self.inner.dealloc(block, layout) }
+            unsafe { self.dealloc_narrow(block, layout.size()) }
+        } else {
+            // SAFETY: by this layout it was allocated, which so is one.
+            unsafe { self.inner.dealloc(block, without_mark(layout.size()).unwrap_unchecked()) }
         }
     }
 

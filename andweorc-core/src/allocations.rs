@@ -78,34 +78,43 @@ impl Mark {
     }
 }
 
-/// Where the calling thread counts.
-#[inline]
-fn shard(thread: u32) -> Shard {
-    match counter::own_number() {
-        Some(number) => Shard::owned(number),
-        None => Shard::shared(thread),
-    }
-}
-
 /// The calling thread has allocated a block of so many bytes. Returns the mark to keep with it.
 #[inline]
 pub fn allocated(size: usize) -> Mark {
     let Some(thread) = number() else { return Mark::NONE };
-    let mark = Mark::of(thread::visit(), thread);
-    if let Some(place) = mark.place() {
-        TABLE.allocated(shard(thread), place, size as u64);
+    let visit = thread::visit();
+    let place = table::place(visit.target);
+    match counter::own_number() {
+        Some(number) => TABLE.allocated(Shard::owned(number), place, size as u64),
+        None => allocated_among_others(thread, place, size as u64),
     }
-    mark
+    Mark::of(visit, thread)
+}
+
+/// Counts on a thread that has no shard of its own.
+#[cold]
+#[inline(never)]
+fn allocated_among_others(thread: u32, place: usize, size: u64) {
+    TABLE.allocated(Shard::shared(thread), place, size);
 }
 
 /// The calling thread frees a block of so many bytes with this mark.
 #[inline]
 pub fn freed(mark: Mark, size: usize) {
-    if let Some(place) = mark.place() {
-        let thread = number().unwrap_or(0);
-        let churned = mark.is_of(thread::visit(), thread);
-        TABLE.freed(shard(thread), place, size as u64, churned);
+    let Some(place) = mark.place() else { return };
+    let thread = number().unwrap_or(0);
+    let churned = mark.is_of(thread::visit(), thread);
+    match counter::own_number() {
+        Some(number) => TABLE.freed(Shard::owned(number), place, size as u64, churned),
+        None => freed_among_others(thread, place, size as u64, churned),
     }
+}
+
+/// Counts on a thread that has no shard of its own.
+#[cold]
+#[inline(never)]
+fn freed_among_others(thread: u32, place: usize, size: u64, churned: bool) {
+    TABLE.freed(Shard::shared(thread), place, size, churned);
 }
 
 /// Allocations since andweorc was on first, by target; none where the program has another

@@ -3,16 +3,18 @@
 //!
 //! - a poll, a wake, a span, a progress point: in this process, not enabled, then enabled between
 //!   experiments ([`hot`]);
+//! - an allocation and its free, as part of the first ([`allocations`]);
 //! - an axum service under load: without andweorc, with it and not enabled, enabled ([`service`]);
 //! - during experiments, net of the delays that are meant ([`during`]).
 //!
 //! The last two run this executable again, as service and as load, or as the program under
-//! experiment. `-- hot`, `-- service` and `-- during` measure one part alone; `-- service OTHER`
-//! the service of another build of this bench in turns with that of this one; `-- scale` how the
-//! first ones grow with workers, tasks and call sites ([`scale`]), which is not part of the others.
-//! `--json FILE` writes the figures of the closing line and the rows of the tables to a file too,
-//! for docs/results/record.
+//! experiment. `-- hot`, `-- allocations`, `-- service` and `-- during` measure one part alone; `--
+//! service OTHER` the service of another build of this bench in turns with that of this one; `--
+//! scale` how the first ones grow with workers, tasks and call sites ([`scale`]), which is not part
+//! of the others. `--json FILE` writes the figures of the closing line and the rows of the tables to
+//! a file too, for docs/results/record.
 
+mod allocations;
 mod during;
 mod hot;
 mod part;
@@ -40,6 +42,7 @@ fn main() -> Result<()> {
     let (title, parts) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => ("COST ", vec![hot()?, service()?, during()?]),
         ["hot"] => ("", vec![hot()?]),
+        ["allocations"] => return allocations::measure(),
         ["service"] => ("", vec![service()?]),
         ["service", other] => return service::against(other.as_ref()),
         ["during"] => ("", vec![during()?]),
@@ -81,6 +84,7 @@ fn hot() -> Result<Part> {
     tell_polls("not enabled", &off, &mut tell);
     tell("not enabled", "progress point", hot::progress_point());
     tell("not enabled", "span", hot::span_life());
+    allocations::tell("not enabled", &mut tell);
     let _on = Experimenter::new().ok_or("andweorc is on already")?;
     let on = Polls::measure();
     let (progress, span) = (hot::progress_point(), hot::span_life());
@@ -89,6 +93,7 @@ fn hot() -> Result<Part> {
     tell("enabled", "span, entered once", span);
     tell("enabled", "span, entered again", hot::span_visit());
     tell("enabled", "span, no registry", hot::span_life_alone());
+    allocations::tell("enabled", &mut tell);
     let line = format!(
         "off_poll_ns={:.1} on_poll_ns={:.1} wake_ns={:.1} span_close_ns={:.1} progress_ns={:.1}",
         off.poll.median, on.poll.median, on.wake.median, span.median, progress.median,

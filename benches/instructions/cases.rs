@@ -2,8 +2,12 @@
 
 use crate::measured_loop;
 use andweorc::Profile;
+use andweorc_alloc::Alloc;
 use andweorc_core::experiment::Experimenter;
-use andweorc_core::thread;
+use andweorc_core::target::target;
+use andweorc_core::{clock, thread};
+use andweorc_profile::TargetKind;
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::pin::pin;
@@ -35,6 +39,13 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "span_on", run: || on(layered_spans), without: Some("plain_spans") },
     // By andweorc's own subscriber, where there is no registry: all that it takes counts.
     Case { name: "span_alone_on", run: || on(lone_spans), without: None },
+    // A block of 64 bytes is allocated and freed.
+    Case { name: "alloc_off", run: counted_allocations, without: Some("plain_allocations") },
+    Case {
+        name: "alloc_on",
+        run: || on(|| in_a_target(counted_allocations)),
+        without: Some("plain_allocations"),
+    },
     Case { name: "progress_off", run: progress, without: None },
     Case { name: "progress_on", run: || on(progress), without: None },
 ];
@@ -46,6 +57,7 @@ pub(crate) fn without(name: &str) -> Option<fn()> {
         "plain_wakes" => Some(plain_wakes),
         "plain_woken_polls" => Some(plain_woken_polls),
         "plain_spans" => Some(plain_spans),
+        "plain_allocations" => Some(plain_allocations),
         _ => None,
     }
 }
@@ -184,4 +196,37 @@ fn progress() {
     let progress = || andweorc::progress!("unit");
     progress();
     measured_loop(&mut { progress });
+}
+
+/// Allocates and frees, as the compiler has a program do it: by a function that is not inlined.
+fn allocations(allocator: &'static impl GlobalAlloc) {
+    let layout = black_box(Layout::new::<[u64; 8]>());
+    let allocate_and_free = || {
+        // SAFETY: the layout has a size, and the block is freed by the layout that it has.
+        unsafe {
+            let block = black_box(allocator.alloc(layout));
+            allocator.dealloc(block, layout);
+        }
+    };
+    allocate_and_free();
+    measured_loop(&mut { allocate_and_free });
+}
+
+fn plain_allocations() {
+    static SYSTEM: System = System;
+    allocations(&SYSTEM);
+}
+
+fn counted_allocations() {
+    static COUNTED: Alloc = Alloc::system();
+    allocations(&COUNTED);
+}
+
+/// Runs this in a target, on a thread that has a shard of the counters to itself.
+fn in_a_target(run: fn()) {
+    let target = target(TargetKind::Span, "allocates", None, None);
+    thread::leave(target, &thread::enter(target, clock::now()), true, clock::now());
+    let visit = thread::enter(target, clock::now());
+    run();
+    thread::leave(target, &visit, true, clock::now());
 }

@@ -97,18 +97,14 @@ pub(super) struct Table {
     held: [Held; TARGETS],
 }
 
-/// Adds to a count that only this thread writes to, if it `owned` it. Returns its new value.
-// Relaxed, all of these: the counts publish nothing but themselves.
-macro_rules! add {
-    ($to:expr, $by:expr, $owned:expr) => {
-        if $owned {
-            let sum = $to.load(Ordering::Relaxed).wrapping_add($by);
-            $to.store(sum, Ordering::Relaxed);
-            sum
-        } else {
-            $to.fetch_add($by, Ordering::Relaxed).wrapping_add($by)
-        }
-    };
+/// Adds to a count that only this thread writes to. Returns its new value.
+// Relaxed, as are all accesses here: the counts publish nothing but themselves.
+macro_rules! add_alone {
+    ($to:expr, $by:expr) => {{
+        let sum = $to.load(Ordering::Relaxed).wrapping_add($by);
+        $to.store(sum, Ordering::Relaxed);
+        sum
+    }};
 }
 
 impl Counts {
@@ -124,6 +120,58 @@ impl Counts {
             untold: AtomicI64::new(0),
         }
     }
+    }
+}
+
+/// Counts that a shard is read by.
+const COUNTS: usize = 6;
+
+/// How often a shard is read again whose thread counted meanwhile.
+const TRIES: usize = 8;
+
+impl Counts {
+    /// Counts a block in a shard of several threads. Returns what is untold.
+    fn allocated_among_others(&self, size: u64) -> i64 {
+        self.bytes.fetch_add(size, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.untold.fetch_add(size as i64, Ordering::Relaxed) + size as i64
+    }
+
+    /// Counts that a block is freed, in a shard of several threads. Returns what is untold.
+    fn freed_among_others(&self, size: u64, churned: bool) -> i64 {
+        self.freed_bytes.fetch_add(size, Ordering::Relaxed);
+        self.freed_count.fetch_add(1, Ordering::Relaxed);
+        if churned {
+            self.churned_bytes.fetch_add(size, Ordering::Relaxed);
+            self.churned_count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.untold.fetch_sub(size as i64, Ordering::Relaxed) - size as i64
+    }
+
+    /// Bytes and blocks that were freed, of them those that churned, and those allocated. Read
+    /// again where the thread counted meanwhile, so that as a rule bytes and blocks differ by one
+    /// block at most.
+    fn read(&self) -> [u64; COUNTS] {
+        let read = || {
+            let counts = [
+                &self.freed_bytes,
+                &self.freed_count,
+                &self.churned_bytes,
+                &self.churned_count,
+                &self.bytes,
+                &self.count,
+            ];
+            counts.map(|count| count.load(Ordering::Relaxed))
+        };
+        let mut last = read();
+        for _ in 0..TRIES {
+            let again = read();
+            if again == last {
+                break;
+            }
+            last = again;
+        }
+        last
     }
 }
 
@@ -155,31 +203,38 @@ impl Table {
     /// A block of so many bytes was allocated by the target at this place.
     #[inline]
     pub(super) fn allocated(&self, shard: Shard, place: usize, size: u64) {
-        let Shard { index, owned } = shard;
-        let counts = &self.shards[index][place];
-        add!(counts.bytes, size, owned);
-        add!(counts.count, 1, owned);
-        self.hold(counts, owned, place, size as i64);
+        let counts = &self.shards[shard.index][place];
+        let untold = if shard.owned {
+            add_alone!(counts.bytes, size);
+            add_alone!(counts.count, 1);
+            add_alone!(counts.untold, size as i64)
+        } else {
+            counts.allocated_among_others(size)
+        };
+        self.tell_from(untold, counts, place);
     }
 
     /// A block of so many bytes that the target at this place allocated was freed, in the visit in
     /// which it was made if it `churned`.
     #[inline]
     pub(super) fn freed(&self, shard: Shard, place: usize, size: u64, churned: bool) {
-        let Shard { index, owned } = shard;
-        let counts = &self.shards[index][place];
-        add!(counts.freed_bytes, size, owned);
-        add!(counts.freed_count, 1, owned);
-        if churned {
-            add!(counts.churned_bytes, size, owned);
-            add!(counts.churned_count, 1, owned);
-        }
-        self.hold(counts, owned, place, -(size as i64));
+        let counts = &self.shards[shard.index][place];
+        let untold = if shard.owned {
+            add_alone!(counts.freed_bytes, size);
+            add_alone!(counts.freed_count, 1);
+            if churned {
+                add_alone!(counts.churned_bytes, size);
+                add_alone!(counts.churned_count, 1);
+            }
+            add_alone!(counts.untold, -(size as i64))
+        } else {
+            counts.freed_among_others(size, churned)
+        };
+        self.tell_from(untold, counts, place);
     }
 
     #[inline]
-    fn hold(&self, counts: &Counts, owned: bool, place: usize, by: i64) {
-        let untold = add!(counts.untold, by, owned);
+    fn tell_from(&self, untold: i64, counts: &Counts, place: usize) {
         if untold.unsigned_abs() >= STEP as u64 {
             self.tell(counts, place);
         }
@@ -199,14 +254,13 @@ impl Table {
     /// counted at the same time may or may not be in them.
     pub(super) fn read(&self, target: u32) -> Option<TargetAllocations> {
         let place = place(target);
-        let sum = |count: fn(&Counts) -> &AtomicU64| -> u64 {
-            self.shards.iter().map(|shard| count(&shard[place]).load(Ordering::Relaxed)).sum()
-        };
-        // First: what is freed after it was read must have been allocated before it is.
-        let (freed_bytes, freed_count) = (sum(|it| &it.freed_bytes), sum(|it| &it.freed_count));
-        let (churned_bytes, churned_count) =
-            (sum(|it| &it.churned_bytes), sum(|it| &it.churned_count));
-        let (bytes, count) = (sum(|it| &it.bytes), sum(|it| &it.count));
+        let mut sums = [0; COUNTS];
+        for shard in &self.shards {
+            for (sum, count) in sums.iter_mut().zip(shard[place].read()) {
+                *sum += count;
+            }
+        }
+        let [freed_bytes, freed_count, churned_bytes, churned_count, bytes, count] = sums;
         if count == 0 {
             return None;
         }

@@ -24,7 +24,7 @@ pub(super) struct Allocations<'a> {
     pub(super) count: String,
     /// Part that was freed at once.
     pub(super) churn: String,
-    pub(super) peak: String,
+    pub(super) held: String,
 }
 
 /// The targets whose allocations stand out, the most bytes first, and the name of the point for
@@ -49,7 +49,7 @@ fn words(of: &AllocationSummary, rate: f64) -> Allocations<'_> {
         bytes: bytes(of.bytes_per_s / rate),
         count: digits(of.count_per_s / rate),
         churn: of.churn.map_or(String::new(), |part| format!("{:.0} %", 100.0 * part)),
-        peak: bytes(of.peak_bytes as f64),
+        held: bytes(of.live_bytes as f64),
     }
 }
 
@@ -70,8 +70,8 @@ mod tests {
             bytes_per_s,
             count_per_s,
             churn: Some(0.5),
-            live_bytes: 0,
-            live_count: 0,
+            live_bytes: 3 << 20,
+            live_count: 1,
             peak_bytes: 3 << 20,
         }
     }
@@ -97,7 +97,7 @@ mod tests {
         let told = allocations(&analysis);
         assert_eq!(told.0.as_deref(), Some("request"));
         assert_eq!((&*told.1[0].bytes, &*told.1[0].count), ("2.00 KiB", "100"));
-        assert_eq!((&*told.1[0].churn, &*told.1[0].peak), ("50 %", "3.00 MiB"));
+        assert_eq!((&*told.1[0].churn, &*told.1[0].held), ("50 %", "3.00 MiB"));
         analysis.points[0].now.throughput = None;
         let (name, told) = allocations(&analysis);
         assert_eq!((name, &*told[0].bytes), (None, "19.5 MiB"));

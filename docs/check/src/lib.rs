@@ -23,6 +23,7 @@ pages! {
     actix = "docs/book/src/how-to/actix.md",
     add = "docs/book/src/how-to/add.md",
     all_tasks = "docs/book/src/how-to/all-tasks.md",
+    allocations = "docs/book/src/how-to/allocations.md",
     axum = "docs/book/src/how-to/axum.md",
     hyper = "docs/book/src/how-to/hyper.md",
     load = "docs/book/src/how-to/load.md",

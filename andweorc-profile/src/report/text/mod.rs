@@ -202,13 +202,13 @@ fn allocations(page: &mut Page, analysis: &Analysis) {
     page.line("");
     let per = point.unwrap_or_else(|| "second".to_owned());
     let name = format!("ALLOCATIONS per {}", shortened(&per, PER));
-    let cells = ["bytes", "count", "freed at once", "held at most"].map(str::to_owned);
+    let cells = ["bytes", "count", "freed at once", "held"].map(str::to_owned);
     let mut rows = vec![Row::heading(&name, cells.map(Cell::right))];
     rows.extend(shown.into_iter().map(|it| Row {
         name: allocation_label(it.summary),
         place: place(&it.summary.name, it.summary.file.as_deref(), it.summary.line),
         is_heading: false,
-        cells: [it.bytes, it.count, it.churn, it.peak].map(Cell::right).into(),
+        cells: [it.bytes, it.count, it.churn, it.held].map(Cell::right).into(),
     }));
     page.table(&rows, 0);
 }

@@ -261,7 +261,7 @@ fn allocations_stand_in_a_table_where_they_stand_out() {
     let report = told(1_024_000_000);
     line(&report, "ALLOCATIONS per request");
     let of_hot = line(&report, "100 KiB");
-    for wanted in ["hot shop.rs:10", "200", "25 %", "2.00 MiB"] {
+    for wanted in ["hot shop.rs:10", "200", "25 %", "1.00 MiB"] {
         assert!(of_hot.contains(wanted), "{of_hot}");
     }
     assert!(!report.contains("outside"), "it is nothing to speak of\n{report}");
