@@ -89,6 +89,8 @@ pub mod unwrapped;
 #[doc(hidden)]
 pub mod wait;
 #[doc(hidden)]
+pub mod wall;
+#[doc(hidden)]
 pub mod weak_symbol;
 #[doc(hidden)]
 pub mod yields;

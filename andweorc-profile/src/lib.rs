@@ -43,7 +43,8 @@ mod writer;
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
     EndRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind, PointRecord, Record,
-    SamplesRecord, TargetKind, TargetRecord, TargetTime, VERSION, WaitTime,
+    SamplesRecord, TargetKind, TargetRecord, TargetTime, VERSION, WaitTime, WallRecord, WallStack,
+    WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

@@ -6,7 +6,7 @@
 use crate::plain;
 use crate::{
     EndRecord, ExperimentRecord, Header, LONGEST_LINE, NoteRecord, PointRecord, Record,
-    SamplesRecord, TargetRecord, VERSION,
+    SamplesRecord, TargetRecord, VERSION, WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -45,6 +45,8 @@ pub struct Run {
     pub experiments: Vec<ExperimentRecord>,
     /// How busy targets were.
     pub samples: Vec<SamplesRecord>,
+    /// Where wall time went; empty in older profiles.
+    pub wall: Vec<WallRecord>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -62,6 +64,7 @@ impl Run {
             points: Vec::new(),
             experiments: Vec::new(),
             samples: Vec::new(),
+            wall: Vec::new(),
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -81,6 +84,7 @@ impl Run {
             }
             Record::Experiment(experiment) => self.experiments.push(experiment),
             Record::Samples(samples) => self.samples.push(samples),
+            Record::Wall(wall) => self.wall.push(wall),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -109,7 +113,7 @@ impl Described {
         }
     }
 
-    /// The first id that an experiment or sample names without a target or point before it.
+    /// The first id that a record names without a target, a point or a stack before it.
     fn unknown_id(&self, record: &Record) -> Option<String> {
         let target = |id: u32| (!self.targets.contains(&id)).then(|| format!("target {id}"));
         let point = |id: u32| (!self.points.contains(&id)).then(|| format!("point {id}"));
@@ -119,6 +123,13 @@ impl Described {
                 .and_then(target)
                 .or_else(|| it.points.iter().find_map(|count| point(count.point))),
             Record::Samples(it) => it.targets.iter().find_map(|time| target(time.target)),
+            Record::Wall(it) => it.stacks.iter().enumerate().find_map(|(at, stack)| {
+                let parent = stack.parent.filter(|parent| *parent as usize >= at);
+                let wakers = stack.tasks.iter().filter_map(|waker| waker.by);
+                parent
+                    .map(|parent| format!("stack {parent}"))
+                    .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
+            }),
             _ => None,
         }
     }

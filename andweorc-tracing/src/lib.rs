@@ -32,6 +32,7 @@ mod subscriber;
 #[cfg(tokio_unstable)]
 mod tasks;
 mod unseen;
+mod wall;
 
 pub use layer::{Layer, layer};
 pub use subscriber::{Subscriber, subscriber};

@@ -5,6 +5,7 @@ use crate::ci::CiOptions;
 use crate::console::ConsoleOptions;
 use crate::diff::DiffOptions;
 use crate::drive::DriveOptions;
+use crate::export::ExportOptions;
 use crate::generate::{CompletionsOptions, ManOptions};
 use crate::list::ListOptions;
 use crate::merge::MergeOptions;
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Serve the report of a profile to a browser on this machine
     View(ViewOptions),
+    /// Write a profile in the form of other tools
+    Export(ExportOptions),
     /// Say what changed between two versions
     Diff(DiffOptions),
     /// Compare two versions and fail when the new one is slower

@@ -6,6 +6,7 @@
 //! | `report` | a profile in words, JSON, Markdown, CSV, or for coz's viewer |
 //! | `profiles` | which profiles are meant |
 //! | `view` | the page of a profile, served to a browser here |
+//! | `export` | a profile in the form of other tools; `flame` is its wall time by stacks |
 //! | `diff`, `ci` | two versions compared, in words, Markdown or JSON; `sides` reads them |
 //! | `run` | build, run, report |
 //! | `revisions` | two git revisions built and run in turns; `worktree` checks them out |
@@ -32,6 +33,8 @@ mod console;
 mod diff;
 mod doctor;
 mod drive;
+mod export;
+mod flame;
 mod generate;
 mod history;
 mod list;
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
     let console = Console::new(&cli.console);
     let result = match cli.command {
         Command::Report(options) => report::report(&options),
+        Command::Export(options) => export::export(&options),
         Command::View(options) => view::view(&options),
         Command::Run(options) => run::run(&options, console),
         Command::Diff(options) => diff::diff(&options, console),
