@@ -346,13 +346,14 @@ pub struct WallStack {
 impl WallStack {
     /// Time of the waits for other tasks, ns.
     pub fn task_ns(&self) -> u64 {
-        self.tasks.iter().map(|waker| waker.ns).sum()
+        self.tasks.iter().fold(0, |sum, waker| sum.saturating_add(waker.ns))
     }
 
     /// All of its time, ns.
     pub fn total_ns(&self) -> u64 {
-        let waits = self.queue_ns + self.outside_ns + self.timer_ns + self.unknown_ns;
-        self.running_ns + waits + self.task_ns()
+        let waits = [self.queue_ns, self.outside_ns, self.timer_ns, self.unknown_ns];
+        let others = [self.running_ns, self.task_ns()];
+        waits.into_iter().chain(others).fold(0, u64::saturating_add)
     }
 }
 

@@ -90,9 +90,10 @@ impl<'a> Flame<'a> {
         targets: &HashMap<u32, &'a TargetRecord>,
         known: &mut HashMap<(Option<usize>, Identity<'a>), usize>,
     ) {
-        self.real_ns += record.real_ns;
-        self.merged += record.merged;
-        self.unseen += record.unseen;
+        // A profile may say anything.
+        self.real_ns = self.real_ns.saturating_add(record.real_ns);
+        self.merged = self.merged.saturating_add(record.merged);
+        self.unseen = self.unseen.saturating_add(record.unseen);
         let target = |id: Option<u32>| id.and_then(|id| targets.get(&id).copied());
         let mut places: Vec<usize> = Vec::with_capacity(record.stacks.len());
         for stack in &record.stacks {
@@ -111,9 +112,9 @@ impl<'a> Flame<'a> {
 
 impl<'a> Frame<'a> {
     fn add(&mut self, stack: &WallStack, target: impl Fn(Option<u32>) -> Option<&'a TargetRecord>) {
-        self.count += stack.count;
+        self.count = self.count.saturating_add(stack.count);
         for (sum, state) in self.states.iter_mut().zip(State::ALL) {
-            *sum += match state {
+            let more = match state {
                 State::Running => stack.running_ns,
                 State::Queue => stack.queue_ns,
                 State::Outside => stack.outside_ns,
@@ -121,11 +122,12 @@ impl<'a> Frame<'a> {
                 State::Task => stack.task_ns(),
                 State::Unknown => stack.unknown_ns,
             };
+            *sum = sum.saturating_add(more);
         }
         for waker in &stack.tasks {
             let by = target(waker.by);
             match self.wakers.iter_mut().find(|(known, _)| identity(*known) == identity(by)) {
-                Some((_, ns)) => *ns += waker.ns,
+                Some((_, ns)) => *ns = ns.saturating_add(waker.ns),
                 None => self.wakers.push((by, waker.ns)),
             }
         }

@@ -12,9 +12,19 @@ fn help(name: &str) -> String {
 
 #[test]
 fn help_of_the_commands() {
-    for name in
-        ["run", "report", "view", "diff", "ci", "merge", "list", "doctor", "completions", "man"]
-    {
+    for name in [
+        "run",
+        "report",
+        "view",
+        "export",
+        "diff",
+        "ci",
+        "merge",
+        "list",
+        "doctor",
+        "completions",
+        "man",
+    ] {
         let help = help(name);
         assert!(help.contains("Examples:\n  cargo andweorc "), "{help}");
         assert_snapshot!(format!("help_{name}"), help);

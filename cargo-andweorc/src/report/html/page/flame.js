@@ -120,7 +120,7 @@ function flameBox({ frame, x, width, around }, isZoomed) {
     {
       class: "frame" + (around ? " around" : "") + (matches ? " found" : ""), x: x * 100 + "%", y: frame.depth * BOX, width: width * 100 + "%", height: BOX, "data-frame": frame.index,
       role: "treeitem", "aria-level": frame.depth + 1, "aria-label": says, "aria-current": isZoomed ? "true" : null, tabindex: isZoomed ? "0" : "-1",
-      onclick: () => zoom(frame), onfocus: () => describe(frame), onpointerenter: () => describe(frame), onpointerleave: () => describe(focusedFrame()),
+      onclick: () => zoom(frame), onfocus: () => describeFrame(frame), onpointerenter: () => describeFrame(frame), onpointerleave: () => describeFrame(focusedFrame()),
     },
     svg("title", {}, says),
     svg("rect", { class: "back", width: "100%", height: BOX - 1 }),
@@ -205,23 +205,25 @@ function drawFlame() {
   document.getElementById("flame-out").disabled = state.frame === 0;
   document.getElementById("flame-table").replaceChildren(flameTable(TABLE_ROWS));
   fitNames();
-  describe(zoomedFrame());
+  describeFrame(zoomedFrame());
 }
 
 /** Says in words what a box is. */
-function describe(frame) {
+function describeFrame(frame) {
   const of = document.getElementById("flame-frame");
   if (!of) return;
   const own = frame.own.reduce((a, b) => a + b, 0);
   const line = (name, times) => el("p", {}, el("b", {}, name + " " + nanos(times.reduce((a, b) => a + b, 0))), times.some((ns) => ns > 0) ? ": " + spoken(times) : null);
   const wakers = frame.wakers.slice(0, 4).map(([name, ns]) => name + " " + nanos(ns));
-  of.replaceChildren(
+  const ended = frame.kind === "task" ? frame.count + " waits ended" : frame.count + " ended, each with " + nanos(frame.total / frame.count) + " of the wall time of its request";
+  const says = [
     el("h3", {}, frame.kind ? el("span", { class: "kind" }, frame.kind) : null, " ", el("span", { class: "name" }, frame.name), frame.place ? el("span", { class: "place" }, frame.place) : null),
     line("In all", frame.whole),
     frame.children.length && frame.parent && own > 0 ? line("Itself", frame.own) : null,
     wakers.length ? el("p", {}, "Woken by " + wakers.join(", ")) : null,
-    frame.count ? el("p", { class: "hint" }, frame.count + (frame.kind === "task" ? " waits" : " ended") + (frame.kind === "task" ? "" : ", each " + nanos(frame.total / frame.count) + " of the wall time of its request")) : null,
-  );
+    frame.count ? el("p", { class: "hint" }, ended) : null,
+  ];
+  of.replaceChildren(...says.filter(Boolean));
 }
 
 /** The first stacks inside of what is zoomed to, as a table. */
