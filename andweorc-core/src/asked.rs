@@ -18,6 +18,8 @@ pub(crate) struct Asked {
     pub(crate) learns: AtomicBool,
     /// See [`target_fraction::has_learned`](crate::sampler::target_fraction::has_learned).
     pub(crate) has_learned: AtomicBool,
+    /// See [`wall::is_recording`](crate::wall::is_recording).
+    pub(crate) records_wall: AtomicBool,
     /// Whether the thread that looks for those that lag is to [look often](look_often).
     pub(crate) looks_often: AtomicBool,
 }
@@ -29,6 +31,7 @@ pub(crate) static ASKED: CachePadded<Asked> = CachePadded::new(Asked {
     aim: AtomicU32::new(0),
     learns: AtomicBool::new(false),
     has_learned: AtomicBool::new(false),
+    records_wall: AtomicBool::new(false),
     looks_often: AtomicBool::new(false),
 });
 

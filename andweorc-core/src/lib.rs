@@ -78,6 +78,8 @@ pub mod unwrapped;
 #[doc(hidden)]
 pub mod wait;
 #[doc(hidden)]
+pub mod wall;
+#[doc(hidden)]
 pub mod yields;
 
 #[doc(hidden)]

@@ -499,6 +499,11 @@ pub fn within() -> Within {
     }
 }
 
+/// Id of the innermost target that the calling thread has entered and not left; 0 for none.
+pub(crate) fn innermost_target() -> u32 {
+    target_fraction::target_of(THREAD.with(|thread| thread.context.get()))
+}
+
 /// The virtual time of the participant that runs on the calling thread, in whose name it acts.
 /// `None` when it acts for the world outside: a timer or a socket.
 #[inline]

@@ -48,7 +48,7 @@ pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
     AllocationsRecord, EndRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind,
     PointRecord, Record, SamplesRecord, TargetAllocations, TargetKind, TargetRecord, TargetTime,
-    VERSION, WaitTime,
+    VERSION, WaitTime, WallRecord, WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

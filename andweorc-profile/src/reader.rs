@@ -6,7 +6,7 @@
 use crate::plain;
 use crate::{
     AllocationsRecord, EndRecord, ExperimentRecord, Header, LONGEST_LINE, NoteRecord, PointRecord,
-    Record, SamplesRecord, TargetRecord, VERSION,
+    Record, SamplesRecord, TargetRecord, VERSION, WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -47,6 +47,8 @@ pub struct Run {
     pub samples: Vec<SamplesRecord>,
     /// Memory that targets allocated, where the program's allocator counts it.
     pub allocations: Vec<AllocationsRecord>,
+    /// Where wall time went; empty in older profiles.
+    pub wall: Vec<WallRecord>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -65,6 +67,7 @@ impl Run {
             experiments: Vec::new(),
             samples: Vec::new(),
             allocations: Vec::new(),
+            wall: Vec::new(),
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -85,6 +88,7 @@ impl Run {
             Record::Experiment(experiment) => self.experiments.push(experiment),
             Record::Samples(samples) => self.samples.push(samples),
             Record::Allocations(allocations) => self.allocations.push(allocations),
+            Record::Wall(wall) => self.wall.push(wall),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -113,7 +117,7 @@ impl Described {
         }
     }
 
-    /// The first id that a record names without a target or point before it.
+    /// The first id that a record names without a target, a point or a stack before it.
     fn unknown_id(&self, record: &Record) -> Option<String> {
         let target = |id: u32| (!self.targets.contains(&id)).then(|| format!("target {id}"));
         let point = |id: u32| (!self.points.contains(&id)).then(|| format!("point {id}"));
@@ -124,6 +128,13 @@ impl Described {
                 .or_else(|| it.points.iter().find_map(|count| point(count.point))),
             Record::Samples(it) => it.targets.iter().find_map(|time| target(time.target)),
             Record::Allocations(it) => it.targets.iter().find_map(|of| target(of.target?)),
+            Record::Wall(it) => it.stacks.iter().enumerate().find_map(|(at, stack)| {
+                let parent = stack.parent.filter(|parent| *parent as usize >= at);
+                let wakers = stack.tasks.iter().filter_map(|waker| waker.by);
+                parent
+                    .map(|parent| format!("stack {parent}"))
+                    .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
+            }),
             _ => None,
         }
     }

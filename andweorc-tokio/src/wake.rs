@@ -31,7 +31,7 @@ use andweorc_core::target::TaskTargets;
 use andweorc_core::thread::{BeforeWake, model};
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
-use andweorc_core::{clock, defer, program_clock, thread};
+use andweorc_core::{clock, defer, program_clock, thread, wall};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -178,6 +178,11 @@ impl WakeCell {
         ManuallyDrop::new(unsafe { Waker::new(Arc::as_ptr(self).cast(), &VTABLE) })
     }
 
+    /// Number of the task where [wakes](wall::woken) are recorded.
+    pub(crate) fn number(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
     /// Whether this cell passes its wakes on to `outer`.
     #[inline]
     pub(crate) fn will_wake(&self, outer: &Waker) -> bool {
@@ -313,6 +318,9 @@ impl Wake for WakeCell {
         let passing = PASSING.with(Cell::get);
         let named = passing.or_else(|| participant.map(|waker| (waker, Cause::Task)));
         let Some((at, by)) = named else { return self.wake_unnamed(now) };
+        if wall::is_recording() {
+            wall::woken(self.number());
+        }
         self.clock.woken(model(), WakeSource::Task { at, by }, now);
         self.outer.wake_by_ref();
         if last && passing.is_none() {

@@ -33,6 +33,7 @@ mod subscriber;
 #[cfg(tokio_unstable)]
 mod tasks;
 mod unseen;
+mod wall;
 
 #[cfg(feature = "layer")]
 pub use layer::{Layer, layer};

@@ -4,11 +4,12 @@ use crate::site::{self, Site, Sites};
 use crate::span_refs::{Spans, Timed};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks, Used};
+use crate::wall::WallSpans;
 use andweorc_core::point::Point;
 use andweorc_core::target::Target;
 use andweorc_core::thread::{Entered, Stay, was_enabled};
 use andweorc_core::time::{Nanos, Real};
-use andweorc_core::{clock, enabled, thread};
+use andweorc_core::{clock, enabled, thread, wall};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 pub(crate) struct Recorder<M = ()> {
     pub(crate) sites: Arc<Sites>,
     pub(crate) open: Arc<Spans<M>>,
+    pub(crate) wall: WallSpans,
     #[cfg(tokio_unstable)]
     pub(crate) tasks: Tasks,
 }
@@ -189,6 +191,9 @@ impl<M: Default> Recorder<M> {
             let (id, of) = (id.into_u64(), self.own());
             entries.push(Entry { id, of, target: site.target, wait: site.wait, entered });
         });
+        if wall::is_recording() {
+            self.wall.entered(id, now);
+        }
     }
 
     /// The calling thread leaves a span that it has entered.
@@ -200,6 +205,9 @@ impl<M: Default> Recorder<M> {
         let now = clock::now();
         if let Some(site) = self.open.leave(id, now) {
             thread::wait_begins(site.wait);
+        }
+        if wall::is_recording() {
+            self.wall.left(id, now);
         }
         with_entries(|entries| leave(entries, id.into_u64(), now));
         #[cfg(tokio_unstable)]
@@ -217,6 +225,9 @@ impl<M: Default> Recorder<M> {
             thread::wait_ends(site.wait);
             thread::sync_point();
             site.point.hit_interval(begin, thread::virtual_now());
+        }
+        if self.wall.any() {
+            self.wall.closed(id);
         }
         #[cfg(tokio_unstable)]
         self.tasks.on_close(id);
@@ -259,6 +270,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
         };
         if let Some(timed) = self.opens(attributes.metadata(), around) {
             self.open.insert(id, timed);
+            if wall::is_recording() {
+                let around = context.span_scope(id).into_iter().flatten().skip(1);
+                self.wall.opened(id, timed.site.target, around.map(|span| span.id()));
+            }
         }
     }
 

@@ -3,10 +3,11 @@
 use crate::filter::{Wanted, ask_again_when_switched};
 use crate::record::Recorder;
 use crate::span_ids::SpanRefs;
-use crate::span_refs::Spans;
+use crate::span_refs::{Spans, Timed};
 #[cfg(tokio_unstable)]
 use crate::tasks::Part;
 use crate::unseen;
+use andweorc_core::wall;
 use std::any::TypeId;
 use std::iter;
 use std::ptr;
@@ -131,7 +132,14 @@ impl tracing_core::Subscriber for Subscriber {
             return id;
         }
         let timed = self.recorder.opens(metadata, || self.around(parent));
-        open.open(timed, parent, metadata)
+        let id = open.open(timed, parent, metadata);
+        if let Some(Timed { site, .. }) = timed
+            && wall::is_recording()
+        {
+            let around = iter::successors(parent.cloned(), |span| open.parent(span));
+            self.recorder.wall.opened(&id, site.target, around);
+        }
+        id
     }
 
     fn record(&self, _: &Id, _: &Record<'_>) {}

@@ -1,6 +1,7 @@
 //! `cargo andweorc export`: a profile in the form of other tools.
 
 mod dhat;
+mod folded;
 
 use crate::{profiles, report};
 use clap::{Args, ValueEnum};
@@ -12,8 +13,11 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo andweorc export --format dhat -o shop.dhat.json
-  cargo andweorc export --format dhat target/andweorc/shop.jsonl
+  cargo andweorc export --format folded -o shop.folded
+  cargo andweorc export --format dhat -o shop.dhat.json target/andweorc/shop.jsonl
+
+Folded stacks are what most flame graph tools read: a line for each stack, its frames separated by
+semicolons, and its time in ns. The last frame is the state that the time was spent in.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
 while nothing was delayed, where the program has andweorc's allocator.")]
@@ -33,6 +37,8 @@ pub(crate) struct ExportOptions {
 /// The form of what is exported.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ExportFormat {
+    /// Wall time by stacks of spans, for flame graph tools
+    Folded,
     /// Allocations by target, for valgrind's viewer of heap profiles
     Dhat,
 }
@@ -42,6 +48,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
     let text = match options.format {
+        ExportFormat::Folded => folded::folded(&profile.runs)?,
         ExportFormat::Dhat => dhat::dhat(&profile.runs)?,
     };
     report::put(options.output.as_deref(), &text, &paths)?;

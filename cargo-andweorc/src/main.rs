@@ -6,7 +6,7 @@
 //! | `report` | a profile in words, JSON, Markdown, CSV, or for coz's viewer |
 //! | `profiles` | which profiles are meant |
 //! | `view` | the page of a profile, served to a browser here |
-//! | `export` | a profile in the form of other tools |
+//! | `export` | a profile in the form of other tools; `flame` is its wall time by stacks |
 //! | `diff`, `ci` | two versions compared, in words, Markdown or JSON; `sides` reads them |
 //! | `run` | build, run, report |
 //! | `revisions` | two git revisions built and run in turns; `worktree` checks them out, `outside` finds their path dependencies |
@@ -34,6 +34,7 @@ mod diff;
 mod doctor;
 mod drive;
 mod export;
+mod flame;
 mod generate;
 mod history;
 mod list;

@@ -6,6 +6,7 @@ use crate::clock;
 use crate::fork;
 use crate::sampler;
 use crate::target::Target;
+use crate::wall;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -68,6 +69,7 @@ fn reset_after_fork() {
     ASKED.enabled.store(false, Ordering::SeqCst);
     ASKED.was_enabled.store(false, Ordering::SeqCst);
     ASKED.target.store(0, Ordering::SeqCst);
+    wall::reset_after_fork();
     LEDGER.reset_after_fork();
 }
 

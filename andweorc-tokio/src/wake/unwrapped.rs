@@ -7,6 +7,7 @@ use andweorc_core::engine::WakeSource;
 use andweorc_core::thread::{self, BeforeWake, model};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Cause;
+use andweorc_core::wall;
 use std::cell::Cell;
 
 impl WakeCell {
@@ -42,6 +43,9 @@ impl WakeCell {
         };
         if matches!(source, WakeSource::External { .. }) {
             thread::pass_on();
+        }
+        if wall::is_recording() {
+            wall::woken(self.number());
         }
         self.clock.woken(model(), source, now);
     }

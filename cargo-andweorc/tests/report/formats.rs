@@ -212,3 +212,26 @@ fn without_a_profile_the_newest_of_the_project_is_meant() {
     let output = in_folder(folder.path());
     assert!(stdout(&output).contains("andweorc: shop on here"), "{}", stderr(&output));
 }
+
+#[test]
+fn folded_stacks_have_a_line_for_each_stack_and_state() {
+    let wall = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
+    let export = |profiles: &[&str]| {
+        command().args(["export", "--format", "folded"]).args(profiles).output().unwrap()
+    };
+    let folded = stdout(&export(&[wall]));
+    insta::assert_snapshot!(folded);
+    for line in folded.lines() {
+        let (stack, ns) = line.rsplit_once(' ').unwrap();
+        assert!(ns.parse::<u64>().unwrap() > 0 && stack.ends_with(']'), "{line}");
+    }
+    // Two runs are one graph.
+    let twice = stdout(&export(&[wall, wall]));
+    let sum = |text: &str| -> u64 {
+        text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!((twice.lines().count(), sum(&twice)), (folded.lines().count(), 2 * sum(&folded)));
+    let older = export(&[PROFILE]);
+    assert_eq!((older.status.code(), stdout(&older)), (Some(2), String::new()));
+    assert!(stderr(&older).contains("no wall time was recorded"), "{}", stderr(&older));
+}

@@ -465,3 +465,96 @@ fn the_source_line_is_shown_where_it_is_at_hand() {
     let output = command().args(arguments).arg(&profile).output().unwrap();
     assert!(!stdout(&output).contains("vscode:"));
 }
+
+/// The profile of the other tests, with the wall time of stacks.
+const WALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
+
+/// The frame that has the focus, or that the page tells of.
+const TOLD: &str = "document.querySelector('#flame-frame .name').textContent";
+
+#[test]
+fn flame_graph_is_zoomed_by_click_and_from_a_keyboard() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(folder.path(), WALL);
+    browser.open(&page, "", Look::Desktop);
+    assert_eq!(browser.eval("document.getElementById('tab-flame').hidden"), true);
+    browser.eval("document.getElementById('to-flame').click()");
+    assert_eq!(browser.eval("document.getElementById('tab-answer').hidden"), true);
+    let widths = "[...document.querySelectorAll('.frame')].map((box) => Math.round(box.getBoundingClientRect().width))";
+    let all = browser.eval(widths);
+    assert!(all.as_array().unwrap().len() >= 13, "{all}");
+    // The first has the most time, and the bands of a box fill it.
+    let bands = "(() => { const box = document.querySelector('.frame'); const width = (node) => node.getBoundingClientRect().width; \
+                 return Math.abs([...box.querySelectorAll('[class^=state]')].reduce((sum, band) => sum + width(band), 0) / width(box) - 1) < 0.001 })()";
+    assert_eq!(browser.eval(bands), true);
+    assert_eq!(browser.eval(TOLD), "all");
+    browser.eval("document.querySelector('.frame').focus()");
+    for (key, told) in [
+        ("ArrowDown", "checkout"),
+        ("ArrowRight", "GET /cart"),
+        ("ArrowUp", "all"),
+        ("ArrowDown", "checkout"),
+        ("ArrowDown", "stock"),
+        ("Enter", "stock"),
+    ] {
+        browser.press(key);
+        assert_eq!(browser.eval(TOLD), told, "{key}");
+    }
+    let stock = "document.querySelector('.frame[aria-current=true]').getBoundingClientRect().width / document.getElementById('flame').clientWidth";
+    assert_eq!(browser.eval(stock), 1.0);
+    assert_eq!(
+        browser.eval("decodeURIComponent(location.hash)"),
+        "#stack=span+checkout+>+span+stock"
+    );
+    let words = browser.eval("document.getElementById('flame-frame').textContent");
+    assert!(words.as_str().unwrap().contains("Woken by stock keeper 60.0 ms"), "{words}");
+    browser.press("Escape");
+    assert_eq!(browser.eval(TOLD), "checkout");
+    browser.eval(
+        "document.querySelector('[data-frame=\"7\"]')?.dispatchEvent(new MouseEvent('click'))",
+    );
+    browser.eval("document.getElementById('flame-out').click()");
+    assert_eq!(browser.eval(TOLD), "all");
+    let (_, errors) = browser.requests_and_errors();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn flame_graph_is_searched_and_is_a_table_too() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(folder.path(), WALL);
+    for look in [Look::Phone, Look::Dark] {
+        browser.open(&page, "#stack=&frames=db", look);
+        assert_eq!(browser.eval("document.querySelectorAll('.frame.found').length"), 2);
+        let found = browser.eval("document.getElementById('flame-found').textContent");
+        assert_eq!(found, "2 stacks have it, with 14 % of the time");
+        assert_eq!(browser.eval("document.body.scrollWidth <= innerWidth"), true);
+        let rows = "[...document.querySelectorAll('#flame-table tbody tr')].map((row) => row.cells[0].textContent)";
+        let rows = browser.eval(rows);
+        assert_eq!(rows.as_array().unwrap().len(), 14, "{rows}");
+        assert_eq!(
+            (&rows[0], &rows[1], &rows[2]),
+            (&"all".into(), &"checkout".into(), &"stock".into())
+        );
+        let (requests, errors) = browser.requests_and_errors();
+        assert!(errors.is_empty() && requests.len() == 1, "{errors:?} {requests:?}");
+    }
+}
+
+#[test]
+fn ranking_leads_to_the_flame_graph_and_back() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page_without = page(folder.path(), PROFILE);
+    browser.open(&page_without, "#stack=", Look::Desktop);
+    assert_eq!(browser.eval("document.querySelector('.tabs, .to-flame')"), serde_json::Value::Null);
+    let page = page(folder.path(), WALL);
+    browser.open(&page, "", Look::Desktop);
+    browser.eval("document.querySelector('[data-row=\"0\"] .to-flame').click()");
+    assert_eq!(browser.eval(TOLD), "stock");
+    browser.eval("new Promise((done) => { addEventListener('popstate', () => setTimeout(done)); history.back() })");
+    assert_eq!(browser.eval("document.getElementById('tab-flame').hidden"), true);
+    assert_eq!(effects(&browser.dom()).len(), 4);
+}

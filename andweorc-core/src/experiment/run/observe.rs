@@ -15,6 +15,7 @@ use crate::sampler::is_sampled;
 use crate::settings::Settings;
 use crate::target::{Target, targets};
 use crate::time::{Nanos, Real};
+use crate::wall;
 use andweorc_profile::{Record, SamplesRecord, TargetKind};
 use std::time::Duration;
 
@@ -117,6 +118,13 @@ impl ExperimentLoop {
     /// run ends, when the time is up before, or when the program has had work for some time and
     /// nothing of it has a name that was asked for.
     pub(super) fn observe(&mut self) -> Result<Chosen, &'static str> {
+        let chosen = self.look_until_chosen();
+        // Where nothing was chosen it goes on.
+        wall::end();
+        chosen
+    }
+
+    fn look_until_chosen(&mut self) -> Result<Chosen, &'static str> {
         self.set_status("observing", None);
         let began = self.journal.elapsed();
         let most_targets = self.rounds.map_or(MAX_TARGETS, |rounds| rounds.max_targets);
@@ -130,6 +138,7 @@ impl ExperimentLoop {
             self.start_samples();
         }
         loop {
+            wall::begin_stretch();
             let start = Start::now();
             let length = if start.had_load { OBSERVATION } else { AWAIT_LOAD };
             let stopper = self.experimenter.stopper();
@@ -206,6 +215,8 @@ impl ExperimentLoop {
         {
             self.journal.note(lack.to_string());
         }
+        // Before targets are written: it names none that comes later.
+        let wall = wall::end();
         let others_ns = start.noise.others(&Noise::read()).map(to_ns);
         if let Some(others_ns) = others_ns {
             self.note_others(seen.real_ns, seen.cpu_ns, others_ns);
@@ -221,6 +232,9 @@ impl ExperimentLoop {
         let allocations = seen.allocations.clone();
         if let Some(record) = allocations.since(&start.allocations, None, seen.real_ns) {
             self.journal.write_allocations(record);
+        }
+        if !wall.stacks.is_empty() {
+            self.journal.write(Record::Wall(wall));
         }
     }
 

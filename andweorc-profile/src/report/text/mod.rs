@@ -241,6 +241,10 @@ fn foot(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     let command = format!("{}  {}", page.looks.paint(Tone::Heading, "NEXT"), next.command);
     page.line(&command);
     page.prose(Tone::Aside, "      ", &next.why);
+    if runs.iter().any(|run| !run.wall.is_empty()) {
+        let aside = "where wall time went, by span: cargo andweorc view, Flame graph";
+        page.prose(Tone::Aside, "      ", aside);
+    }
 }
 
 #[cfg(test)]

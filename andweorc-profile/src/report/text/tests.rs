@@ -2,7 +2,7 @@ use super::*;
 use crate::estimate::allocations::tests::of as allocations_of;
 use crate::estimate::tests::{measured, push, run};
 use crate::estimate::{Load, Verdict, WaitSummary, analyse};
-use crate::{AllocationsRecord, NoteRecord, Record, TargetKind, WaitTime};
+use crate::{AllocationsRecord, NoteRecord, Record, TargetKind, WaitTime, WallRecord};
 use proptest::prelude::*;
 use textwrap::core::display_width;
 
@@ -152,6 +152,15 @@ fn waits_that_were_not_tested_are_listed() {
     line(&report, "  payment 0 shop.rs:118  0.20 us each, 100 % timers and I/O");
     line(&report, "  and 2 more: cargo andweorc report --top 12");
     assert!(!report.contains("payment 10") && !report.contains("short"), "{report}");
+}
+
+#[test]
+fn flame_graph_is_named_where_there_is_one() {
+    let named = "      where wall time went, by span: cargo andweorc view, Flame graph";
+    let mut measured = measured(2);
+    assert!(!report(measured.clone()).contains(named));
+    measured.wall.push(WallRecord::default());
+    line(&report(measured), named);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Data that the page shows, as its script reads it.
 
 use super::dead_end::{DeadEnd, dead_end};
+use crate::flame::{State, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
 use andweorc_profile::estimate::{
@@ -11,7 +12,7 @@ use andweorc_profile::plain;
 use andweorc_profile::report::{
     Advice, advice, allocation_label, cpu_share, fills_time, load_warning, notes, real_ns,
 };
-use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind};
+use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind, TargetRecord};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -33,6 +34,7 @@ pub(super) struct Page<'a> {
     waits: Vec<Wait>,
     advice: Vec<Advice>,
     allocations: Vec<Allocations>,
+    wall: Option<Wall<'a>>,
     notes: Vec<String>,
     /// Warning to know before the throughput is read.
     warning: Option<String>,
@@ -105,6 +107,34 @@ struct Allocations {
     editor: Option<String>,
 }
 
+/// Where wall time went.
+#[derive(Debug, Serialize)]
+struct Wall<'a> {
+    real_ms: u64,
+    /// Names of the states, in the order of [`Stack::states`].
+    states: [&'static str; State::ALL.len()],
+    /// Each after the one around it.
+    stacks: Vec<Stack<'a>>,
+    merged: u64,
+    unseen: u64,
+}
+
+/// A stack, without those inside of it.
+#[derive(Debug, Serialize)]
+struct Stack<'a> {
+    parent: Option<usize>,
+    kind: Option<TargetKind>,
+    name: Cow<'a, str>,
+    place: Option<String>,
+    /// Indices of the targets that were tested of it: itself, and its wait.
+    targets: Vec<usize>,
+    count: u64,
+    /// Its own time in ns.
+    states: [u64; State::ALL.len()],
+    /// Time of its waits for other tasks by who ended them, ns.
+    wakers: Vec<(Cow<'a, str>, u64)>,
+}
+
 /// An effect on the point with this index.
 #[derive(Debug, Serialize)]
 struct Effect {
@@ -173,6 +203,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         waits: analysis.waits.iter().map(|it| wait(it, sources)).collect(),
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
+        wall: wall(runs, analysis),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),
@@ -239,6 +270,43 @@ fn value(run: &Run, point: &PointSummary, metric: Metric, one: &ExperimentRecord
     // Latencies are in ns.
     let unit = if metric == Metric::Throughput { 1.0 } else { 1e6 };
     Some(metric.of(one, id)? / unit)
+}
+
+/// Where wall time went, if that was recorded.
+fn wall<'a>(runs: &'a [Run], analysis: &Analysis) -> Option<Wall<'a>> {
+    let flame = flame(runs);
+    let name = |target: Option<&'a TargetRecord>, other: &'static str| {
+        target.map_or(other.into(), |target| plain::name(&target.name))
+    };
+    let stacks = flame.frames.into_iter().map(|frame| Stack {
+        parent: frame.parent,
+        kind: frame.target.map(|target| target.kind),
+        name: name(frame.target, "other requests"),
+        place: frame.target.and_then(|it| shown_place(&it.name, it.file.as_deref(), it.line)),
+        targets: frame.target.map_or(Vec::new(), |target| tested(analysis, target)),
+        count: frame.count,
+        states: frame.states,
+        wakers: frame.wakers.into_iter().map(|(by, ns)| (name(by, "not known"), ns)).collect(),
+    });
+    let stacks: Vec<_> = stacks.collect();
+    (!stacks.is_empty()).then(|| Wall {
+        real_ms: flame.real_ns / 1_000_000,
+        states: State::ALL.map(State::words),
+        stacks,
+        merged: flame.merged,
+        unseen: flame.unseen,
+    })
+}
+
+/// Indices of the targets that were tested of what a stack is of: itself, and its wait.
+fn tested(analysis: &Analysis, stack: &TargetRecord) -> Vec<usize> {
+    let place = (&stack.name, &stack.file, stack.line);
+    let is = |target: &TargetSummary| {
+        (target.kind == stack.kind || target.kind == TargetKind::Wait)
+            && (&target.name, &target.file, target.line) == place
+    };
+    let indexed = analysis.targets.iter().enumerate();
+    indexed.filter(|(_, target)| is(target)).map(|(index, _)| index).collect()
 }
 
 fn wait(wait: &WaitSummary, sources: &Sources) -> Wait {

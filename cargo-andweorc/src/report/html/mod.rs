@@ -20,6 +20,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/format.js"),
     include_str!("page/model.js"),
     include_str!("page/address.js"),
+    include_str!("page/flame.js"),
     include_str!("page/verdict.js"),
     include_str!("page/picture.js"),
     include_str!("page/chart.js"),

@@ -119,13 +119,13 @@ function restore() {
   readState();
   document.querySelector(".controls").replaceWith(controls());
   show();
-  if (state.target !== null) visit();
+  if (state.target !== null && state.tab === "answer") visit();
 }
 
 /** Chooses a target and shows its card. */
 function choose(index) {
   typing = false;
-  state.target = index;
+  [state.target, state.tab] = [index, "answer"];
   if (location.hash !== address()) history.pushState(null, "", address());
   document.querySelectorAll("a.open").forEach((link) => link.setAttribute("aria-current", Number(link.dataset.target) === index));
   document.getElementById("curves-section").replaceWith(cards(listed()));
@@ -141,6 +141,7 @@ function show() {
   document.getElementById("answer").replaceChildren(lead());
   document.getElementById("content").replaceChildren(section, cards(shown), experiments(shown, open));
   fill();
+  switchTab();
   document.getElementById("status").textContent = shown.length + " of " + data.targets.length + " targets";
 }
 
@@ -152,13 +153,14 @@ function visit() {
 }
 
 function onKey(event) {
-  const search = document.getElementById("search");
+  const search = document.getElementById(state.tab === "flame" ? "flame-search" : "search");
   const typed = event.target.matches("input[type=search], select");
   if (event.key === "/" && !typed && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
     search.focus();
   } else if (event.key === "Escape" && event.target === search) {
-    if (search.value) clearSearch();
+    if (search.value && search.id === "search") clearSearch();
+    if (search.id === "flame-search") searchFrames((search.value = ""));
   } else if (["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key) && event.target.matches("a.open")) {
     event.preventDefault();
     const at = Number(event.target.closest(".row").dataset.row);
@@ -189,15 +191,24 @@ function start() {
   const foot = el("footer", {}, "Intervals are 95 %. Time is virtual: the delays of the experiments are taken out of every number. Shares of CPU overlap where spans nest.");
   if (data.dead_end !== null) {
     document.querySelector(".skip").remove();
-    page.append(head(), el("main", {}, deadEnd(data.dead_end), waits(), allocations(), notes), foot);
+    const wall = flame === null ? null : flameSection();
+    page.append(head(), el("main", {}, deadEnd(data.dead_end), wall, waits(), allocations(), notes), foot);
+    if (wall) {
+      wall.removeAttribute("role");
+      drawFlame();
+      addEventListener("resize", fitNames);
+    }
     return;
   }
   readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
   const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
-  page.append(head(), el("main", {}, warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, waits(), allocations(), notes, explanation), foot);
+  const answer = [warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, waits(), allocations()];
+  const views = flame === null ? answer : [tabs(), el("div", { id: "tab-answer", role: "tabpanel", "aria-labelledby": "to-answer" }, answer), flameSection()];
+  page.append(head(), el("main", {}, views, notes, explanation), foot);
   show();
-  if (state.target !== null) visit();
+  if (state.target !== null && state.tab === "answer") visit();
+  addEventListener("resize", fitNames);
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", onClick);
   addEventListener("popstate", restore);

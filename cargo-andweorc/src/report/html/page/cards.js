@@ -43,6 +43,7 @@ function card(target, domain) {
     curve(target, domain),
     el("p", { class: "why" }, el("b", { class: tone(target) }, verdictWord(target)), " ", why(target)),
     facts(target),
+    flameLink(target, "Where its wall time went"),
     target.fills_time === null ? null : el("p", { class: "hint" }, target.fills_time + "."),
     effectsTable(target),
     snippet(target),

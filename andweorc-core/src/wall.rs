@@ -1,0 +1,263 @@
+//! Where wall time goes while nothing is delayed, by stacks of spans: recorded while a run
+//! [observes](crate::experiment) the program, and not in experiments or in their baselines, which
+//! it would slow down.
+//!
+//! | module | job |
+//! |---|---|
+//! | `request` | one request: the tree of its open spans, and whose each moment is |
+//! | `shares` | its clocks, which go slower the more spans share a moment |
+//! | `stacks` | the stacks that are told apart, and their times |
+//! | `here` | the polls and spans that the calling thread is in |
+
+mod here;
+mod request;
+mod shares;
+mod stacks;
+
+pub use here::{enter, exit, poll_begins, poll_ends, woken};
+
+use crate::asked::ASKED;
+use crate::clock;
+use crate::target::{Target, targets};
+use crate::time::Real;
+use andweorc_profile::{TargetKind, WallRecord};
+use request::Request;
+use stacks::{Stacks, Sums, WallState};
+use std::collections::HashMap;
+use std::mem;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// So many requests are recorded at a time.
+const MAX_REQUESTS: usize = 16_384;
+
+/// Sums of what has ended, by thread, so that threads seldom meet.
+const SHARDS: usize = 16;
+
+/// Whether wall time is recorded. All hooks ask this first.
+#[inline]
+pub fn is_recording() -> bool {
+    // Relaxed: a thread that sees the switch later records later.
+    ASKED.records_wall.load(Ordering::Relaxed)
+}
+
+/// The recording of this process. Stacks keep their numbers from one to the next.
+#[derive(Debug)]
+struct Recording {
+    stacks: RwLock<Stacks>,
+    ended: [Mutex<Sums>; SHARDS],
+    requests: Mutex<Requests>,
+    /// Spans that are counted as the stack around them.
+    merged: AtomicU64,
+    /// Number of the recording: what threads keep of an earlier one is out of date.
+    number: AtomicU32,
+    stretch: Mutex<Stretch>,
+}
+
+/// The requests that are open.
+#[derive(Debug, Default)]
+struct Requests {
+    open: Vec<Option<Arc<Mutex<Request>>>>,
+    free: Vec<usize>,
+    unseen: u64,
+}
+
+/// The stretch of time that is counted.
+#[derive(Debug)]
+struct Stretch {
+    since: Real,
+    /// Time that each kind of task was polled outside of all spans by then, ns.
+    own: HashMap<u32, u64>,
+}
+
+static RECORDING: LazyLock<Recording> = LazyLock::new(|| Recording {
+    stacks: RwLock::new(Stacks::new()),
+    ended: Default::default(),
+    requests: Mutex::default(),
+    merged: AtomicU64::new(0),
+    number: AtomicU32::new(0),
+    stretch: Mutex::new(Stretch { since: Real(0), own: HashMap::new() }),
+});
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recording {
+    /// The sums that the calling thread adds to.
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        lock(&self.ended[crate::counter::number() % SHARDS])
+    }
+
+    /// The number of a stack.
+    fn stack(&self, parent: Option<u32>, target: &Target) -> u32 {
+        let known = self.stacks.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = known.known(parent, target.id()) {
+            return number;
+        }
+        drop(known);
+        let mut stacks = self.stacks.write().unwrap_or_else(PoisonError::into_inner);
+        stacks.number(parent, target.id()).unwrap_or_else(|around| {
+            self.merged.fetch_add(1, Ordering::Relaxed);
+            around
+        })
+    }
+
+    /// The requests that are open, without their lock, under which none can begin or end.
+    fn open(&self) -> Vec<Arc<Mutex<Request>>> {
+        lock(&self.requests).open.iter().flatten().cloned().collect()
+    }
+
+    /// Forgets what was counted, at `now`.
+    fn clear(&self, now: Real) {
+        for request in self.open() {
+            let mut request = lock(&request);
+            request.settle(now);
+            request.sums.clear();
+        }
+        self.ended.iter().for_each(|sums| lock(sums).clear());
+        self.merged.store(0, Ordering::Relaxed);
+        lock(&self.requests).unseen = 0;
+        *lock(&self.stretch) = Stretch { since: now, own: polled_outside_of_spans() };
+    }
+}
+
+/// Time that each kind of task was polled outside of all spans so far, ns.
+fn polled_outside_of_spans() -> HashMap<u32, u64> {
+    let tasks = targets().into_iter().filter(|target| target.kind() == TargetKind::Task);
+    tasks.map(|task| (task.id(), task.own_ns())).collect()
+}
+
+/// Begins to record, unless that is done already, and a new stretch in any case: times are counted
+/// from now on, and spans that are open keep their places.
+pub fn begin_stretch() {
+    here::alone(|| RECORDING.clear(clock::now()));
+    ASKED.records_wall.store(true, Ordering::SeqCst);
+}
+
+/// Ends the recording. Returns what was counted since the last stretch began.
+pub fn end() -> WallRecord {
+    ASKED.records_wall.store(false, Ordering::SeqCst);
+    here::alone(end_alone).unwrap_or_default()
+}
+
+fn end_alone() -> WallRecord {
+    let (recording, now) = (&*RECORDING, clock::now());
+    let mut all = Sums::default();
+    let Requests { open, unseen, .. } = {
+        let mut requests = lock(&recording.requests);
+        // Relaxed, under their lock: a request that begins later is of the next recording.
+        recording.number.fetch_add(1, Ordering::Relaxed);
+        mem::take(&mut *requests)
+    };
+    for request in open.iter().flatten() {
+        let mut request = lock(request);
+        request.end(now);
+        all.take(&mut request.sums);
+    }
+    recording.ended.iter().for_each(|sums| all.take(&mut lock(sums)));
+    let before =
+        mem::replace(&mut *lock(&recording.stretch), Stretch { since: now, own: HashMap::new() });
+    for task in targets().into_iter().filter(|target| target.kind() == TargetKind::Task) {
+        let own = task.own_ns() - before.own.get(&task.id()).copied().unwrap_or(0);
+        if own > 0 {
+            all.add(recording.stack(None, task), WallState::Running, own as f64);
+        }
+    }
+    let stacks = recording.stacks.read().unwrap_or_else(PoisonError::into_inner);
+    WallRecord {
+        real_ns: stacks::ns(now - before.since) as u64,
+        stacks: stacks.rows(&all),
+        merged: recording.merged.swap(0, Ordering::Relaxed),
+        unseen,
+    }
+}
+
+/// Stops recording in a child of fork. Async-signal-safe.
+pub(crate) fn reset_after_fork() {
+    ASKED.records_wall.store(false, Ordering::SeqCst);
+}
+
+/// A span that is open while wall time is recorded.
+#[derive(Clone, Debug)]
+pub struct OpenSpan {
+    request: Arc<Mutex<Request>>,
+    /// Where the request is among those that are open.
+    place: usize,
+    span: u32,
+    /// The recording that it is part of.
+    number: u32,
+}
+
+impl OpenSpan {
+    /// A span of `target` is opened inside of `parent`, or begins a request. `None` where too many
+    /// are open, and where the calling thread is busy recording another one: an allocator may open
+    /// spans.
+    pub fn open(target: &Target, parent: Option<&OpenSpan>) -> Option<OpenSpan> {
+        here::alone(|| match parent {
+            Some(parent) => parent.open_inside(target),
+            None => OpenSpan::begin_request(target),
+        })?
+    }
+
+    fn begin_request(target: &Target) -> Option<OpenSpan> {
+        let (recording, now) = (&*RECORDING, clock::now());
+        let stack = recording.stack(None, target);
+        let mut request = Request::new(now, stack);
+        let span = request.opened(stack, None, now)?;
+        let request = Arc::new(Mutex::new(request));
+        let mut requests = lock(&recording.requests);
+        if requests.open.len() - requests.free.len() >= MAX_REQUESTS {
+            requests.unseen += 1;
+            return None;
+        }
+        // Relaxed: a recording ends under the lock of its requests.
+        let number = recording.number.load(Ordering::Relaxed);
+        let place = match requests.free.pop() {
+            Some(place) => place,
+            None => {
+                requests.open.push(None);
+                requests.open.len() - 1
+            }
+        };
+        requests.open[place] = Some(Arc::clone(&request));
+        Some(OpenSpan { request, place, span, number })
+    }
+
+    fn open_inside(&self, target: &Target) -> Option<OpenSpan> {
+        let around = lock(&self.request).stack(self.span)?;
+        let stack = RECORDING.stack(Some(around), target);
+        let mut request = lock(&self.request);
+        // After the lock: so that fewer moments have passed already.
+        let opened = request.opened(stack, Some(self.span), clock::now());
+        if opened.is_none() && !request.is_over {
+            RECORDING.merged.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(OpenSpan { request: Arc::clone(&self.request), span: opened?, ..*self })
+    }
+
+    /// The span is closed. It is closed once.
+    pub fn close(self) {
+        here::alone(|| {
+            let mut request = lock(&self.request);
+            request.closed(self.span, clock::now());
+            if !request.is_empty() {
+                return;
+            }
+            let mut sums = mem::take(&mut request.sums);
+            drop(request);
+            let mut requests = lock(&RECORDING.requests);
+            let is_there = requests.open.get_mut(self.place).is_some_and(|open| {
+                open.take_if(|open| Arc::ptr_eq(open, &self.request)).is_some()
+            });
+            if is_there {
+                requests.free.push(self.place);
+                RECORDING.sums().take(&mut sums);
+            }
+        });
+    }
+
+    fn is_of(&self, number: u32) -> bool {
+        self.number == number
+    }
+}

@@ -1,0 +1,498 @@
+//! One request: the tree of its open spans, and whose each moment of it is.
+
+use super::shares::{Mark, Shares};
+use super::stacks::{Sums, WallState};
+use crate::time::Real;
+use crate::wait::Ended;
+use std::mem;
+
+/// So many spans of one request are told apart at a time.
+const MAX_OPEN: usize = 4096;
+
+/// So many stretches of one wait are kept apart: a span waits in several where spans are opened
+/// inside of it meanwhile. Of those before it is not told what they were.
+const MAX_STRETCHES: usize = 8;
+
+/// A span that is open.
+#[derive(Debug)]
+struct Open {
+    stack: u32,
+    parent: Option<u32>,
+    /// Spans inside of it that are open.
+    inside: u32,
+    /// Threads that have entered it and not left.
+    entered: u32,
+    /// Of these, those that have entered another span of the request since.
+    covered: u32,
+    /// The clock of what runs when this was last counted.
+    ran: f64,
+    /// Since when it waits, if it does.
+    waits: Option<Mark>,
+    /// Stretches of the wait that goes on, but for the last.
+    waited: Vec<[Mark; 2]>,
+    /// When it was last left, if it was ever entered.
+    left: Option<Real>,
+    /// Whether it was closed while some inside of it were open.
+    is_closed: bool,
+}
+
+impl Open {
+    /// Threads that run it, and nothing inside of it.
+    fn running(&self) -> u32 {
+        self.entered.saturating_sub(self.covered)
+    }
+}
+
+/// The wait of a task that ended with the poll in which a span is entered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PollWait {
+    pub(super) ended: Ended,
+    /// The id of the target that woke it, where a task did; 0 where that is not known.
+    pub(super) by: u32,
+}
+
+/// The open spans of one request.
+#[derive(Debug)]
+pub(super) struct Request {
+    spans: Vec<Option<Open>>,
+    free: Vec<u32>,
+    running: u32,
+    waiting: u32,
+    shares: Shares,
+    /// Its outermost stack.
+    stack: u32,
+    pub(super) sums: Sums,
+    /// Nothing of it is counted any more.
+    pub(super) is_over: bool,
+}
+
+impl Request {
+    /// A request of which no span is open yet.
+    pub(super) fn new(now: Real, stack: u32) -> Request {
+        Request {
+            spans: Vec::new(),
+            free: Vec::new(),
+            running: 0,
+            waiting: 0,
+            shares: Shares::new(now),
+            stack,
+            sums: Sums::default(),
+            is_over: false,
+        }
+    }
+
+    /// The stack of one of its open spans.
+    pub(super) fn stack(&self, span: u32) -> Option<u32> {
+        self.open(span).map(|open| open.stack)
+    }
+
+    /// Whether none of its spans is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.spans.len()
+    }
+
+    fn open(&self, span: u32) -> Option<&Open> {
+        self.spans.get(span as usize)?.as_ref()
+    }
+
+    /// Lets time pass up to `now`.
+    fn advance(&mut self, now: Real) {
+        let nobodys = self.shares.advance(now, self.running, self.waiting);
+        self.sums.add(self.stack, WallState::Unknown, nobodys);
+    }
+
+    /// Changes a span. What it ran so far is counted, and whether it goes on to run or to wait is
+    /// looked at anew.
+    fn change(&mut self, span: u32, change: impl FnOnce(&mut Open)) {
+        let Some(open) = self.spans.get_mut(span as usize).and_then(Option::as_mut) else { return };
+        let before = open.running();
+        let ran = (self.shares.running() - open.ran) * f64::from(before);
+        self.sums.add(open.stack, WallState::Running, ran);
+        open.ran = self.shares.running();
+        change(open);
+        self.running = self.running - before + open.running();
+        let waits = open.entered == 0 && open.inside == 0 && !open.is_closed;
+        match (open.waits, waits) {
+            (None, true) => {
+                open.waits = Some(self.shares.mark());
+                self.waiting += 1;
+            }
+            (Some(since), false) => {
+                open.waits = None;
+                self.waiting -= 1;
+                if open.waited.len() == MAX_STRETCHES {
+                    let [from, until] = open.waited.remove(0);
+                    self.sums.add(open.stack, WallState::Unknown, until.told - from.told);
+                }
+                open.waited.push([since, self.shares.mark()]);
+            }
+            _ => {}
+        }
+    }
+
+    /// A span is opened inside of `parent`. `None` where too many are open.
+    pub(super) fn opened(&mut self, stack: u32, parent: Option<u32>, now: Real) -> Option<u32> {
+        if self.is_over || self.spans.len() - self.free.len() >= MAX_OPEN {
+            return None;
+        }
+        self.advance(now);
+        if let Some(parent) = parent {
+            self.change(parent, |open| open.inside += 1);
+        }
+        let open = Open {
+            stack,
+            parent,
+            inside: 0,
+            entered: 0,
+            covered: 0,
+            ran: 0.0,
+            waits: None,
+            waited: Vec::new(),
+            left: None,
+            is_closed: false,
+        };
+        let span = self.free.pop().unwrap_or(self.spans.len() as u32);
+        match self.spans.get_mut(span as usize) {
+            Some(place) => *place = Some(open),
+            None => self.spans.push(Some(open)),
+        }
+        self.change(span, |_| {});
+        Some(span)
+    }
+
+    /// A thread enters a span, on top of the span `over` of the same request if it is in one, in a
+    /// poll that ended the wait `poll`, if that is known. Says whether that was a wait of the
+    /// span's.
+    pub(super) fn entered(
+        &mut self,
+        span: u32,
+        over: Option<u32>,
+        poll: Option<PollWait>,
+        now: Real,
+    ) -> bool {
+        if self.is_over {
+            return false;
+        }
+        self.advance(now);
+        if let Some(over) = over {
+            self.change(over, |open| open.covered += 1);
+        }
+        self.change(span, |open| open.entered += 1);
+        let Some(open) = self.spans.get_mut(span as usize).and_then(Option::as_mut) else {
+            return false;
+        };
+        let (stack, left) = (open.stack, open.left);
+        for [from, until] in mem::take(&mut open.waited) {
+            for (state, ns) in self.split(from, until, poll, left) {
+                self.sums.add(stack, state, ns);
+            }
+        }
+        matches!((left, poll), (Some(left), Some(poll)) if left <= poll.ended.parked())
+    }
+
+    /// Parts of a wait of a span that was last `left` then, which a poll ended. One that was never
+    /// entered before was in the queue with its task, unless the task is known to have waited
+    /// since.
+    ///
+    /// A task that is polled meanwhile for another part of it does not end the wait of this one.
+    fn split(
+        &self,
+        from: Mark,
+        until: Mark,
+        poll: Option<PollWait>,
+        left: Option<Real>,
+    ) -> [(WallState, f64); 2] {
+        let (waits, ends) = match poll {
+            Some(PollWait { ended, by }) if left.is_none_or(|left| ended.parked() >= left) => {
+                (WallState::Waiting(ended.by(), by), ended.woken())
+            }
+            // The task went on all the time.
+            Some(_) => (WallState::Running, until.at),
+            None if left.is_none() => (WallState::Queue, from.at),
+            None => (WallState::Unknown, until.at),
+        };
+        let woken = self.shares.told_at(ends.max(from.at).min(until.at), from, until);
+        [(waits, woken - from.told), (WallState::Queue, until.told - woken)]
+    }
+
+    /// A thread leaves a span that it entered on top of the span `over`.
+    pub(super) fn left(&mut self, span: u32, over: Option<u32>, now: Real) {
+        if self.is_over {
+            return;
+        }
+        self.advance(now);
+        self.change(span, |open| {
+            open.entered = open.entered.saturating_sub(1);
+            open.left = Some(now);
+        });
+        if let Some(over) = over {
+            self.change(over, |open| open.covered = open.covered.saturating_sub(1));
+        }
+    }
+
+    /// A span is closed.
+    pub(super) fn closed(&mut self, span: u32, now: Real) {
+        if self.is_over {
+            return;
+        }
+        self.advance(now);
+        self.change(span, |open| open.is_closed = true);
+        if let Some(stack) = self.stack(span) {
+            self.sums.count(stack);
+        }
+        let mut closed = Some(span);
+        // The spans around it too that were closed before: not by recursion, they may be many.
+        while let Some(span) = closed
+            && self.open(span).is_some_and(|open| open.is_closed && open.inside == 0)
+        {
+            self.change(span, |open| (open.entered, open.covered) = (0, 0));
+            self.give_up_wait(span);
+            closed = self.spans[span as usize].take().and_then(|open| open.parent);
+            self.free.push(span);
+            if let Some(parent) = closed {
+                self.change(parent, |open| open.inside = open.inside.saturating_sub(1));
+            }
+        }
+    }
+
+    /// Counts a wait of which nobody will see the end.
+    fn give_up_wait(&mut self, span: u32) {
+        let Some(open) = self.spans.get_mut(span as usize).and_then(Option::as_mut) else { return };
+        for [from, until] in open.waited.drain(..) {
+            self.sums.add(open.stack, WallState::Unknown, until.told - from.told);
+        }
+    }
+
+    /// Counts all up to `now`. An end of a wait that comes later is that of what is left of it.
+    pub(super) fn settle(&mut self, now: Real) {
+        self.advance(now);
+        for span in 0..self.spans.len() as u32 {
+            self.change(span, |_| {});
+            let mark = self.shares.mark();
+            if let Some(open) = self.spans[span as usize].as_mut()
+                && let Some(since) = open.waits.as_mut()
+            {
+                open.waited.push([mem::replace(since, mark), mark]);
+            }
+            self.give_up_wait(span);
+        }
+    }
+
+    /// Counts all up to `now`, and nothing from now on.
+    pub(super) fn end(&mut self, now: Real) {
+        if !self.is_over {
+            self.settle(now);
+            self.is_over = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::Cause;
+    use andweorc_profile::WallStack;
+
+    /// A request of a scripted program, whose stacks are `[root, a, b]`.
+    struct Script {
+        request: Request,
+        begun: i64,
+    }
+
+    const ROOT: u32 = 1;
+    const A: u32 = 2;
+    const B: u32 = 3;
+
+    impl Script {
+        /// Begins a request, the span of which is returned.
+        fn begin(at: i64) -> (Script, u32) {
+            let mut request = Request::new(Real(at), ROOT);
+            let root = request.opened(ROOT, None, Real(at)).unwrap();
+            (Script { request, begun: at }, root)
+        }
+
+        fn open(&mut self, stack: u32, parent: u32, at: i64) -> u32 {
+            self.request.opened(stack, Some(parent), Real(at)).unwrap()
+        }
+
+        fn enter(&mut self, span: u32, over: Option<u32>, wait: Option<PollWait>, at: i64) -> bool {
+            self.request.entered(span, over, wait, Real(at))
+        }
+
+        fn exit(&mut self, span: u32, over: Option<u32>, at: i64) {
+            self.request.left(span, over, Real(at));
+        }
+
+        fn close(&mut self, span: u32, at: i64) {
+            self.request.closed(span, Real(at));
+        }
+
+        /// Rows of the stacks, whose sum is the wall time of the request up to `at`.
+        fn rows(&self, at: i64) -> [WallStack; 3] {
+            let rows = [ROOT, A, B].map(|stack| self.request.sums.row(stack));
+            let sum: u64 = rows.iter().map(WallStack::total_ns).sum();
+            assert_eq!(sum as i64, at - self.begun, "{rows:?}");
+            rows
+        }
+    }
+
+    /// A wait that began and ended at these moments.
+    fn wait(parked: i64, woken: i64, by: Cause) -> Option<PollWait> {
+        Some(PollWait { ended: Ended::new(Real(parked), Real(woken), by), by: 7 })
+    }
+
+    fn row(running: u64, queue: u64, outside: u64) -> WallStack {
+        WallStack {
+            count: 1,
+            running_ns: running,
+            queue_ns: queue,
+            outside_ns: outside,
+            ..WallStack::default()
+        }
+    }
+
+    #[test]
+    fn wait_inside_of_a_span_is_split_at_its_wake() {
+        let (mut script, root) = Script::begin(100);
+        assert!(!script.enter(root, None, None, 110), "it waited for its first poll");
+        let a = script.open(A, root, 115);
+        script.enter(a, Some(root), None, 115);
+        script.exit(a, Some(root), 130);
+        script.exit(root, None, 131);
+        let ended = wait(132, 150, Cause::Outside);
+        assert!(script.enter(root, None, ended, 160));
+        assert!(script.enter(a, Some(root), ended, 161));
+        script.exit(a, Some(root), 170);
+        script.close(a, 171);
+        script.exit(root, None, 180);
+        script.close(root, 180);
+        let [root, a, _] = script.rows(180);
+        assert_eq!(a, row(15 + 9, 10, 19));
+        assert_eq!(root, row(5 + 1 + 1 + 10, 10, 0));
+        assert!(script.request.is_empty());
+    }
+
+    #[test]
+    fn joined_branches_share_what_both_wait_and_running_goes_before_waiting() {
+        let (mut script, root) = Script::begin(0);
+        script.enter(root, None, None, 0);
+        let (a, b) = (script.open(A, root, 0), script.open(B, root, 0));
+        for span in [a, b] {
+            script.enter(span, Some(root), None, 0);
+            script.exit(span, Some(root), 0);
+        }
+        script.exit(root, None, 0);
+        // Both wait until 40, `b` alone while `a` runs up to 70, and both again.
+        let ended = wait(0, 30, Cause::Timer);
+        script.enter(root, None, ended, 40);
+        script.enter(a, Some(root), ended, 40);
+        script.exit(a, Some(root), 70);
+        script.close(a, 70);
+        script.exit(root, None, 70);
+        let ended = wait(70, 90, Cause::Task);
+        script.enter(root, None, ended, 100);
+        script.enter(b, Some(root), ended, 100);
+        script.exit(b, Some(root), 110);
+        script.close(b, 110);
+        script.exit(root, None, 110);
+        script.close(root, 110);
+        let [_, a, b] = script.rows(110);
+        assert_eq!((a.running_ns, a.timer_ns, a.queue_ns), (30, 15, 5));
+        // Its task was polled for `a` at 40, and its wait went on.
+        assert_eq!((b.running_ns, b.task_ns(), b.queue_ns), (10, 20 + 20, 10));
+        assert_eq!(b.tasks[0].by, Some(7));
+    }
+
+    #[test]
+    fn spawned_child_that_outlives_its_parent_has_the_rest() {
+        let (mut script, root) = Script::begin(0);
+        script.enter(root, None, None, 0);
+        let a = script.open(A, root, 10);
+        script.exit(root, None, 20);
+        script.close(root, 20);
+        // On another thread.
+        script.enter(a, None, None, 35);
+        script.exit(a, None, 60);
+        assert!(!script.request.is_empty());
+        script.close(a, 60);
+        let [root, a, _] = script.rows(60);
+        assert_eq!((root, a), (row(20, 0, 0), row(25, 15, 0)));
+        assert!(script.request.is_empty());
+    }
+
+    #[test]
+    fn threads_that_run_parts_at_one_time_share_it() {
+        let (mut script, root) = Script::begin(0);
+        let (a, b) = (script.open(A, root, 0), script.open(B, root, 0));
+        script.enter(a, None, None, 0);
+        script.enter(b, None, None, 10);
+        // By the clock of another thread, that has fallen behind.
+        script.exit(a, None, 8);
+        script.enter(a, None, None, 10);
+        script.exit(a, None, 30);
+        script.exit(b, None, 40);
+        for (span, at) in [(a, 40), (b, 50), (root, 57)] {
+            script.close(span, at);
+        }
+        let [root, a, b] = script.rows(57);
+        assert_eq!((a.running_ns, b.running_ns), (10 + 10, 10 + 10));
+        assert_eq!((a.unknown_ns, b.unknown_ns, root.unknown_ns), (0, 10, 7));
+    }
+
+    #[test]
+    fn spans_that_go_on_are_counted_up_to_the_end_and_from_a_restart() {
+        let (mut script, root) = Script::begin(0);
+        script.enter(root, None, None, 0);
+        let a = script.open(A, root, 10);
+        script.enter(a, Some(root), None, 10);
+        script.exit(a, Some(root), 20);
+        script.exit(root, None, 20);
+        script.request.settle(Real(30));
+        let [_, a_row, _] = script.rows(30);
+        assert_eq!((a_row.running_ns, a_row.unknown_ns), (10, 10));
+        script.request.sums.clear();
+        script.begun = 30;
+        let ended = wait(20, 45, Cause::Outside);
+        script.enter(a, None, ended, 50);
+        script.request.end(Real(60));
+        let [_, a_row, _] = script.rows(60);
+        assert_eq!((a_row.running_ns, a_row.outside_ns, a_row.queue_ns), (10, 15, 5));
+        script.exit(a, None, 70);
+        script.close(a, 70);
+        script.rows(60);
+    }
+
+    #[test]
+    fn whatever_spans_do_no_moment_is_lost_or_counted_twice() {
+        // A linear congruential generator, as in Numerical Recipes: any order of steps will do.
+        let mut seed = 1_u32;
+        let mut next = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) % below
+        };
+        for _ in 0..200 {
+            let (mut script, root) = Script::begin(0);
+            let mut spans = vec![root];
+            let mut at = 0;
+            for _ in 0..100 {
+                at += i64::from(next(20));
+                let span = spans[next(spans.len() as u32) as usize];
+                let over = Some(spans[next(spans.len() as u32) as usize]).filter(|it| *it != span);
+                match next(5) {
+                    0 => spans.push(script.open(A + next(2), span, at)),
+                    1 => script.close(span, at),
+                    2 => script.exit(span, over, at),
+                    _ => {
+                        let parked = at - i64::from(next(60));
+                        let woken = parked + i64::from(next(60)).min(at - parked);
+                        let ended = wait(parked, woken, Cause::Outside).filter(|_| next(2) == 0);
+                        script.enter(span, over, ended, at);
+                    }
+                }
+            }
+            script.request.end(Real(at));
+            let sum: f64 = script.request.sums.total();
+            assert!((sum - at as f64).abs() < 1e-6, "{sum} of {at}");
+        }
+    }
+}
