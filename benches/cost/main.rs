@@ -11,8 +11,8 @@
 //! experiment. `-- hot`, `-- allocations`, `-- service` and `-- during` measure one part alone; `--
 //! service OTHER` the service of another build of this bench in turns with that of this one; `--
 //! scale` how the first ones grow with workers, tasks and call sites ([`scale`]), which is not part
-//! of the others. `--json FILE` writes the figures of the closing line and the rows of the tables to
-//! a file too, for docs/results/record.
+//! of the others. `--json FILE` writes the figures of the closing line and the rows of the tables
+//! to a file too, for docs/results/record.
 
 mod allocations;
 mod during;
