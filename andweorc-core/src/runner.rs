@@ -313,7 +313,7 @@ mod tests {
                 cpu_ns: None,
                 points: vec![PointCount { point: id, count, latency: Vec::new() }],
                 sampled: Vec::new(),
-                spoiled: None,
+                discarded: None,
             }));
         };
         let targets = [1, 2].map(|number| line_target(&place(number)));

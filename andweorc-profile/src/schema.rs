@@ -222,7 +222,8 @@ pub struct ExperimentRecord {
     pub sampled: Vec<TargetTime>,
     /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and
     /// counted.
-    pub spoiled: Option<String>,
+    #[serde(rename = "spoiled")]
+    pub discarded: Option<String>,
 }
 
 /// Counts of one point in one experiment.
@@ -307,8 +308,9 @@ pub struct EndRecord {
     pub real_ns: u64,
     /// Experiments held, baselines included.
     pub experiments: u32,
-    /// Of these, how many were spoiled.
-    pub spoiled: u32,
+    /// Of these, how many were discarded.
+    #[serde(rename = "spoiled")]
+    pub discarded: u32,
     /// Samples lost or throttled in all.
     pub lost_samples: u64,
     /// Records that could not be written.

@@ -46,7 +46,7 @@ fn run(sites: u32) -> Run {
             cpu_ns: None,
             sampled: Vec::new(),
             points: vec![PointCount { point: 1, count: 1000 + u64::from(seq), latency: vec![] }],
-            spoiled: None,
+            discarded: None,
         }));
     }
     run

@@ -31,7 +31,7 @@ pub(crate) struct Tally {
     /// Experiments by target.
     held: HashMap<u32, usize>,
     baselines: usize,
-    spoiled: usize,
+    discarded: usize,
 }
 
 impl Tally {
@@ -45,7 +45,7 @@ impl Tally {
             sampled: Sampled::default(),
             held: HashMap::new(),
             baselines: 0,
-            spoiled: 0,
+            discarded: 0,
         }
     }
 
@@ -73,7 +73,7 @@ impl Tally {
             Some(target) => *self.held.entry(target).or_default() += 1,
             None => self.baselines += 1,
         }
-        self.spoiled += usize::from(experiment.spoiled.is_some());
+        self.discarded += usize::from(experiment.discarded.is_some());
         let mut did = HashMap::new();
         for count in experiment.points.iter().filter(|it| self.points.contains(&it.point)) {
             // Only the first of a point counts.
@@ -120,9 +120,9 @@ impl Tally {
         self.baselines
     }
 
-    /// Experiments and baselines that were spoiled.
-    pub(crate) fn spoiled_ones(&self) -> usize {
-        self.spoiled
+    /// Experiments and baselines that were discarded.
+    pub(crate) fn discarded_ones(&self) -> usize {
+        self.discarded
     }
 
     /// Experiments and baselines.

@@ -38,7 +38,8 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         experiments: usize,
         baselines: usize,
         stretches: usize,
-        spoiled: usize,
+        #[serde(rename = "spoiled")]
+        discarded: usize,
         notes: Vec<String>,
         next: Next,
     }
@@ -63,7 +64,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         experiments: analysis.experiments,
         baselines: analysis.baselines,
         stretches: analysis.stretches,
-        spoiled: analysis.spoiled,
+        discarded: analysis.discarded,
         notes: notes(runs),
         next: next(runs, analysis),
     };

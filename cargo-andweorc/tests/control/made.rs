@@ -98,7 +98,7 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
             cpu_ns: None,
             sampled: Vec::new(),
             points: vec![PointCount { point: 1, count, latency }],
-            spoiled: None,
+            discarded: None,
         }));
         seq += 1;
     };
@@ -119,7 +119,7 @@ pub(crate) fn profile(service: &Service, seed: u64) -> String {
         reason: "time".into(),
         real_ns: 30_000_000_000,
         experiments: seq,
-        spoiled: 0,
+        discarded: 0,
         lost_samples: 0,
         lost_records: 0,
     }));

@@ -126,7 +126,7 @@ impl Journal {
             reason: plain::cut_sentence(reason).into_owned(),
             real_ns: to_ns(self.elapsed()),
             experiments: self.run.held(),
-            spoiled: self.run.spoiled(),
+            discarded: self.run.discarded(),
             lost_samples,
             lost_records: self.writer.as_ref().map_or(0, |writer| writer.lost_records()),
         }));
