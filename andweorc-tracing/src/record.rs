@@ -4,11 +4,11 @@ use crate::site::{self, Site, Sites};
 use crate::span_refs::{Spans, Timed};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks, Used};
-use andweorc_core::point::Point;
-use andweorc_core::target::Target;
-use andweorc_core::thread::{Entered, Stay, was_enabled};
-use andweorc_core::time::{Nanos, Real};
-use andweorc_core::{clock, enabled, thread};
+use andweorc_core::hooks::point::Point;
+use andweorc_core::hooks::target::Target;
+use andweorc_core::hooks::thread::{Entered, Stay, was_enabled};
+use andweorc_core::hooks::time::{Nanos, Real};
+use andweorc_core::hooks::{clock, enabled, thread};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;
