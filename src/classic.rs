@@ -1,10 +1,10 @@
 //! The classic API: programs of plain threads, whose lines are sampled.
 
 use crate::stderr::say;
-use andweorc_core::runner::{ProfilingResults, RunError, Runner};
-use andweorc_core::sampler::{self, PerfError};
-use andweorc_core::settings::{SettingError, Settings};
-use andweorc_core::unstarted;
+use andweorc_core::hooks::runner::{ProfilingResults, RunError, Runner};
+use andweorc_core::hooks::sampler::{self, PerfError};
+use andweorc_core::hooks::settings::{SettingError, Settings};
+use andweorc_core::hooks::unstarted;
 use andweorc_profile::plain;
 
 /// Reads the settings and says whether profiling is on: whether `ANDWEORC_ENABLED` is set. Call it
@@ -24,7 +24,7 @@ pub fn init() -> Result<bool, SettingError> {
     let enabled = Settings::enabled_by_env()?;
     Settings::from_env()?;
     if enabled {
-        andweorc_core::thread::enable();
+        andweorc_core::hooks::thread::enable();
     }
     Ok(enabled)
 }
@@ -37,8 +37,8 @@ pub fn init() -> Result<bool, SettingError> {
 /// When the kernel gives no perf events: the thread is delayed for others, but its own lines are
 /// not seen.
 pub fn start_profiling() -> Result<(), PerfError> {
-    if andweorc_core::enabled() {
-        return match andweorc_core::thread::register() {
+    if andweorc_core::hooks::enabled() {
+        return match andweorc_core::hooks::thread::register() {
             Some(_) => sampler::check(),
             None => Ok(()),
         };

@@ -87,12 +87,12 @@ mod stderr;
 pub use andweorc_alloc::Alloc;
 #[cfg(feature = "clock")]
 use andweorc_clock as _;
-pub use andweorc_core::experiment::Status;
-pub use andweorc_core::sampler::{Event, PerfError};
-pub use andweorc_core::session::{Outcome, Session, StartError};
-pub use andweorc_core::settings::{ProgramClock, Scope, ScopeError, SettingError, Settings};
-pub use andweorc_core::thread::blocked;
-pub use andweorc_core::time::Speedup;
+pub use andweorc_core::hooks::experiment::Status;
+pub use andweorc_core::hooks::sampler::{Event, PerfError};
+pub use andweorc_core::hooks::session::{Outcome, Session, StartError};
+pub use andweorc_core::hooks::settings::{ProgramClock, Scope, ScopeError, SettingError, Settings};
+pub use andweorc_core::hooks::thread::blocked;
+pub use andweorc_core::hooks::time::Speedup;
 pub use andweorc_macros::{main, test};
 pub use andweorc_profile::WriteError;
 #[cfg(feature = "threads")]
@@ -114,9 +114,9 @@ pub use start::subscriber;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::start::rt;
-    pub use andweorc_core::enabled;
-    pub use andweorc_core::point::{Point, point};
-    pub use andweorc_core::thread::{catch_up, was_enabled};
+    pub use andweorc_core::hooks::enabled;
+    pub use andweorc_core::hooks::point::{Point, point};
+    pub use andweorc_core::hooks::thread::{catch_up, was_enabled};
     pub use andweorc_profile::PointKind;
     pub use tokio;
 }

@@ -9,6 +9,6 @@
 //! would pay it again without the feature `threads`: wrap such calls in
 //! [`blocked`](crate::blocked).
 
-pub use andweorc_core::runner::{ProfilingResults, RunError, Runner, RunnerConfig};
-pub use andweorc_core::symbols::{Place, SymbolError};
+pub use andweorc_core::hooks::runner::{ProfilingResults, RunError, Runner, RunnerConfig};
+pub use andweorc_core::hooks::symbols::{Place, SymbolError};
 pub use andweorc_profile::stats::Regression;

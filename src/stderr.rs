@@ -2,7 +2,7 @@
 //! program or holds it up for long, whatever stderr is: closed, a pipe that is full or has no
 //! reader, not blocking, or a file on a file system that hangs.
 
-use andweorc_core::own_thread;
+use andweorc_core::hooks::own_thread;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write;

@@ -130,8 +130,8 @@ fn a_stop_for_seconds_spoils_the_experiment_and_is_not_paid_for() {
         let stopped = began.elapsed().as_secs_f64() * 1e3;
         let ended = process.wait();
         assert_done(&ended);
-        let spoiled = ended.stdout.lines().find_map(|line| line.strip_prefix("spoiled="));
-        let seen = spoiled.and_then(stopped_for) >= Some(STOP.as_secs_f64() - 0.1);
+        let discarded = ended.stdout.lines().find_map(|line| line.strip_prefix("spoiled="));
+        let seen = discarded.and_then(stopped_for) >= Some(STOP.as_secs_f64() - 0.1);
         // Half of the stop would be a debt of a second.
         let paid = printed(&ended, "longest_gap_ms") - stopped;
         let told = format!("{paid} ms longer than the stop of {stopped} ms: {ended:?}");
@@ -167,7 +167,7 @@ fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() 
     let run = program.profile();
     let tried: Vec<_> = run.experiments.iter().filter(|it| it.target.is_some()).collect();
     assert_eq!(
-        tried.last().unwrap().spoiled.as_deref(),
+        tried.last().unwrap().discarded.as_deref(),
         Some("it slowed the program by more than a factor of 1.01"),
         "{run:?}"
     );
@@ -180,7 +180,7 @@ fn an_experiment_that_slows_the_program_too_much_is_ended_and_not_tried_again() 
     // One: where a pause ends late by tens of ms, the credit for that looks as if the program were
     // slowed.
     let to_its_end =
-        |it: &ExperimentRecord| it.target.is_some() && it.spoiled.as_deref().is_none_or(was_busy);
+        |it: &ExperimentRecord| it.target.is_some() && it.discarded.as_deref().is_none_or(was_busy);
     assert!(run.experiments.iter().any(to_its_end), "{run:?}");
 }
 

@@ -54,7 +54,7 @@ fn printed(ended: &Ended, name: &str) -> u64 {
     line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name}: {ended:?}"))
 }
 
-/// How the reason begins why an experiment under a limit is spoiled.
+/// How the reason begins why an experiment under a limit is discarded.
 const LIMIT: &str = "a limit on processor time stopped the program";
 
 /// Asserts that a run in which the program had `share` of one processor is whole, and that nobody
@@ -64,7 +64,7 @@ fn assert_limited(run: &Run, share: f64) {
     assert_eq!(reason(run), "time", "{run:?}");
     let usable = || {
         let limited = |why: &String| why.starts_with(LIMIT);
-        let whole = move |it: &&ExperimentRecord| it.spoiled.as_ref().is_none_or(limited);
+        let whole = move |it: &&ExperimentRecord| it.discarded.as_ref().is_none_or(limited);
         // A probe delays all, whoever runs.
         let is_probe =
             |id: u32| run.targets.iter().any(|it| it.id == id && it.kind == TargetKind::Probe);
@@ -98,15 +98,15 @@ fn a_limit_on_processor_time_is_nobodys_debt() {
         assert!(throttled > 0, "it was not limited");
         let run = program.profile();
         assert_limited(&run, share);
-        let why = run.experiments.iter().filter_map(|it| it.spoiled.as_ref());
+        let why = run.experiments.iter().filter_map(|it| it.discarded.as_ref());
         let limited = why.filter(|why| why.starts_with(LIMIT)).count();
         println!(
-            "{limited} of {} experiments and baselines are spoiled for it",
+            "{limited} of {} experiments and baselines are discarded for it",
             run.experiments.len()
         );
         limited > 0
     });
-    assert!(is_told, "no experiment is spoiled for the limit");
+    assert!(is_told, "no experiment is discarded for the limit");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_stop_of_some_ms_spoils_the_experiment_that_it_hits() {
     if schedstat.split_ascii_whitespace().last().is_none_or(|times| times == "0") {
         return println!("skipped: this kernel tells no waits for processors");
     }
-    // It may be spoiled for something else first.
+    // It may be discarded for something else first.
     once(|| {
         let program = profiled();
         let mut process = program.start();
@@ -163,8 +163,8 @@ fn a_stop_of_some_ms_spoils_the_experiment_that_it_hits() {
         let run = program.profile();
         assert_eq!(reason(&run), "time", "{run:?}");
         let still = |why: &&str| why.starts_with("the machine stood still for ");
-        let spoiled = run.experiments.iter().filter_map(|it| it.spoiled.as_deref());
-        (spoiled.filter(still).count() > 0, format!("{run:?}"))
+        let discarded = run.experiments.iter().filter_map(|it| it.discarded.as_deref());
+        (discarded.filter(still).count() > 0, format!("{run:?}"))
     });
 }
 
@@ -224,12 +224,13 @@ fn a_debugger_that_holds_the_program_spoils_one_experiment() {
         let run = program.profile();
         assert_eq!(reason(&run), "time", "{run:?}");
         let held = HELD.as_secs_f64() - 0.1;
-        let longest = run.experiments.iter().filter(|it| it.spoiled.is_none()).map(|it| it.real_ns);
+        let longest =
+            run.experiments.iter().filter(|it| it.discarded.is_none()).map(|it| it.real_ns);
         assert!(longest.max().unwrap_or(0) as f64 / 1e9 < held, "{run:?}");
-        let spoiled = run.experiments.iter().filter_map(|it| stopped_for(it.spoiled.as_ref()?));
-        let spoiled = spoiled.filter(|&gap| gap >= held).count();
-        assert!(spoiled <= 1, "{run:?}");
-        (spoiled == 1, format!("{run:?}"))
+        let discarded = run.experiments.iter().filter_map(|it| stopped_for(it.discarded.as_ref()?));
+        let discarded = discarded.filter(|&gap| gap >= held).count();
+        assert!(discarded <= 1, "{run:?}");
+        (discarded == 1, format!("{run:?}"))
     });
 }
 
@@ -255,8 +256,8 @@ fn a_program_that_is_stopped_again_and_again_comes_to_its_end_in_order() {
     assert_eq!(reason(&run), "time", "{run:?}");
     let real = run.end.as_ref().unwrap().real_ns;
     assert!(u128::from(real) > stopped.as_nanos(), "stops are part of the budget: {run:?}");
-    let spoiled = run.experiments.iter().filter_map(|it| it.spoiled.as_deref());
-    assert!(spoiled.filter_map(stopped_for).filter(|&gap| gap > 0.6).count() >= 2, "{run:?}");
+    let discarded = run.experiments.iter().filter_map(|it| it.discarded.as_deref());
+    assert!(discarded.filter_map(stopped_for).filter(|&gap| gap > 0.6).count() >= 2, "{run:?}");
 }
 
 #[test]

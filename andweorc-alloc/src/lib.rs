@@ -3,7 +3,7 @@
 //!
 //! [`Alloc`] is an allocator around another one. While andweorc is on it counts what is allocated,
 //! by the span or the kind of task that the thread is in
-//! ([`andweorc_core::allocations`]).
+//! ([`andweorc_core::hooks::allocations`]).
 //!
 //! # Where a block's target is kept
 //!
@@ -34,8 +34,8 @@ compile_error!(
     "andweorc's allocator tells blocks apart by their addresses on 64-bit machines alone"
 );
 
-use andweorc_core::allocations::{Mark, allocated, freed};
-use andweorc_core::enabled;
+use andweorc_core::hooks::allocations::{Mark, allocated, freed};
+use andweorc_core::hooks::enabled;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 

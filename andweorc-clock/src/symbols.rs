@@ -1,20 +1,20 @@
 //! The C library's `clock_gettime`, `epoll_wait`, `nanosleep` and `clock_nanosleep`.
 
-use andweorc_core::program_clock::Kind;
-use andweorc_core::thread::Blocking;
-use andweorc_core::time::{Nanos, Virtual};
-use andweorc_core::weak_symbol::c_function;
-use andweorc_core::{clock, program_clock};
+use andweorc_core::hooks::program_clock::Kind;
+use andweorc_core::hooks::thread::Blocking;
+use andweorc_core::hooks::time::{Nanos, Virtual};
+use andweorc_core::hooks::weak_symbol::c_function;
+use andweorc_core::hooks::{clock, program_clock};
 use andweorc_threads as _;
 use libc::{c_int, c_void, clockid_t, epoll_event, timespec};
 use std::mem;
 use std::ptr::{self, null_mut};
 use std::sync::atomic::AtomicPtr;
 
-andweorc_core::weak_symbol!("clock_gettime", in_place_of_clock_gettime);
-andweorc_core::weak_symbol!("epoll_wait", in_place_of_epoll_wait);
-andweorc_core::weak_symbol!("nanosleep", in_place_of_nanosleep);
-andweorc_core::weak_symbol!("clock_nanosleep", in_place_of_clock_nanosleep);
+andweorc_core::hooks::weak_symbol!("clock_gettime", in_place_of_clock_gettime);
+andweorc_core::hooks::weak_symbol!("epoll_wait", in_place_of_epoll_wait);
+andweorc_core::hooks::weak_symbol!("nanosleep", in_place_of_nanosleep);
+andweorc_core::hooks::weak_symbol!("clock_nanosleep", in_place_of_clock_nanosleep);
 
 /// Called in the place of the C library's function.
 ///

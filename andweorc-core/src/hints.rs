@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Says why something is not seen, if it knows.
 ///
 /// A run calls it at its end, on the profiler's thread, while andweorc is on.
-pub type Hint = fn() -> Option<String>;
+pub(crate) type Hint = fn() -> Option<String>;
 
 fn hints() -> MutexGuard<'static, Vec<Hint>> {
     static HINTS: Mutex<Vec<Hint>> = Mutex::new(Vec::new());

@@ -12,23 +12,23 @@
 //! | [`ledger`] | the virtual clock: who owes how much delay; plain logic |
 //! | [`thread`](mod@thread) | the process-wide ledger, and what the calling thread is to it |
 //! | [`defer`] | tasks held back until the virtual clock gets to where they are ready |
-//! | [`pause`] | precise sleeps |
+//! | `pause` | precise sleeps |
 //! | [`program_clock`] | the clock that the program itself reads |
 //! | [`point`](mod@point), [`target`](mod@target), [`wait`] | what is measured, and what is virtually sped up |
 //! | [`experiment`], [`session`] | what is held, for how long, in which order; a run from start to report |
 //! | [`sampler`] | where threads spend their time: what [`andweorc_sampling`] samples, credited to targets |
 //! | [`allocations`] | what is allocated, by target |
 //! | [`unwrapped`] | tasks that nobody wrapped, as a runtime reports them |
-//! | [`fork`](mod@fork), [`own_thread`] | what a child of fork must not do; threads of andweorc's own |
-//! | [`hints`], [`unstarted`] | what to say where nothing is seen, and where nothing was started |
-//! | [`runner`] | the classic API, for programs without a runtime |
+//! | `fork`, [`own_thread`] | what a child of fork must not do; threads of andweorc's own |
+//! | `hints`, `unstarted` | what to say where nothing is seen, and where nothing was started |
+//! | [`hooks`] | all that sibling crates use of these |
+//! | `runner` | the classic API, for programs without a runtime |
 
 #[doc(hidden)]
 pub mod allocations;
 mod asked;
 mod background_thread;
-#[doc(hidden)]
-pub mod budget;
+mod budget;
 mod catch_up_signal;
 mod counter;
 #[doc(hidden)]
@@ -37,10 +37,10 @@ pub mod defer;
 pub mod engine;
 #[doc(hidden)]
 pub mod experiment;
+mod fork;
+mod hints;
 #[doc(hidden)]
-pub mod fork;
-#[doc(hidden)]
-pub mod hints;
+pub mod hooks;
 #[doc(hidden)]
 pub mod late_events;
 mod latency;
@@ -48,15 +48,13 @@ mod latency;
 pub mod ledger;
 #[doc(hidden)]
 pub mod own_thread;
-#[doc(hidden)]
-pub mod pause;
+mod pause;
 #[doc(hidden)]
 pub mod point;
 mod process_ledger;
 #[doc(hidden)]
 pub mod program_clock;
-#[doc(hidden)]
-pub mod runner;
+mod runner;
 #[doc(hidden)]
 pub mod sampler;
 mod schedstat;
@@ -64,23 +62,20 @@ mod schedstat;
 pub mod session;
 mod spelled;
 mod stall;
-#[doc(hidden)]
-pub mod stderr;
+mod stderr;
 mod sync;
 #[doc(hidden)]
 pub mod target;
 #[doc(hidden)]
 pub mod thread;
-#[doc(hidden)]
-pub mod unstarted;
+mod unstarted;
 #[doc(hidden)]
 pub mod unwrapped;
 #[doc(hidden)]
 pub mod wait;
 #[doc(hidden)]
 pub mod wall;
-#[doc(hidden)]
-pub mod yields;
+mod yields;
 
 #[doc(hidden)]
 pub use andweorc_profile::{settings, time};

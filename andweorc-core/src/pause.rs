@@ -40,7 +40,7 @@ fn spin(under_limit: bool) -> Nanos {
 }
 
 /// Blocks the calling thread until `until` and returns the time at which it really came back.
-pub fn until(until: Real) -> Real {
+pub(crate) fn until(until: Real) -> Real {
     sleep_and_spin(until, spin(UNDER_LIMIT.load(Relaxed)))
 }
 

@@ -54,12 +54,12 @@ impl Default for RunnerConfig {
 /// Runs experiments on the hottest lines of the registered threads.
 ///
 /// ```no_run
-/// use andweorc_core::runner::Runner;
+/// use andweorc_core::hooks::runner::Runner;
 /// let results = Runner::new().run("request")?;
 /// for (line, regression) in results.significant_impacts() {
 ///     println!("{line}: {:.2}", regression.slope);
 /// }
-/// # Ok::<(), andweorc_core::runner::RunError>(())
+/// # Ok::<(), andweorc_core::hooks::runner::RunError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Runner {

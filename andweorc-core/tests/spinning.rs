@@ -10,7 +10,7 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// On a machine that is busy with something else, experiments are spoiled, or say too little.
+/// On a machine that is busy with something else, experiments are discarded, or say too little.
 const TRIES: usize = 3;
 
 /// Nothing but operators: what is called would be another function.
@@ -103,7 +103,7 @@ fn work_fills_no_time_and_a_loop_that_waits_for_it_does() {
         if fills("wait_by_spinning") {
             return;
         }
-        told.push((analysis.cores_used, analysis.cores_used_by_others, analysis.spoiled));
+        told.push((analysis.cores_used, analysis.cores_used_by_others, analysis.discarded));
     }
     let is_busy = |others: Option<f64>| others.is_none_or(|others| others > 0.1);
     if told.iter().all(|&(_, others, _)| is_busy(others)) {

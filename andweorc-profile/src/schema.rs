@@ -227,7 +227,8 @@ pub struct ExperimentRecord {
     pub sampled: Vec<TargetTime>,
     /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and
     /// counted.
-    pub spoiled: Option<String>,
+    #[serde(rename = "spoiled")]
+    pub discarded: Option<String>,
 }
 
 impl ExperimentRecord {
@@ -244,7 +245,7 @@ impl ExperimentRecord {
             cpu_ns: None,
             points: Vec::new(),
             sampled: Vec::new(),
-            spoiled: None,
+            discarded: None,
         }
     }
 }
@@ -494,8 +495,9 @@ pub struct EndRecord {
     pub real_ns: u64,
     /// Experiments held, baselines included.
     pub experiments: u32,
-    /// Of these, how many were spoiled.
-    pub spoiled: u32,
+    /// Of these, how many were discarded.
+    #[serde(rename = "spoiled")]
+    pub discarded: u32,
     /// Samples lost or throttled in all.
     pub lost_samples: u64,
     /// Records that could not be written.
@@ -509,7 +511,7 @@ impl EndRecord {
             reason: reason.into(),
             real_ns,
             experiments: 0,
-            spoiled: 0,
+            discarded: 0,
             lost_samples: 0,
             lost_records: 0,
         }

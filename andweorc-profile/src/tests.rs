@@ -63,7 +63,7 @@ fn records() -> Vec<Record> {
             cpu_ns: None,
             sampled: Vec::new(),
             points: vec![PointCount { point: 1, count: 2, latency: vec![(10, 1), (20, 1)] }],
-            spoiled: None,
+            discarded: None,
         }),
         Record::Note(NoteRecord { at_ns: 1, text: "a\nb".into() }),
     ]

@@ -1,11 +1,11 @@
 //! The C library's `syscall`.
 
-use andweorc_core::thread::{self, Blocking};
-use andweorc_core::time::Virtual;
-use andweorc_core::{clock, program_clock};
+use andweorc_core::hooks::thread::{self, Blocking};
+use andweorc_core::hooks::time::Virtual;
+use andweorc_core::hooks::{clock, program_clock};
 use libc::{c_int, c_long, timespec};
 
-andweorc_core::weak_symbol!("syscall", in_place_of_syscall);
+andweorc_core::hooks::weak_symbol!("syscall", in_place_of_syscall);
 
 /// Function that is called in the place of the C library's, which takes the number of the system
 /// call and up to six arguments.
@@ -83,7 +83,7 @@ fn futex(
     end_by_time: fn(Blocking),
     call: impl FnOnce() -> c_long,
 ) -> c_long {
-    if !andweorc_core::enabled() {
+    if !andweorc_core::hooks::enabled() {
         return call();
     }
     thread::blocking_is_seen();

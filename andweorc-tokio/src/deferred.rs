@@ -10,15 +10,15 @@
 //! A worker does not sleep while somebody is put off, and a mark counts as one. So polls are only
 //! marked of kinds that may yield ([`Yields`]).
 
-use andweorc_core::program_clock;
-use andweorc_core::yields::Yields;
+use andweorc_core::hooks::program_clock;
+use andweorc_core::hooks::yields::Yields;
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::ptr;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     static WOKEN: Cell<bool> = Cell::new(false);
 }
 

@@ -35,12 +35,12 @@ use crate::runtime_id::RuntimeId;
 use crate::thread_key::{NOBODY, thread_key};
 #[cfg(tokio_unstable)]
 use crate::unwrapped::driver_watch::Watch;
-use andweorc_core::defer::{Guarded, Held, Lead, Waiting};
-use andweorc_core::engine::Rules;
-use andweorc_core::fork::forked;
-use andweorc_core::thread::{self, LEDGER};
-use andweorc_core::time::{Nanos, Real, Virtual};
-use andweorc_core::{clock, defer};
+use andweorc_core::hooks::defer::{Guarded, Held, Lead, Waiting};
+use andweorc_core::hooks::engine::Rules;
+use andweorc_core::hooks::fork::forked;
+use andweorc_core::hooks::thread::{self, LEDGER};
+use andweorc_core::hooks::time::{Nanos, Real, Virtual};
+use andweorc_core::hooks::{clock, defer};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 #[cfg(tokio_unstable)]

@@ -9,10 +9,10 @@
 
 use crate::profiled::{Kind, defers};
 use crate::wake::{WakeCell, keep};
-use andweorc_core::engine::WaitHint;
-use andweorc_core::thread::{self, LEDGER, model};
-use andweorc_core::time::{Nanos, Real, Virtual};
-use andweorc_core::{clock, enabled};
+use andweorc_core::hooks::engine::WaitHint;
+use andweorc_core::hooks::thread::{self, LEDGER, model};
+use andweorc_core::hooks::time::{Nanos, Real, Virtual};
+use andweorc_core::hooks::{clock, enabled};
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
 use std::io::{self, IoSlice};

@@ -3,13 +3,13 @@
 use crate::deferred;
 use crate::wait_hint::{InProcess, Listen};
 use crate::wake::{WakeCell, clones, is_early, keep};
-use andweorc_core::engine::{Parking, PollBegun, PollEnded};
-use andweorc_core::symbols;
-use andweorc_core::target::{Target, TaskTargets, target};
-use andweorc_core::thread::{self, CaughtUp, LEDGER, Poll as PollScope, Polled, model};
-use andweorc_core::time::{Real, Virtual};
-use andweorc_core::wait::Ended;
-use andweorc_core::{clock, enabled, unstarted, wall};
+use andweorc_core::hooks::engine::{Parking, PollBegun, PollEnded};
+use andweorc_core::hooks::symbols;
+use andweorc_core::hooks::target::{Target, TaskTargets, target};
+use andweorc_core::hooks::thread::{self, CaughtUp, LEDGER, Poll as PollScope, Polled, model};
+use andweorc_core::hooks::time::{Real, Virtual};
+use andweorc_core::hooks::wait::Ended;
+use andweorc_core::hooks::{clock, enabled, unstarted, wall};
 use andweorc_profile::TargetKind;
 use andweorc_profile::plain;
 use pin_project_lite::pin_project;
@@ -81,7 +81,7 @@ pub(crate) enum Kind {
 /// How many kinds a thread remembers.
 const MET: usize = 16;
 
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     /// The kinds that the calling thread has met lately, by where they are.
     static LATELY: [Cell<Option<(Place, &'static TaskTargets)>>; MET] =
         [const { Cell::new(None) }; MET];

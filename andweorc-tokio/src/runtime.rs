@@ -3,7 +3,7 @@
 #[cfg(tokio_unstable)]
 use crate::unwrapped::watch;
 use crate::{deferred, driver_timer};
-use andweorc_core::thread::{self, was_enabled};
+use andweorc_core::hooks::thread::{self, was_enabled};
 use std::fmt;
 use tokio::runtime::{Builder, Handle};
 

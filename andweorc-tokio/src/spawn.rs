@@ -2,8 +2,8 @@
 
 use crate::profiled::{Kind, Profiled, Site};
 use crate::wrapped::Wrapped;
-use andweorc_core::thread::Poll;
-use andweorc_core::{clock, enabled, thread, unstarted};
+use andweorc_core::hooks::thread::Poll;
+use andweorc_core::hooks::{clock, enabled, thread, unstarted};
 use std::borrow::Cow;
 use std::future::Future;
 use tokio::runtime::Handle;

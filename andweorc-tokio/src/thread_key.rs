@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     static ME: u8 = 0;
 }
 

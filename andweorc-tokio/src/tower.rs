@@ -9,7 +9,7 @@
 //! [`Outside`](crate::io::Outside).
 
 use crate::profiled::{Kind, Profiled};
-use andweorc_core::enabled;
+use andweorc_core::hooks::enabled;
 use pin_project_lite::pin_project;
 use std::borrow::Cow;
 use std::fmt;

@@ -2,8 +2,8 @@
 //! runs on the thread that wakes.
 
 use crate::deferred;
-use andweorc_core::engine::WaitHint;
-use andweorc_core::program_clock;
+use andweorc_core::hooks::engine::WaitHint;
+use andweorc_core::hooks::program_clock;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::Future;
@@ -21,7 +21,7 @@ pub(crate) fn clock_is_paused() -> bool {
     })
 }
 
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     static SAID: Cell<WaitHint> = Cell::new(WaitHint::External);
 }
 

@@ -25,13 +25,13 @@ use crate::wait_hint::clock_is_paused;
 use crate::wakers;
 // Models have no driver.
 #[cfg(loom)]
-use andweorc_core::defer as driver_timer;
-use andweorc_core::engine::{Effect, Released, TaskClock, WaitHint, WakeSource, seldom};
-use andweorc_core::target::TaskTargets;
-use andweorc_core::thread::{BeforeWake, model};
-use andweorc_core::time::{Nanos, Real, Virtual};
-use andweorc_core::wait::Cause;
-use andweorc_core::{clock, defer, program_clock, thread, wall};
+use andweorc_core::hooks::defer as driver_timer;
+use andweorc_core::hooks::engine::{Effect, Released, TaskClock, WaitHint, WakeSource, seldom};
+use andweorc_core::hooks::target::TaskTargets;
+use andweorc_core::hooks::thread::{BeforeWake, model};
+use andweorc_core::hooks::time::{Nanos, Real, Virtual};
+use andweorc_core::hooks::wait::Cause;
+use andweorc_core::hooks::{clock, defer, program_clock, thread, wall};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -43,7 +43,7 @@ use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 type Passing = Cell<Option<(Virtual, Cause)>>;
 
 #[cfg(not(loom))]
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     static PASSING: Passing = Cell::new(None);
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn is_early(ready: Virtual, now: Real) -> bool {
 /// of `Waker::from(Arc<impl Wake>)`, and it counts its clones.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, release);
 
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     static CLONES: Cell<u32> = Cell::new(0);
 }
 

@@ -5,7 +5,7 @@
 //! (`FuturesUnordered`), are somebody else's code: where they panic, the panic belongs to the
 //! thread that wakes.
 
-use andweorc_core::own_thread;
+use andweorc_core::hooks::own_thread;
 use std::future::poll_fn;
 use std::ptr;
 use std::sync::LazyLock;

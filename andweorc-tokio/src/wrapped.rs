@@ -2,7 +2,7 @@
 //! second time. It costs nothing on stable tokio, which reports no tasks.
 
 #[cfg(tokio_unstable)]
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     /// The next task that this thread spawns is wrapped.
     static WRAPPED: std::cell::Cell<bool> = std::cell::Cell::new(false);
 }

@@ -3,10 +3,10 @@
 use crate::site::{Sites, is_named, is_own};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, is_wrapped};
-use andweorc_core::enabled;
+use andweorc_core::hooks::enabled;
 #[cfg(tokio_unstable)]
-use andweorc_core::thread::was_enabled;
-use andweorc_core::thread::when_switched;
+use andweorc_core::hooks::thread::was_enabled;
+use andweorc_core::hooks::thread::when_switched;
 use std::fmt;
 use std::sync::{Arc, Once};
 use tracing_core::{Interest, Level, LevelFilter, Metadata, callsite};

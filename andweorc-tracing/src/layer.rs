@@ -10,7 +10,7 @@ use crate::record::Recorder;
 use crate::tasks::Part;
 use crate::unseen;
 #[cfg(tokio_unstable)]
-use andweorc_core::thread::was_enabled;
+use andweorc_core::hooks::thread::was_enabled;
 use std::any::{TypeId, type_name};
 use std::ptr;
 use std::sync::Arc;

@@ -5,11 +5,11 @@ use crate::span_refs::{Spans, Timed};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks, Used};
 use crate::wall::WallSpans;
-use andweorc_core::point::Point;
-use andweorc_core::target::Target;
-use andweorc_core::thread::{Entered, Stay, was_enabled};
-use andweorc_core::time::{Nanos, Real};
-use andweorc_core::{clock, enabled, thread, wall};
+use andweorc_core::hooks::point::Point;
+use andweorc_core::hooks::target::Target;
+use andweorc_core::hooks::thread::{Entered, Stay, was_enabled};
+use andweorc_core::hooks::time::{Nanos, Real};
+use andweorc_core::hooks::{clock, enabled, thread, wall};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Call sites: what a span or event is counted as.
 
 use crate::span_table::Multiply;
-use andweorc_core::point::{Point, point};
-use andweorc_core::settings::is_own_file;
-use andweorc_core::target::{Target, target};
+use andweorc_core::hooks::point::{Point, point};
+use andweorc_core::hooks::settings::is_own_file;
+use andweorc_core::hooks::target::{Target, target};
 use andweorc_profile::{PointKind, TargetKind};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};

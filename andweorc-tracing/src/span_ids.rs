@@ -7,7 +7,7 @@
 //! gets an id that names no place.
 
 use crate::span_refs::{PLACES, Spans, THREAD, THREADS, Timed};
-use andweorc_core::thread;
+use andweorc_core::hooks::thread;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ const TRIES: usize = 4;
 const _: () =
     assert!(THREADS << THREAD <= PLACED, "an id names its thread below what tells its kind");
 
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     /// Which place the calling thread tries next, below, and above it how many spans it has opened.
     static NEXT: Cell<u64> = Cell::new(0);
 }

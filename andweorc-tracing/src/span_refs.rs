@@ -17,7 +17,7 @@
 
 use crate::site::Span;
 use crate::span_table::Table;
-use andweorc_core::time::{Real, Virtual};
+use andweorc_core::hooks::time::{Real, Virtual};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};

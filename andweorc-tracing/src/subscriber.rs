@@ -7,7 +7,7 @@ use crate::span_refs::{Spans, Timed};
 #[cfg(tokio_unstable)]
 use crate::tasks::Part;
 use crate::unseen;
-use andweorc_core::wall;
+use andweorc_core::hooks::wall;
 use std::any::TypeId;
 use std::iter;
 use std::ptr;

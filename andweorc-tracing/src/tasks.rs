@@ -7,7 +7,7 @@
 //! stay off.
 
 use crate::span_table::Table;
-use andweorc_core::unwrapped::{self, How, Spawned, Task};
+use andweorc_core::hooks::unwrapped::{self, How, Spawned, Task};
 use std::fmt::{self, Write};
 use std::num::NonZeroU64;
 use std::sync::Arc;

@@ -11,7 +11,7 @@
 
 use crate::filter::Wanted;
 use crate::site;
-use andweorc_core::hints;
+use andweorc_core::hooks::hints;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};

@@ -1,9 +1,9 @@
 //! The open spans of one subscriber while wall time is recorded, by id.
 
 use crate::span_table::Table;
-use andweorc_core::target::Target;
-use andweorc_core::time::Real;
-use andweorc_core::wall::{self, OpenSpan};
+use andweorc_core::hooks::target::Target;
+use andweorc_core::hooks::time::Real;
+use andweorc_core::hooks::wall::{self, OpenSpan};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tracing_core::span::Id;
 

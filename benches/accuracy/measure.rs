@@ -361,8 +361,8 @@ impl Turner {
                 .run(target, speedup, PHASES)
                 .record()
                 .ok_or("the experiments were stopped")?;
-            record.spoiled = record.spoiled.or_else(|| self.watch.disturbed_since(before));
-            if record.spoiled.is_none() || repeats == MOST_REPEATS {
+            record.discarded = record.discarded.or_else(|| self.watch.disturbed_since(before));
+            if record.discarded.is_none() || repeats == MOST_REPEATS {
                 return Ok(record);
             }
             self.repeated += 1;

@@ -2,10 +2,10 @@
 
 use crate::start::signals::{Disposition, Signals, disposition, end_program, newly_received};
 use crate::stderr::say;
-use andweorc_core::fork::forked;
-use andweorc_core::own_thread;
-use andweorc_core::session::{Outcome, Session, StartError};
-use andweorc_core::settings::Settings;
+use andweorc_core::hooks::fork::forked;
+use andweorc_core::hooks::own_thread;
+use andweorc_core::hooks::session::{Outcome, Session, StartError};
+use andweorc_core::hooks::settings::Settings;
 use andweorc_profile::plain;
 use nix::sys::signal::Signal;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@
 //! until then.
 
 use crate::start::signals::{Disposition, disposition, end_program, received};
-use andweorc_core::own_thread;
+use andweorc_core::hooks::own_thread;
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;

@@ -8,7 +8,7 @@
 //! by it.
 
 use crate::start::deadline;
-use andweorc_core::signals_of_others;
+use andweorc_core::hooks::signals_of_others;
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use nix::unistd::getpid;

@@ -25,10 +25,10 @@
 
 use crate::start::background::{Background, is_first};
 use crate::stderr::say;
-use andweorc_core::fork::forked;
-use andweorc_core::session::{Session, StartError};
-use andweorc_core::settings::Settings;
-use andweorc_core::stderr;
+use andweorc_core::hooks::fork::forked;
+use andweorc_core::hooks::session::{Session, StartError};
+use andweorc_core::hooks::settings::Settings;
+use andweorc_core::hooks::stderr;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};

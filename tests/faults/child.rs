@@ -150,7 +150,7 @@ fn target_panics() {
         let (saved, growth) = (owed() - before, growth());
         let goes_on = LEDGER.speedup() > Speedup::ZERO;
         let record = held.join().unwrap().unwrap();
-        assert!(goes_on || record.spoiled.as_deref().is_some_and(was_stopped), "{record:?}");
+        assert!(goes_on || record.discarded.as_deref().is_some_and(was_stopped), "{record:?}");
         goes_on.then_some((saved, growth))
     };
     // One that is ended since the machine stopped the program says nothing.
@@ -219,8 +219,8 @@ fn no_descriptors() {
     .unwrap();
     // Experiments go on without what /proc tells of the machine.
     let held = experiment(Duration::from_millis(100));
-    let spoiled = held.join().unwrap().unwrap().spoiled;
-    assert!(spoiled.as_deref().is_none_or(was_stopped), "{spoiled:?}");
+    let discarded = held.join().unwrap().unwrap().discarded;
+    assert!(discarded.as_deref().is_none_or(was_stopped), "{discarded:?}");
 }
 
 /// All on one processor, where no file can be opened that tells who waited for it.
@@ -267,7 +267,7 @@ fn is_stopped() {
         eprintln!("ready");
         tokio::task::spawn_blocking(move || {
             let record = held.join().unwrap().unwrap();
-            println!("spoiled={}", record.spoiled.unwrap_or_default());
+            println!("spoiled={}", record.discarded.unwrap_or_default());
         })
         .await
         .unwrap();
@@ -298,11 +298,11 @@ fn gets_stuck() {
     let mut experimenter = Experimenter::new().unwrap();
     let half = Speedup::new(0.5).unwrap();
     // On a busy machine the program itself may be stopped meanwhile: then once more.
-    let spoiled = (0..TRIES).find_map(|_| {
+    let discarded = (0..TRIES).find_map(|_| {
         until.store(u64::MAX, Ordering::SeqCst);
         let outcome = experimenter.run(None, Speedup::ZERO, short);
         let is_cut = matches!(outcome, Outcome::CutShort(..));
-        if let Some(why) = outcome.record().unwrap().spoiled {
+        if let Some(why) = outcome.record().unwrap().discarded {
             assert!(was_stopped(&why), "a baseline is not ended for anything else: {why}");
             return None;
         }
@@ -310,22 +310,22 @@ fn gets_stuck() {
         until.store(began.elapsed().as_millis() as u64 + 300, Ordering::SeqCst);
         let long = phases(Duration::from_secs(50));
         let record = experimenter.run(Some(target), half, long).record().unwrap();
-        record.spoiled.filter(|why| !was_stopped(why))
+        record.discarded.filter(|why| !was_stopped(why))
     });
-    let spoiled = spoiled.expect("ended early");
-    assert!(spoiled.starts_with("no point was hit for "), "{spoiled}");
+    let discarded = discarded.expect("ended early");
+    assert!(discarded.starts_with("no point was hit for "), "{discarded}");
     assert_eq!(growth(), Nanos::ZERO);
     // The next one is as any other.
     until.store(u64::MAX, Ordering::SeqCst);
     let next = experimenter.run(Some(target), half, short).record().unwrap();
-    assert!(next.spoiled.as_deref().is_none_or(was_stopped), "{next:?}");
-    assert!(next.spoiled.is_some() || next.points[0].count > 0, "{next:?}");
+    assert!(next.discarded.as_deref().is_none_or(was_stopped), "{next:?}");
+    assert!(next.discarded.is_some() || next.points[0].count > 0, "{next:?}");
 }
 
-/// Experiments of which one must not be spoiled by what else the machine does.
+/// Experiments of which one must not be discarded by what else the machine does.
 const TRIES: usize = 20;
 
-/// Whether an experiment was spoiled since the machine stopped the program, or was busy.
+/// Whether an experiment was discarded since the machine stopped the program, or was busy.
 fn was_stopped(why: &str) -> bool {
     why.starts_with("the program did not run") || was_busy(why)
 }

@@ -109,9 +109,9 @@ pub(crate) fn reason(run: &Run) -> &str {
     &run.end.as_ref().unwrap_or_else(|| panic!("no end: {run:?}")).reason
 }
 
-/// For how many seconds the program did not run, if that is why an experiment is spoiled.
-pub(crate) fn stopped_for(spoiled: &str) -> Option<f64> {
-    spoiled.strip_prefix("the program did not run for ")?.strip_suffix(" s")?.parse().ok()
+/// For how many seconds the program did not run, if that is why an experiment is discarded.
+pub(crate) fn stopped_for(discarded: &str) -> Option<f64> {
+    discarded.strip_prefix("the program did not run for ")?.strip_suffix(" s")?.parse().ok()
 }
 
 /// Asserts that `f` says yes once: what else the machine does may spoil one try, but not each.

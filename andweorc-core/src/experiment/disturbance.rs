@@ -24,7 +24,7 @@ const MIN_KNOWN: usize = 3;
 /// So many experiments back count for it.
 const MAX_REMEMBERED: usize = 15;
 
-/// Tells which experiments are spoiled.
+/// Tells which experiments are discarded.
 #[derive(Debug, Default)]
 pub(crate) struct Disturbances {
     /// Shares of all processors that other processes used.
@@ -114,15 +114,15 @@ mod tests {
             noise.stalled = Nanos::from_millis(ms);
             noise
         };
-        let mut spoiled = |ms| disturbances.reason_to_discard(&before, &stalled(ms));
-        assert_eq!(spoiled(15).unwrap(), "the machine stood still for 15 ms");
-        assert_eq!(spoiled(2), None);
+        let mut discarded = |ms| disturbances.reason_to_discard(&before, &stalled(ms));
+        assert_eq!(discarded(15).unwrap(), "the machine stood still for 15 ms");
+        assert_eq!(discarded(2), None);
         // A disturbance that goes on for long is how the machine is.
         for _ in 0..MAX_REMEMBERED {
-            spoiled(40);
+            discarded(40);
         }
-        assert_eq!(spoiled(41), None);
-        assert_eq!(spoiled(45).unwrap(), "the machine stood still for 45 ms");
+        assert_eq!(discarded(41), None);
+        assert_eq!(discarded(45).unwrap(), "the machine stood still for 45 ms");
     }
 
     #[test]

@@ -104,9 +104,9 @@ impl Drop for Running {
 pub enum Outcome {
     /// The experimenter was stopped before the experiment was measured to its end.
     Stopped,
-    /// The experiment did not do the program good and was ended early. Its record is spoiled.
+    /// The experiment did not do the program good and was ended early. Its record is discarded.
     CutShort(ExperimentRecord, Cut),
-    /// The experiment was measured to its end. Its record may be spoiled: by the machine.
+    /// The experiment was measured to its end. Its record may be discarded: by the machine.
     Measured(ExperimentRecord),
 }
 
@@ -264,7 +264,7 @@ impl Experimenter {
         record.cpu_ns = Some(to_ns(after.cpu - before.cpu));
         record.points = counts;
         record.sampled = after.sampled.records_since(&before.sampled);
-        record.spoiled = cut
+        record.discarded = cut
             .map(|cut| cut.to_string())
             .or_else(|| self.disturbances.reason_to_discard(&before.noise, &after.noise));
         match cut {

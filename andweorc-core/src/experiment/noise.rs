@@ -29,7 +29,7 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// Reads the counters; zeros where there are none, so that nothing is ever called spoiled.
+    /// Reads the counters; zeros where there are none, so that nothing is ever called discarded.
     pub(crate) fn read() -> Noise {
         let allowed = sched_getaffinity(Pid::this()).ok();
         let allowed = |number| allowed.is_none_or(|set| set.is_set(number) == Ok(true));

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Switches andweorc on. Each call holds it, so that by this alone it stays on for the life of the
 /// process: experiments let go of it as they [end](crate::experiment::Experimenter).
 ///
-/// Does nothing in a child of [fork](mod@crate::fork).
+/// Does nothing in a child of fork.
 pub fn enable() {
     if fork::forked() {
         return;

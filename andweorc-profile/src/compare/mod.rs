@@ -1,7 +1,7 @@
 //! Changes between two versions, A and B, each known from the runs of one or more profiles.
 //!
 //! - The **outcome** is what the service does when nothing is sped up: the metric of a point in the
-//!   baselines. Each unspoiled baseline is an observation, each run a cluster of them (see
+//!   baselines. Each kept baseline is an observation, each run a cluster of them (see
 //!   `clusters`); the change is the mean of B's runs over that of A's, in logarithms.
 //! - The **impact** of a target is the slope of its effect over the speedup (see
 //!   [`crate::estimate`]), one slope a run; its change is B's less A's, in points. Its effect on

@@ -146,8 +146,10 @@ impl Side {
         let mut side = Side { runs: Vec::new(), residuals: Vec::new() };
         for run in runs {
             let Some(point) = same_point(run, point) else { continue };
-            let baselines =
-                run.experiments.iter().filter(|one| one.target.is_none() && one.spoiled.is_none());
+            let baselines = run
+                .experiments
+                .iter()
+                .filter(|one| one.target.is_none() && one.discarded.is_none());
             let logs: Vec<f64> =
                 baselines.filter_map(|baseline| log_value(baseline, point.id, metric)).collect();
             if let Some(cluster) = Cluster::of(&logs) {

@@ -352,11 +352,11 @@ fn without_a_common_point_there_is_nothing_to_compare() {
 }
 
 #[test]
-fn spoiled_baselines_are_left_out() {
+fn discarded_baselines_are_left_out() {
     let (a, mut b) = (measured(3), measured(3));
     for one in b.experiments.iter_mut().step_by(2).take(3) {
         one.points[0].count /= 2;
-        one.spoiled = Some("steal".into());
+        one.discarded = Some("steal".into());
     }
     let outcomes = of_two(&a, &b).unwrap().outcomes;
     assert_eq!(outcomes[0].baselines[0] - outcomes[0].baselines[1], 3);

@@ -144,7 +144,7 @@ mod tests {
                 cpu_ns: None,
                 points: [1, 2].into_iter().zip(hits).map(count).collect(),
                 sampled: vec![TargetTime { target: 1, busy_ns, count: 1, waits: None }],
-                spoiled: None,
+                discarded: None,
             }));
         };
         hold(None, 0.0, 0.0);

@@ -4,7 +4,7 @@
 //! checked. The running program does the same as the rows come, and keeps none (`ongoing`).
 //!
 //! - An **effect** compares an experiment with the mean of its neighbouring baselines, the nearest
-//!   unspoiled ones before and after it, so that drift cancels; it is the mean over the experiments
+//!   kept ones before and after it, so that drift cancels; it is the mean over the experiments
 //!   of one (target, speedup) of the logarithm of that ratio, in %. The logarithm makes +x and -x
 //!   symmetric. Every metric is taken an experiment at a time, latencies from its histogram in
 //!   virtual time, so that both sides of a comparison come from samples of one size and share the
@@ -92,8 +92,8 @@ pub struct Analysis {
     pub baselines: usize,
     /// Stretches held: experiments, baselines and probes.
     pub stretches: usize,
-    /// Stretches left out because they were spoiled.
-    pub spoiled: usize,
+    /// Stretches left out because they were discarded.
+    pub discarded: usize,
     /// How many processors the program used before the first experiment; `None` where that was not
     /// measured.
     pub cores_used: Option<f64>,
@@ -236,7 +236,7 @@ fn analyse_metrics(
         baselines: rows.iter().map(|rows| rows.tally().baselines()).sum(),
         experiments: held.map(|(run, rows)| seen::experiments_on_targets(run, rows.tally())).sum(),
         stretches: rows.iter().map(|rows| rows.tally().all()).sum(),
-        spoiled: rows.iter().map(|rows| rows.tally().spoiled_ones()).sum(),
+        discarded: rows.iter().map(|rows| rows.tally().discarded_ones()).sum(),
         cores_used: seen::cores_used(runs),
         cores_used_by_others: seen::cores_used_by_others(runs),
         shortage,

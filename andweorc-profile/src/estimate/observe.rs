@@ -14,9 +14,9 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison<'a> {
-    /// The experiment; it is not spoiled.
+    /// The experiment; it is not discarded.
     pub experiment: &'a ExperimentRecord,
-    /// The nearest unspoiled baselines before and after it: at most two.
+    /// The nearest kept baselines before and after it: at most two.
     pub baselines: Vec<&'a ExperimentRecord>,
 }
 
@@ -49,7 +49,7 @@ fn trials(run: &Run) -> Vec<Trial> {
     let mut all: Vec<Trial> = Vec::new();
     let mut before = None;
     let mut without_after = 0;
-    let usable = |(_, experiment): &(usize, &ExperimentRecord)| experiment.spoiled.is_none();
+    let usable = |(_, experiment): &(usize, &ExperimentRecord)| experiment.discarded.is_none();
     for (index, experiment) in run.experiments.iter().enumerate().filter(usable) {
         if experiment.target.is_some() {
             all.push(Trial { experiment: index, before, after: None });

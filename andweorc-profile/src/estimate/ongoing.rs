@@ -93,9 +93,9 @@ impl Ongoing {
         u32::try_from(self.tally.all()).unwrap_or(u32::MAX)
     }
 
-    /// Of these, how many were spoiled.
-    pub fn spoiled(&self) -> u32 {
-        u32::try_from(self.tally.spoiled_ones()).unwrap_or(u32::MAX)
+    /// Of these, how many were discarded.
+    pub fn discarded(&self) -> u32 {
+        u32::try_from(self.tally.discarded_ones()).unwrap_or(u32::MAX)
     }
 
     /// Analyses what the ranking needs, as [`analyse_ranking`](crate::estimate::analyse_ranking)
@@ -210,7 +210,7 @@ mod tests {
             reason: "time".into(),
             real_ns: 1_000,
             experiments: 0,
-            spoiled: 0,
+            discarded: 0,
             lost_samples: 0,
             lost_records: 0,
         }));
@@ -246,7 +246,7 @@ mod tests {
                 one.points = vec![PointCount { point: 1, count, latency }];
                 // Every other round something goes wrong.
                 if round % 2 == 1 && i % 3 == 0 {
-                    one.spoiled = Some("the machine stole 9 % of the time".into());
+                    one.discarded = Some("the machine stole 9 % of the time".into());
                     let text = format!("an experiment was ended early in round {round}");
                     push(&mut ongoing, Record::Note(NoteRecord { at_ns: round, text }));
                 }

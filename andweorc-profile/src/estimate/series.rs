@@ -106,7 +106,7 @@ impl Series {
     pub(crate) fn push(&mut self, experiment: &ExperimentRecord, value: Option<f64>, most: usize) {
         let value = value.filter(|value| *value > 0.0 && value.is_finite());
         match experiment.target {
-            _ if experiment.spoiled.is_some() => self.spoiled(value),
+            _ if experiment.discarded.is_some() => self.discarded(value),
             None => self.baseline(value, most),
             Some(target) => {
                 let ExperimentRecord { speedup, real_ns, delay_ns, .. } = *experiment;
@@ -115,13 +115,13 @@ impl Series {
         }
     }
 
-    /// Whether no experiment, be it spoiled, has the metric.
+    /// Whether no experiment, be it discarded, has the metric.
     pub(crate) fn is_empty(&self) -> bool {
         !self.measured
     }
 
-    /// An experiment that is spoiled has this value.
-    fn spoiled(&mut self, value: Option<f64>) {
+    /// An experiment that is discarded has this value.
+    fn discarded(&mut self, value: Option<f64>) {
         self.measured |= value.is_some();
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Tally {
     baselines: usize,
     /// CPU time and real time of the baselines in which the former was measured, ns.
     used: [u64; 2],
-    spoiled: usize,
+    discarded: usize,
 }
 
 impl Tally {
@@ -48,7 +48,7 @@ impl Tally {
             held: HashMap::new(),
             baselines: 0,
             used: [0; 2],
-            spoiled: 0,
+            discarded: 0,
         }
     }
 
@@ -76,14 +76,14 @@ impl Tally {
             Some(target) => *self.held.entry(target).or_default() += 1,
             None => {
                 self.baselines += 1;
-                let cpu_ns = experiment.cpu_ns.filter(|_| experiment.spoiled.is_none());
+                let cpu_ns = experiment.cpu_ns.filter(|_| experiment.discarded.is_none());
                 if let Some(cpu_ns) = cpu_ns {
                     self.used[0] += cpu_ns;
                     self.used[1] += experiment.real_ns;
                 }
             }
         }
-        self.spoiled += usize::from(experiment.spoiled.is_some());
+        self.discarded += usize::from(experiment.discarded.is_some());
         let mut did = HashMap::new();
         for count in experiment.points.iter().filter(|it| self.points.contains(&it.point)) {
             // Only the first of a point counts.
@@ -136,9 +136,9 @@ impl Tally {
         (real_ns > 0).then(|| cpu_ns as f64 / real_ns as f64)
     }
 
-    /// Experiments and baselines that were spoiled.
-    pub(crate) fn spoiled_ones(&self) -> usize {
-        self.spoiled
+    /// Experiments and baselines that were discarded.
+    pub(crate) fn discarded_ones(&self) -> usize {
+        self.discarded
     }
 
     /// Experiments and baselines.

@@ -64,7 +64,7 @@ pub(crate) fn push(run: &mut Run, target: Option<u32>, speedup: f64, count: u64,
         cpu_ns: None,
         points: vec![PointCount { point: 1, count, latency: vec![(latency, count)] }],
         sampled: Vec::new(),
-        spoiled: None,
+        discarded: None,
     }));
 }
 
@@ -174,15 +174,15 @@ fn drift_cancels() {
 }
 
 #[test]
-fn spoiled_experiments_and_baselines_are_left_out() {
+fn discarded_experiments_and_baselines_are_left_out() {
     let mut run = measured(4);
     // A baseline, and the experiment on `cold` before it.
     for i in [7, 8] {
-        run.experiments[i].spoiled = Some("steal".into());
+        run.experiments[i].discarded = Some("steal".into());
         run.experiments[i].points[0].count = 1;
     }
     let analysis = analyse(&[run]);
-    assert_eq!(analysis.spoiled, 2);
+    assert_eq!(analysis.discarded, 2);
     near(analysis.targets[0].effects[0].effect_pct, 10.0, 0.5);
     assert_eq!(analysis.targets[1].effects[0].n, 3);
 }
@@ -273,7 +273,7 @@ fn quantiles_are_those_of_the_histogram() {
         cpu_ns: None,
         points: vec![PointCount { point: 1, count: 100, latency: vec![(1, 50), (5, 49), (9, 1)] }],
         sampled: Vec::new(),
-        spoiled: None,
+        discarded: None,
     };
     let of = |metric: Metric| metric.of(&experiment, 1).unwrap();
     assert_eq!(of(Metric::Throughput), 100.0);

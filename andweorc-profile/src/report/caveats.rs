@@ -13,12 +13,12 @@ const COSTLY: f64 = 1.0;
 
 /// The sentence on a machine that was busy with something else; `None` where little was left out.
 pub fn busy(analysis: &Analysis) -> Option<String> {
-    let (spoiled, stretches) = (analysis.spoiled, analysis.stretches);
-    let share = spoiled as f64 / stretches.max(1) as f64;
+    let (discarded, stretches) = (analysis.discarded, analysis.stretches);
+    let share = discarded as f64 / stretches.max(1) as f64;
     (share >= NOISY).then(|| {
         format!(
             "The machine was busy with something else, stood still, or met a limit: {:.0} % of \
-             stretches ({spoiled} of {stretches}) left out.",
+             stretches ({discarded} of {stretches}) left out.",
             share * 100.0
         )
     })

@@ -42,7 +42,8 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         experiments: usize,
         baselines: usize,
         stretches: usize,
-        spoiled: usize,
+        #[serde(rename = "spoiled")]
+        discarded: usize,
         advice: Vec<Advice>,
         notes: Vec<String>,
         next: Next,
@@ -70,7 +71,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         experiments: analysis.experiments,
         baselines: analysis.baselines,
         stretches: analysis.stretches,
-        spoiled: analysis.spoiled,
+        discarded: analysis.discarded,
         advice: advice(runs, analysis),
         notes: notes(runs),
         next: next(runs, analysis),

@@ -2,9 +2,9 @@
 //! did.
 
 use crate::thread_key::{NOBODY, thread_key};
-use andweorc_core::clock;
-use andweorc_core::thread::LEDGER;
-use andweorc_core::time::Virtual;
+use andweorc_core::hooks::clock;
+use andweorc_core::hooks::thread::LEDGER;
+use andweorc_core::hooks::time::Virtual;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
 /// Record of the worker of a runtime that would look into its driver, were nothing held.

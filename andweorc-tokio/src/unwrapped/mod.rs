@@ -24,7 +24,7 @@
 //!
 //! - if nothing but the driver of its runtime, with an event or a timer, has woken it since it
 //!   parked, and
-//! - if the waits of its kind that the driver ends were [seen](andweorc_core::budget) to ask for
+//! - if the waits of its kind that the driver ends were seen (`budget.rs` of the core) to ask for
 //!   budget: as a wait begins, a waker is cloned, and one step of the budget is taken then and
 //!   given back later.
 //!
@@ -54,10 +54,10 @@ use crate::id_number::number_of;
 use crate::thread_key::thread_key;
 use crate::wake::{WakeCell, cloned};
 use crate::wrapped::Wrapped;
-use andweorc_core::engine::Parking;
-use andweorc_core::time::Real;
-use andweorc_core::unwrapped::{How, Spawned, Task, Tasks};
-use andweorc_core::{clock, thread};
+use andweorc_core::hooks::engine::Parking;
+use andweorc_core::hooks::time::Real;
+use andweorc_core::hooks::unwrapped::{How, Spawned, Task, Tasks};
+use andweorc_core::hooks::{clock, thread};
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,7 +66,7 @@ use std::task::Waker;
 /// Takes part in the polls of tasks that nobody wrapped, from now on, as far as a layer reports
 /// them.
 pub fn install() {
-    andweorc_core::unwrapped::install(&Foreign);
+    andweorc_core::hooks::unwrapped::install(&Foreign);
 }
 
 #[derive(Debug)]

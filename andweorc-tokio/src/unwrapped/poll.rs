@@ -4,10 +4,10 @@ use super::budget::{self, Look};
 use super::{UnwrappedTask, watch};
 use crate::deferred;
 use crate::profiled::Begun;
-use andweorc_core::clock;
-use andweorc_core::thread::{self, LEDGER, Poll as PollScope};
-use andweorc_core::time::{Nanos, Real, Virtual};
-use andweorc_core::unwrapped::How;
+use andweorc_core::hooks::clock;
+use andweorc_core::hooks::thread::{self, LEDGER, Poll as PollScope};
+use andweorc_core::hooks::time::{Nanos, Real, Virtual};
+use andweorc_core::hooks::unwrapped::How;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::task::Waker;
@@ -43,7 +43,7 @@ thread_local! {
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
 }
 
-andweorc_core::plain_thread_local! {
+andweorc_core::hooks::plain_thread_local! {
     /// The calling thread clones a waker of its own accord.
     static OWN: Cell<bool> = Cell::new(false);
 }
@@ -128,7 +128,7 @@ fn nap(task: &UnwrappedTask) {
         task.cell.due().map(|due| LEDGER.time_until_due(due, now)).filter(|&it| it > Nanos::ZERO);
     let nap = early.map_or(LOOK, |early| early.min(NAP));
     if nap > MIN_NAP {
-        andweorc_core::pause::nap(now + nap);
+        andweorc_core::hooks::pause::nap(now + nap);
     } else {
         std::thread::yield_now();
     }

@@ -1,8 +1,8 @@
 //! Targets of a task that nobody wrapped: it is counted by its name or its spawn site.
 
 use crate::profiled::Kind;
-use andweorc_core::target::{TaskTargets, target};
-use andweorc_core::unwrapped::Spawned;
+use andweorc_core::hooks::target::{TaskTargets, target};
+use andweorc_core::hooks::unwrapped::Spawned;
 use andweorc_profile::TargetKind;
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -10,8 +10,8 @@
 //! the driver is held for as long as nobody would have looked.
 
 use crate::driver_timer::with_ours;
-use andweorc_core::thread::LEDGER;
-use andweorc_core::time::{Speedup, Virtual};
+use andweorc_core::hooks::thread::LEDGER;
+use andweorc_core::hooks::time::{Speedup, Virtual};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The calling thread has nothing to do from now on that is not held.

@@ -3,11 +3,11 @@
 //! asks whether it came too early.
 
 use super::{PASSING, WakeCell, is_early};
-use andweorc_core::engine::WakeSource;
-use andweorc_core::thread::{self, BeforeWake, model};
-use andweorc_core::time::{Real, Virtual};
-use andweorc_core::wait::Cause;
-use andweorc_core::wall;
+use andweorc_core::hooks::engine::WakeSource;
+use andweorc_core::hooks::thread::{self, BeforeWake, model};
+use andweorc_core::hooks::time::{Real, Virtual};
+use andweorc_core::hooks::wait::Cause;
+use andweorc_core::hooks::wall;
 use std::cell::Cell;
 
 impl WakeCell {

@@ -80,10 +80,10 @@ fn head(runs: &[Run], run: &Run, analysis: &Analysis) -> String {
         counted(analysis.experiments, "experiment"),
         counted(analysis.baselines, "baseline")
     );
-    if analysis.spoiled > 0 {
+    if analysis.discarded > 0 {
         out += &format!(
             ", {} of {} stretches left out (other work on the machine, a stop, or a limit)",
-            analysis.spoiled, analysis.stretches
+            analysis.discarded, analysis.stretches
         );
     }
     out + ".\n\n"

@@ -83,7 +83,7 @@ impl Shop {
         let tells = |file: &&str| {
             let profile = Profile::read(&self.profiles().join(file)).unwrap();
             profile.runs.iter().all(|run| {
-                let usable = || run.experiments.iter().filter(|it| it.spoiled.is_none());
+                let usable = || run.experiments.iter().filter(|it| it.discarded.is_none());
                 let [targets, baselines] =
                     [true, false].map(|is| usable().filter(|it| it.target.is_some() == is).count());
                 targets >= 1 && baselines >= 2

@@ -139,10 +139,10 @@ fn experiments_in_which_a_point_did_nothing_count() {
     let output = command().args(["report", "--format", "coz", PROFILE]).output().unwrap();
     let text = stdout(&output);
     assert!(text.contains("throughput-point\tname=mail <b>&amp;\tdelta=0\n"), "{text}");
-    let spoiled = text.lines().filter(|line| {
+    let discarded = text.lines().filter(|line| {
         line.contains("selected=src/shop.rs:40 task audit") && line.contains("speedup=0.5\t")
     });
-    assert_eq!(spoiled.count(), 3, "the spoiled experiment is left out");
+    assert_eq!(discarded.count(), 3, "the discarded experiment is left out");
 }
 
 /// Where Debian's package `coz-profiler` has it.

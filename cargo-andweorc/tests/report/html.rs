@@ -59,7 +59,7 @@ fn a_browser_shows_ranking_curves_and_experiments() {
     assert_eq!(dom.matches("<svg class=\"curve ").count(), 5);
     // The scatter of one experiment is known from the others.
     assert_eq!(dom.matches("<polygon class=\"band\"").count(), 5);
-    // Every experiment that was not spoiled is a dot in its curve.
+    // Every experiment that was not discarded is a dot in its curve.
     let dots = texts(&dom, "<path class=\"singles\" d=\"").join("");
     assert_eq!(dots.matches("h0").count(), 48);
     let rows = "document.querySelectorAll('.experiments tbody tr').length";

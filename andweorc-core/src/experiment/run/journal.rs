@@ -136,7 +136,7 @@ impl Journal {
     pub(super) fn write_end(&mut self, reason: &str, lost_samples: u64) {
         let mut end = EndRecord::new(plain::cut_sentence(reason), to_ns(self.elapsed()));
         end.experiments = self.run.held();
-        end.spoiled = self.run.spoiled();
+        end.discarded = self.run.discarded();
         end.lost_samples = lost_samples;
         end.lost_records = self.writer.as_ref().map_or(0, |writer| writer.lost_records());
         self.write(Record::End(end));

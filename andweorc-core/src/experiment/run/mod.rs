@@ -271,7 +271,7 @@ impl ExperimentLoop {
             Outcome::Measured(record) => (record, None),
         };
         if self.samples.is_over() && target.is_some_and(sampler::is_sampled) {
-            record.spoiled = Some("the program took SIGURG over, by which it was sampled".into());
+            record.discarded = Some("the program took SIGURG over, by which it was sampled".into());
         }
         let hits = points.first().map_or(0, |first| {
             let counts = record.points.iter().filter(|count| count.point == first.id());
@@ -279,7 +279,7 @@ impl ExperimentLoop {
         });
         let attempt = match cut {
             Some(cut) => Attempt::CutShort(cut),
-            None if record.spoiled.is_some() => Attempt::Discarded(hits),
+            None if record.discarded.is_some() => Attempt::Discarded(hits),
             None => Attempt::Measured(hits),
         };
         self.journal.write_experiment(record);

@@ -32,9 +32,9 @@ pub(super) fn write(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     if runs.len() > 1 {
         held += &format!(", {}", counted(runs.len(), "run"));
     }
-    let (spoiled, stretches) = (analysis.spoiled, analysis.stretches);
-    if spoiled > 0 && busy.is_none() {
-        held += &format!(", {spoiled} of {stretches} stretches left out");
+    let (discarded, stretches) = (analysis.discarded, analysis.stretches);
+    if discarded > 0 && busy.is_none() {
+        held += &format!(", {discarded} of {stretches} stretches left out");
     }
     if let Some(build) = runs[0].header.build_of_tokio() {
         held += &format!(", {build}");

@@ -109,10 +109,10 @@ fn warns_of_a_load_that_does_not_wait() {
 
 #[test]
 fn noise_is_told_in_the_first_lines() {
-    let noisy = of(measured(2), |analysis| analysis.spoiled = analysis.stretches * 4 / 10);
+    let noisy = of(measured(2), |analysis| analysis.discarded = analysis.stretches * 4 / 10);
     let second: Vec<&str> = noisy.lines().skip(1).take(2).collect();
     assert!(second.join(" ").contains("met a limit: 38 % of stretches"), "{noisy}");
-    let quiet = of(measured(2), |analysis| analysis.spoiled = 1);
+    let quiet = of(measured(2), |analysis| analysis.discarded = 1);
     assert!(!quiet.contains("limit") && quiet.contains(", 1 of 21 stretches left out"), "{quiet}");
 }
 

@@ -169,7 +169,7 @@ struct Experiment<'a> {
     start_ms: u64,
     real_ms: u64,
     delay_ms: f64,
-    spoiled: Option<Cow<'a, str>>,
+    discarded: Option<Cow<'a, str>>,
     /// For each point the throughput per s, and mean, p50, p90 and p99 in ms.
     values: Vec<[Option<f64>; Metric::ALL.len()]>,
     /// Indices of the baselines that it is compared to.
@@ -253,12 +253,12 @@ fn view(runs: &[Run], analysis: &Analysis, point_index: usize, metric: Metric) -
     })
 }
 
-/// The mean of a metric of a point over the baselines that were not spoiled: per s, or ms.
+/// The mean of a metric of a point over the baselines that were not discarded: per s, or ms.
 fn now(runs: &[Run], point: &PointSummary, metric: Metric) -> Option<f64> {
     let mut values = Vec::new();
     for run in runs {
         let baselines =
-            run.experiments.iter().filter(|one| one.target.is_none() && one.spoiled.is_none());
+            run.experiments.iter().filter(|one| one.target.is_none() && one.discarded.is_none());
         values.extend(baselines.filter_map(|one| value(run, point, metric, one)));
     }
     (!values.is_empty()).then(|| short(values.iter().sum::<f64>() / values.len() as f64))
@@ -405,7 +405,7 @@ fn experiment<'a>(
         start_ms: record.start_ns / 1_000_000,
         real_ms: record.real_ns / 1_000_000,
         delay_ms: short(record.delay_ns as f64 / 1e6),
-        spoiled: record.spoiled.as_deref().map(plain::sentence),
+        discarded: record.discarded.as_deref().map(plain::sentence),
         values: analysis.points.iter().map(values).collect(),
         baselines: Vec::new(),
     }

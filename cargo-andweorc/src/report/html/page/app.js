@@ -2,10 +2,10 @@
 
 function head() {
   const held = (what) => data.experiments.filter((one) => one.what === what).length;
-  const spoiled = data.experiments.filter((one) => one.spoiled !== null).length;
+  const discarded = data.experiments.filter((one) => one.discarded !== null).length;
   const facts = [
     held("target") + " experiments and " + held("baseline") + " baselines in " + duration(data.real_ms),
-    spoiled ? spoiled + " left out, spoiled by other work" : null,
+    discarded ? discarded + " left out, spoiled by other work" : null,
     data.runs > 1 ? data.runs + " runs" : null,
     data.host + ", " + data.cores + " cores",
     data.started_ms ? new Date(data.started_ms).toLocaleString() : null,

@@ -27,11 +27,11 @@ function experiments(shown, open) {
 
 function experimentRow(one) {
   const target = one.target === null ? null : data.targets[one.target];
-  const effect = target && one.spoiled === null ? effectOfOne(one) : null;
+  const effect = target && one.discarded === null ? effectOfOne(one) : null;
   const number = (data.runs > 1 ? one.run + 1 + "/" : "") + one.seq;
   return el(
     "tr",
-    { class: one.spoiled !== null ? "spoiled" : one.what === "target" ? null : "baseline" },
+    { class: one.discarded !== null ? "discarded" : one.what === "target" ? null : "baseline" },
     el("td", {}, number),
     el("td", {}, fixed(one.start_ms / 1000, 1) + " s"),
     el("td", {}, target ? label(target) : one.what === "target" ? "unknown" : one.what),
@@ -40,6 +40,6 @@ function experimentRow(one) {
     el("td", {}, one.delay_ms ? duration(one.delay_ms) : ""),
     el("td", {}, quantity(state.metric, one.values[state.point][METRIC_INDEX[state.metric]])),
     el("td", {}, effect === null ? "" : change(effect)),
-    el("td", {}, one.spoiled !== null ? "left out: " + one.spoiled : ""),
+    el("td", {}, one.discarded !== null ? "left out: " + one.discarded : ""),
   );
 }

@@ -32,7 +32,7 @@ const label = (target) => target.kind + " " + target.name;
     target.experiments = [];
   });
   for (const one of data.experiments) {
-    if (one.target !== null && one.spoiled === null) data.targets[one.target].experiments.push(one);
+    if (one.target !== null && one.discarded === null) data.targets[one.target].experiments.push(one);
   }
   for (const view of data.points.flatMap((point) => point.views)) {
     if (view === null) continue;
