@@ -24,7 +24,7 @@ use crate::clock;
 use crate::sampler;
 use crate::signal::{self, Handler, SIGNAL, Sender, Work};
 use crate::stall::Stalls;
-use crate::thread::{self, LEDGER, Overhead};
+use crate::thread::{self, Overhead, ledger};
 use crate::time::{Nanos, Real};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -76,7 +76,7 @@ pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> BackgroundThread {
 /// Tells those to pay who lag and use CPU time. `seen` is what they had used when they were last
 /// looked at.
 fn look(seen: &mut HashMap<i32, Nanos>, now: Real) {
-    for tid in LEDGER.lagging(LEAST, now) {
+    for tid in ledger().lagging(LEAST, now) {
         let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
         let before = seen.insert(tid, cpu);
         if before.is_some_and(|before| cpu > before) {
@@ -92,7 +92,7 @@ fn tell(tid: i32) {
 }
 
 /// The work of the signal's handler.
-static PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: sampler::own_stack };
+const PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: sampler::own_stack };
 
 /// Has the calling thread pay what it owes.
 ///

@@ -8,9 +8,9 @@
 mod bins;
 mod pending;
 
+use crate::sync::{Mutex, RwLock};
 use bins::{Bins, Key};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// All histograms, by the number of their [`Latencies`].
 static ALL: RwLock<Vec<&'static Mutex<Bins>>> = RwLock::new(Vec::new());
@@ -26,7 +26,7 @@ impl Latencies {
     /// Without any.
     pub(crate) fn new() -> Latencies {
         let bins: &Mutex<Bins> = Box::leak(Box::default());
-        let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = ALL.write();
         let number = u32::try_from(all.len()).expect("points are numbered by u32");
         all.push(bins);
         Latencies { number, bins }
@@ -41,19 +41,15 @@ impl Latencies {
     /// Forgets all.
     pub(crate) fn clear(&self) {
         pending::settle();
-        drop(mem::take(&mut *lock(self.bins)));
+        drop(mem::take(&mut *self.bins.lock()));
     }
 
     /// Takes all, as (ns, count) pairs in rising order.
     pub(crate) fn take(&self) -> Vec<(u64, u64)> {
         pending::settle();
-        let taken = mem::take(&mut *lock(self.bins));
+        let taken = mem::take(&mut *self.bins.lock());
         taken.pairs()
     }
-}
-
-fn lock(bins: &Mutex<Bins>) -> MutexGuard<'_, Bins> {
-    bins.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

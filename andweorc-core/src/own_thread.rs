@@ -2,6 +2,8 @@
 //! program's threads block, since one of them waits for it by sigwait(3) or reads it from a
 //! signalfd(2), would else be taken by a thread that the program does not know of.
 
+#[cfg(test)]
+use crate::process;
 use crate::program_clock;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::io;
@@ -37,6 +39,8 @@ pub fn spawn<T: Send + 'static>(
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     let _blocked = Blocked::begin()?;
+    #[cfg(test)]
+    let run = process::tests::Own::hand_on(run);
     Builder::new().name(name.to_owned()).spawn(|| {
         program_clock::read_real_here();
         run()

@@ -4,15 +4,16 @@
 use crate::counter::Counters;
 use crate::latency::Latencies;
 use crate::symbols::is_own_file;
-use crate::thread::{self, LEDGER, Within};
+use crate::sync::Mutex;
+use crate::thread::{self, Within, ledger};
 use crate::time::Virtual;
 use andweorc_profile::PointRecord;
 use andweorc_profile::plain;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
 
 pub use andweorc_profile::PointKind;
 
@@ -138,7 +139,7 @@ impl Point {
     /// else asks for it.
     pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
         self.count.add([1]);
-        if LEDGER.is_held() {
+        if ledger().is_held() {
             self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
         }
         thread::hits(self.id);
@@ -234,7 +235,7 @@ pub fn point(
 ) -> &'static Point {
     let (name, file) = (&*plain::cut_name(name), file.map(plain::cut_name));
     let file = file.as_deref();
-    let mut points = POINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut points = POINTS.lock();
     if let Some(point) = known(&points, &(kind, name, file, line)) {
         return point;
     }
@@ -262,8 +263,7 @@ fn known<'a>(points: &HashMap<Key<'a>, &'static Point>, key: &Key<'a>) -> Option
 
 /// All points so far, by id.
 pub fn points() -> Vec<&'static Point> {
-    let mut all: Vec<_> =
-        POINTS.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
+    let mut all: Vec<_> = POINTS.lock().values().copied().collect();
     all.sort_by_key(|point| point.id);
     all
 }
@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn latencies_of_experiments_are_taken_once_and_in_order() {
         let point = point(PointKind::Latency, "latencies", None, None, true);
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = EXPERIMENTS.lock();
         point.hit_interval(Virtual(0), Virtual(7_000_000));
         assert_eq!(point.take_latencies(), [], "no experiment is held");
-        LEDGER.begin(Speedup::ZERO, clock::now());
+        ledger().begin(Speedup::ZERO, clock::now());
         point.hit_interval(Virtual(0), Virtual(5_000_000));
         point.hit_interval(Virtual(1_000), Virtual(2_001_000));
         let latencies = point.take_latencies();
@@ -291,7 +291,7 @@ mod tests {
         point.hit_interval(Virtual(0), Virtual(1));
         point.discard_latencies();
         assert_eq!(point.take_latencies(), []);
-        LEDGER.end(clock::now());
+        ledger().end(clock::now());
         drop(alone);
         assert_eq!(point.count(), 4);
     }

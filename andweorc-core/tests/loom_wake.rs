@@ -31,7 +31,7 @@ mod wakers {
 mod wake;
 
 use andweorc_core::target::{TaskTargets, target};
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use andweorc_core::{clock, defer};
 use andweorc_profile::TargetKind;
@@ -77,12 +77,12 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 /// From here on a task that waited owes 1 ms.
 fn owe() {
     clock::set(Real(0));
-    LEDGER.begin(Speedup::from_ppm(500_000), Real(0));
-    let account = LEDGER.open(Real(0)).expect("is free");
-    LEDGER.enter(account, Real(0));
-    LEDGER.exit(account, Real(2_000_000), Nanos(2_000_000));
+    ledger().begin(Speedup::from_ppm(500_000), Real(0));
+    let account = ledger().open(Real(0)).expect("is free");
+    ledger().enter(account, Real(0));
+    ledger().exit(account, Real(2_000_000), Nanos(2_000_000));
     clock::set(Real(2_000_000));
-    LEDGER.end(Real(2_000_000));
+    ledger().end(Real(2_000_000));
 }
 
 fn targets() -> &'static TaskTargets {

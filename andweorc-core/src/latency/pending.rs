@@ -7,11 +7,11 @@
 //! histograms, and tells of it by raising `settled`, after which the places are written anew. So a
 //! thread takes a lock only when its list is full.
 
+use super::ALL;
 use super::bins::Key;
-use super::{ALL, lock};
 use crate::counter::PerShard;
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Latencies of a list.
 const ROOM: usize = 128;
@@ -77,7 +77,7 @@ impl Pending {
     #[cold]
     #[inline(never)]
     fn write_alone(&self, word: u64) {
-        let _one_at_a_time = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.writes.lock();
         self.write(word);
     }
 
@@ -88,7 +88,7 @@ impl Pending {
         if self.written.load(Ordering::Relaxed) == self.settled.load(Ordering::Acquire) {
             return;
         }
-        let _settles = self.settles.lock().unwrap_or_else(PoisonError::into_inner);
+        let _settles = self.settles.lock();
         // Relaxed: whoever raised it held the lock.
         let settled = self.settled.load(Ordering::Relaxed);
         // Acquire, pairs with the Release in `write`.
@@ -99,9 +99,9 @@ impl Pending {
             *word = self.ring[place % ROOM].load(Ordering::Relaxed);
         }
         words.sort_unstable();
-        let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+        let all = ALL.read();
         for of_a_point in words.chunk_by(|one, next| one >> u16::BITS == next >> u16::BITS) {
-            let mut bins = lock(all[(of_a_point[0] >> u16::BITS) as usize]);
+            let mut bins = all[(of_a_point[0] >> u16::BITS) as usize].lock();
             bins.add(of_a_point.iter().map(|&word| Key(word as u16)));
         }
         // Release, pairs with the Acquire in `write`, and with that above.

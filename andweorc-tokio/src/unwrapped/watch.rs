@@ -11,7 +11,7 @@
 
 use crate::driver_timer::{NOBODY, thread_key, with_ours};
 use andweorc_core::clock;
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::{Speedup, Virtual};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
@@ -64,7 +64,7 @@ pub(super) fn is_idle() -> bool {
 /// Whether it may have found by now what lies in the driver since `ready`.
 pub(super) fn finds(ready: Virtual) -> bool {
     // Between experiments nothing is held.
-    LEDGER.speedup() == Speedup::ZERO
+    ledger().speedup() == Speedup::ZERO
         || with_ours(|watch, idle| !idle.get() || watch.finds(ready)).unwrap_or(true)
 }
 
@@ -112,7 +112,7 @@ impl Watch {
     }
 
     fn looks(&self) {
-        self.looked.fetch_max(LEDGER.virtual_now(clock::now()).0, Relaxed);
+        self.looked.fetch_max(ledger().virtual_now(clock::now()).0, Relaxed);
     }
 
     /// Whether what lies in the driver since `ready` would have been found.
@@ -129,7 +129,7 @@ mod tests {
 
     /// V in a moment, which nobody has got to.
     fn soon() -> Virtual {
-        LEDGER.virtual_now(clock::now() + Nanos::from_millis(3_600_000))
+        ledger().virtual_now(clock::now() + Nanos::from_millis(3_600_000))
     }
 
     fn as_another<T: Send>(does: impl FnOnce() -> T + Send) -> T {
@@ -141,7 +141,7 @@ mod tests {
         let watch = Watch::new();
         watch.idle();
         assert!(watch.finds(soon()), "somebody is there");
-        let before = LEDGER.virtual_now(clock::now());
+        let before = ledger().virtual_now(clock::now());
         as_another(|| watch.idle());
         watch.busy(false);
         assert!(watch.finds(before) && !watch.finds(soon()));
