@@ -14,6 +14,7 @@ pub(crate) mod tests;
 use crate::defer::deferral::Deferral;
 use crate::late_events::{DriverPolls, ReadinessLog};
 use crate::ledger::Ledger;
+use crate::point::Points;
 use crate::program_clock::state::ProgramClock;
 use crate::session::sessions::Sessions;
 use crate::sync::{Mutex, const_fn};
@@ -42,6 +43,8 @@ pub(crate) struct Process {
     pub(crate) readiness: ReadinessLog,
     /// How the clock goes that the program reads.
     pub(crate) program_clock: ProgramClock,
+    /// All that is counted.
+    pub(crate) points: Points,
     /// All that can be sped up.
     pub(crate) targets: Targets,
     /// Facts about the machine.
@@ -66,6 +69,7 @@ impl Process {
             driver_polls: DriverPolls::new(),
             readiness: ReadinessLog::new(),
             program_clock: ProgramClock::new(),
+            points: Points::new(),
             targets: Targets::new(),
             machine: Machine::new(),
             sessions: Sessions::new(),

@@ -75,10 +75,16 @@ enum Driver {
     Timers,
 }
 
+/// The calling thread, as a reader of the clock.
+struct Here {
+    driver: Cell<Driver>,
+    /// True for a thread of andweorc's own, which goes by real time.
+    reads_real: Cell<bool>,
+}
+
 plain_thread_local! {
     // A signal handler may read the clock.
-    static DRIVER: Cell<Driver> = Cell::new(Driver::Unknown);
-    static READS_REAL: Cell<bool> = Cell::new(false);
+    static HERE: Here = Here { driver: Cell::new(Driver::Unknown), reads_real: Cell::new(false) };
 }
 
 /// Makes the clock virtual, if the program reads it by the crate `andweorc-clock`. Returns whether
@@ -143,11 +149,11 @@ pub fn read(kind: Kind, real: Real) -> Virtual {
             .ok();
         return Virtual(real.0);
     }
-    if READS_REAL.get() {
+    if HERE.with(|here| here.reads_real.get()) {
         return Virtual(real.0);
     }
-    if DRIVER.get() == Driver::Events {
-        DRIVER.set(Driver::Timers);
+    if HERE.with(|here| here.driver.get()) == Driver::Events {
+        HERE.with(|here| here.driver.set(Driver::Timers));
     }
     let now = if kind == Kind::Monotonic { real } else { clock::now() };
     let read = real.less(behind(now));
@@ -168,7 +174,7 @@ pub fn now() -> Virtual {
 
 /// By how much the clock that the calling thread reads is behind real time.
 pub fn behind(now: Real) -> Nanos {
-    if READS_REAL.get() || !is_on() {
+    if HERE.with(|here| here.reads_real.get()) || !is_on() {
         return Nanos::ZERO;
     }
     let behind = process().program_clock.behind.load(Ordering::SeqCst);
@@ -181,21 +187,21 @@ pub fn behind(now: Real) -> Nanos {
 
 /// The calling thread is one of andweorc's own: it goes by real time.
 pub(crate) fn read_real_here() {
-    READS_REAL.set(true);
+    HERE.with(|here| here.reads_real.set(true));
 }
 
 /// Calls `f`, which reads the clock for andweorc's own use: it sees real time, and where the thread
 /// is in a driver is not told by that.
 pub fn by_real_time<R>(f: impl FnOnce() -> R) -> R {
-    let before = READS_REAL.replace(true);
+    let before = HERE.with(|here| here.reads_real.replace(true));
     let result = f();
-    READS_REAL.set(before);
+    HERE.with(|here| here.reads_real.set(before));
     result
 }
 
 /// Whether the calling thread is one of andweorc's own.
 pub(crate) fn reads_real() -> bool {
-    READS_REAL.get()
+    HERE.with(|here| here.reads_real.get())
 }
 
 /// While this lives the clock runs as fast as real time.
@@ -224,19 +230,19 @@ impl Drop for Frozen {
 
 /// The calling thread has waited for events, and got those that there are.
 pub fn driver_returned() {
-    DRIVER.set(Driver::Events);
+    HERE.with(|here| here.driver.set(Driver::Events));
 }
 
 /// The calling thread is about to poll a task: what it does from here on is not the driver's.
 #[inline]
 pub fn driver_is_left() {
-    DRIVER.set(Driver::Unknown);
+    HERE.with(|here| here.driver.set(Driver::Unknown));
 }
 
 /// Whether what the calling thread wakes, in nobody's name, it wakes for a timer. False where the
 /// program's clock does not come by here.
 pub fn noticed_a_timer() -> bool {
-    DRIVER.get() == Driver::Timers
+    HERE.with(|here| here.driver.get()) == Driver::Timers
 }
 
 /// Whether the calling thread wakes for a [timer](noticed_a_timer) that goes by the virtual clock.

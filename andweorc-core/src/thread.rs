@@ -27,6 +27,7 @@ mod wakeup_latency;
 mod worker;
 
 pub use crate::asked::{enabled, is_target, was_enabled};
+pub use crate::point::Within;
 pub use crate::process::ledger;
 pub use block::{Blocking, blocked, catch_up_before_waking};
 pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
@@ -446,22 +447,6 @@ pub fn virtual_at(now: Real) -> Virtual {
 #[inline(never)]
 pub fn virtual_now() -> Virtual {
     virtual_at(clock::now())
-}
-
-/// Where a span is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Within {
-    /// In a spawned task.
-    Task = 0,
-    /// In the task of the main function, which may do little but hand work out.
-    Main = 1,
-    /// Outside of all targets: on a thread that polls no task.
-    Nothing = 2,
-}
-
-impl Within {
-    /// How many there are.
-    pub(crate) const COUNT: u32 = 3;
 }
 
 /// Where the calling thread is: what of its targets is the innermost that is open.

@@ -288,7 +288,7 @@ pub(crate) fn to_ns(stretch: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::EXPERIMENTS;
+    use crate::process::tests::Own;
 
     #[test]
     fn warmups_are_drawn_evenly_up_to_twice_their_length() {
@@ -304,21 +304,21 @@ mod tests {
 
     #[test]
     fn no_two_experiments_begin_at_the_same_place_of_a_cycle() {
-        let alone = EXPERIMENTS.lock();
-        let mut experimenter = Experimenter::new().expect("one at a time");
-        let phases = Phases::from_millis(40, 1, 0);
-        let settled: Vec<_> = (0..10)
-            .map(|_| {
-                let began = clock::now();
-                let held = experimenter.run(None, Speedup::ZERO, phases).record().unwrap();
-                experimenter.start() + Nanos(held.start_ns as i64) - began
-            })
-            .collect();
-        drop(experimenter);
-        drop(alone);
-        let (least, most) = (settled.iter().min().unwrap(), settled.iter().max().unwrap());
-        assert!(*least >= Nanos::from_millis(40), "{settled:?}");
-        // All of ten within an eighth of what they may be has a chance of one in ten million.
-        assert!(*most - *least > Nanos::from_millis(5), "{settled:?}");
+        Own::run(|_| {
+            let mut experimenter = Experimenter::new().expect("one at a time");
+            let phases = Phases::from_millis(40, 1, 0);
+            let settled: Vec<_> = (0..10)
+                .map(|_| {
+                    let began = clock::now();
+                    let held = experimenter.run(None, Speedup::ZERO, phases).record().unwrap();
+                    experimenter.start() + Nanos(held.start_ns as i64) - began
+                })
+                .collect();
+            drop(experimenter);
+            let (least, most) = (settled.iter().min().unwrap(), settled.iter().max().unwrap());
+            assert!(*least >= Nanos::from_millis(40), "{settled:?}");
+            // All of ten within an eighth of what they may be has a chance of one in ten million.
+            assert!(*most - *least > Nanos::from_millis(5), "{settled:?}");
+        })
     }
 }
