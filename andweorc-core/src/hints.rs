@@ -1,12 +1,9 @@
 //! Hints for the report of a run, from crates that know why nothing was seen: the one of tracing
 //! knows what hides spans.
 
-use crate::process::process;
+pub use crate::process::Hint;
 
-/// Says why something is not seen, if it knows.
-///
-/// A run calls it at its end, on the profiler's thread, while andweorc is on.
-pub type Hint = fn() -> Option<String>;
+use crate::process::process;
 
 /// Makes runs ask `hint` too from now on.
 pub fn add(hint: Hint) {

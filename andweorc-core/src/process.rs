@@ -27,6 +27,11 @@ use crossbeam_utils::CachePadded;
 use machine::Machine;
 use std::sync::OnceLock;
 
+/// Says why something is not seen, if it knows.
+///
+/// A run calls it at its end, on the profiler's thread, while andweorc is on.
+pub type Hint = fn() -> Option<String>;
+
 /// State that all threads of a process share.
 pub(crate) struct Process {
     /// The delays that are owed.
@@ -54,7 +59,7 @@ pub(crate) struct Process {
     /// Takes part in the polls of tasks that nobody wrapped.
     pub(crate) tasks: OnceLock<&'static dyn Tasks>,
     /// Functions that may know why nothing was seen.
-    pub(crate) hints: Mutex<Vec<fn() -> Option<String>>>,
+    pub(crate) hints: Mutex<Vec<Hint>>,
 }
 
 impl Process {

@@ -80,7 +80,8 @@ pub fn model() -> Model<'static> {
     Model::shipped(ledger())
 }
 
-/// Held by tests that begin experiments in the ledger of the process.
+/// Held by tests that hold experiments on sampled targets, whose shares are one table for all
+/// processes.
 #[cfg(test)]
 pub(crate) static EXPERIMENTS: std::sync::LazyLock<crate::sync::Mutex<()>> =
     std::sync::LazyLock::new(Default::default);
