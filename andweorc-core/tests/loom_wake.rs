@@ -38,9 +38,10 @@ use andweorc_profile::TargetKind;
 use loom::model::Builder;
 use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use loom::thread;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize as Count;
-use std::sync::{Arc, LazyLock};
 use std::task::{Wake, Waker};
+use tests_support::kept;
 use wake::WakeCell;
 
 /// The waker of the runtime, reduced to what it promises: a wake releases, and the poll that
@@ -85,12 +86,10 @@ fn owe() {
     ledger().end(Real(2_000_000));
 }
 
+/// Targets of the process of this run of the model.
 fn targets() -> &'static TaskTargets {
-    static TARGETS: LazyLock<TaskTargets> = LazyLock::new(|| {
-        let new = |kind| target(kind, "model", None, None);
-        TaskTargets::new(new(TargetKind::Task), new(TargetKind::Wait))
-    });
-    &TARGETS
+    let new = |kind| target(kind, "model", None, None);
+    kept(TaskTargets::new(new(TargetKind::Task), new(TargetKind::Wait)))
 }
 
 struct Shared {
