@@ -100,7 +100,7 @@ pub mod __private {
     pub use crate::start::rt;
     pub use andweorc_core::enabled;
     pub use andweorc_core::point::{Point, point};
-    pub use andweorc_core::thread::{pay, was_enabled};
+    pub use andweorc_core::thread::{catch_up, was_enabled};
     pub use andweorc_profile::PointKind;
     pub use tokio;
 }

@@ -21,7 +21,7 @@ macro_rules! progress {
     ($name:expr) => {
         if $crate::__private::enabled() {
             $crate::__point!(Progress, $name).hit();
-            $crate::__private::pay();
+            $crate::__private::catch_up();
         }
     };
 }

@@ -52,7 +52,7 @@ const LEAST: Nanos = Nanos::from_micros(100);
 /// A thread that looks for those that lag while it is told to, and calls `also` at each look; it
 /// sees [stalls](crate::stall) too. Nobody is nudged if the signal is not to be had.
 pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> BackgroundThread {
-    let handler = Handler::install(Sender::Nudger, &PAYS);
+    let handler = Handler::install(Sender::Nudger, &CATCHES_UP);
     BackgroundThread::start("andweorc-nudge", move || {
         let mut seen = HashMap::new();
         let (takes, mut stalls) = (Overhead::new(), Stalls::new());
@@ -92,12 +92,12 @@ fn tell(tid: i32) {
 }
 
 /// The work of the signal's handler.
-const PAYS: Work = Work { is_wanted: || true, run: pay, own_stack: sampler::own_stack };
+const CATCHES_UP: Work = Work { is_wanted: || true, run: catch_up, own_stack: sampler::own_stack };
 
 /// Has the calling thread pay what it owes.
 ///
 /// Async-signal-safe, as [`thread::catch_up_in_signal_handler`].
-extern "C" fn pay(_: *mut c_void) {
+extern "C" fn catch_up(_: *mut c_void) {
     thread::catch_up_in_signal_handler();
     if signal::is_pending() {
         // Its time went to the pause, and not to what the thread does.

@@ -31,7 +31,7 @@ pub use crate::point::Within;
 pub use crate::process::ledger;
 pub use block::{Blocking, blocked, catch_up_before_waking};
 pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
-pub use poll::{Level, Poll};
+pub use poll::{CaughtUp, Poll};
 pub use poll_phase::Polled;
 pub(crate) use poll_phase::hits;
 pub(crate) use preemption::set_idle;
@@ -40,9 +40,9 @@ pub(crate) use runqueue_wait::paid_waits_again;
 pub(crate) use sampled::sampled;
 pub use switch::{enable, when_switched};
 pub(crate) use switch::{let_go, set_target};
-pub use sync_points::{BeforeWake, after_final_wake, before_wake, pay, sync_point};
+pub use sync_points::{BeforeWake, after_final_wake, before_wake, catch_up, sync_point};
 pub use target_scope::{Entered, Stay, enter, exit, exit_under, leave};
-pub use wakeup_latency::{passes_on, spawns};
+pub use wakeup_latency::{pass_on, spawns};
 pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
 };
@@ -88,8 +88,10 @@ pub(crate) static EXPERIMENTS: std::sync::LazyLock<crate::sync::Mutex<()>> =
 
 /// A debt below this is left for later: pausing costs about as much.
 const MIN_PAUSE: Nanos = Nanos::from_micros(2);
-const _: () =
-    assert!(MIN_PAUSE.0 < Rules::SHIPPED.min_hold.0, "a level thread would poll tasks too early");
+const _: () = assert!(
+    MIN_PAUSE.0 < Rules::SHIPPED.min_hold.0,
+    "a caught-up thread would poll tasks too early"
+);
 
 /// Overshoot of a pause that is still counted, at most. What is later was a stop, or a machine too
 /// busy to be measured on, and would be credit for whole experiments.
@@ -179,7 +181,7 @@ impl Drop for Close {
             thread.timelines.set(None);
             thread.schedstat.close();
             slots::closed();
-            thread.leaves_processor();
+            thread.leave_processor();
             if let Some(account) = thread.account.take() {
                 ledger().close(account, clock::now());
             }
@@ -278,7 +280,7 @@ impl Thread {
     /// way. Not inlined, as it is asked in so many places, each of which would have two cache lines
     /// of code for it.
     #[inline(never)]
-    fn level(&self) -> Option<Nanos> {
+    fn caught_up(&self) -> Option<Nanos> {
         let account = self.account.get()?;
         if !self.is_clear_of(target_fraction::aim()) || self.depth.get() != 0 {
             return None;
@@ -290,7 +292,7 @@ impl Thread {
     /// Whether the thread owes nothing to speak of.
     #[inline]
     fn owes_nothing(&self) -> bool {
-        self.level().is_some() || self.owes_nothing_yet()
+        self.caught_up().is_some() || self.owes_nothing_yet()
     }
 
     /// Whether the thread owes nothing to speak of, where that may change.
@@ -308,7 +310,7 @@ impl Thread {
 
     /// Pays what the thread owes. Returns when it was done, no earlier than `now`, a moment ago.
     #[inline]
-    fn pay(&self, now: Real) -> Real {
+    fn catch_up(&self, now: Real) -> Real {
         if self.owes_nothing() { now } else { self.catch_up_now() }
     }
 
@@ -318,7 +320,7 @@ impl Thread {
         self.share_no_more();
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
-        self.takes_for_its_wait(account, Comes::Preempted, now);
+        self.absorb_runqueue_wait(account, Comes::Preempted, now);
         for _ in 0..ROUNDS {
             let debt = self.owes_now(account, now);
             if debt < MIN_PAUSE {
@@ -329,7 +331,7 @@ impl Thread {
             ledger().took(account, (now - begun).min(debt + MAX_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
-        self.is_caught_up(now);
+        self.note_caught_up(now);
         // Before its share begins anew, which counts what it spends by itself.
         let goes_on = self.spent_since(now, account);
         // What a pause spins is nobody's time.
@@ -343,7 +345,9 @@ impl Thread {
         if self.state.get().is_outside() {
             return None;
         }
-        self.level().map(|taken| now.less(taken)).or_else(|| self.participant_while_growing(now))
+        self.caught_up()
+            .map(|taken| now.less(taken))
+            .or_else(|| self.participant_while_growing(now))
     }
 
     #[cold]
@@ -356,7 +360,7 @@ impl Thread {
         if self.depth.get() == 0 && ledger().is_held() {
             spent += self.share_no_more();
             let since = clock::now();
-            self.takes_for_its_wait(account, Comes::Preempted, now);
+            self.absorb_runqueue_wait(account, Comes::Preempted, now);
             // The time of `now`: what is spent on telling it comes after that.
             let at = now.less(ledger().local_delay(account, now) - spent);
             self.spent_since(since, account);

@@ -251,7 +251,7 @@ fn notes_of_a_session(
                 }
                 work(&noted);
                 item.hit();
-                thread::pay();
+                thread::catch_up();
             }
         });
     });

@@ -8,7 +8,7 @@ use andweorc_core::point::point;
 use andweorc_core::sampler::{Event, Sampling};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::{Target, target, targets};
-use andweorc_core::thread::{enter, exit, pay, register};
+use andweorc_core::thread::{catch_up, enter, exit, register};
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_profile::{PointKind, TargetKind};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -53,7 +53,7 @@ fn used() -> usize {
         // On a course: what it does after it hit a point is known.
         spin(Nanos::from_micros(500));
         done.hit();
-        pay();
+        catch_up();
     }
     // SAFETY: that one was there before.
     assert_eq!(unsafe { libc::sigaltstack(&raw const before, ptr::null_mut()) }, 0);

@@ -37,7 +37,7 @@ fn lines_and_functions_are_found_and_these_tested_when_nothing_is_timed() {
             while !stop.load(Ordering::SeqCst) {
                 black_box(hot(100_000));
                 item.hit();
-                thread::pay();
+                thread::catch_up();
             }
         });
         let outcome = session.wait();

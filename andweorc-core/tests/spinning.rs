@@ -58,7 +58,7 @@ fn profiled() -> Run {
             thread::register();
             while !stop.load(SeqCst) {
                 black_box(make(60_000));
-                thread::pay();
+                thread::catch_up();
                 made.fetch_add(1, SeqCst);
             }
         });
@@ -72,7 +72,7 @@ fn profiled() -> Run {
                 }
                 black_box(take(20_000));
                 item.hit();
-                thread::pay();
+                thread::catch_up();
             }
         });
         let outcome = session.wait();

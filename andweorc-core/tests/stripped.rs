@@ -49,7 +49,7 @@ fn program() {
             while !stop.load(Ordering::SeqCst) {
                 black_box(hot(100_000));
                 item.hit();
-                thread::pay();
+                thread::catch_up();
             }
         });
         session.wait();

@@ -165,7 +165,7 @@ impl<S: AsyncRead> AsyncRead for Outside<S> {
             return this.stream.poll_read(cx, buffer);
         }
         let other = this.other.get_or_insert_with(|| Other::new(outer, now));
-        if !other.cell.passes_on_to(outer) {
+        if !other.cell.will_wake(outer) {
             other.move_to(outer);
         }
         if other.comes_early(now) {

@@ -6,7 +6,7 @@ use crate::wake::{WakeCell, clones, is_early, keep};
 use andweorc_core::engine::{Parking, PollBegun, PollEnded};
 use andweorc_core::symbols;
 use andweorc_core::target::{Target, TaskTargets, target};
-use andweorc_core::thread::{self, Level, Poll as PollScope, Polled, ledger, model};
+use andweorc_core::thread::{self, CaughtUp, Poll as PollScope, Polled, ledger, model};
 use andweorc_core::time::{Real, Virtual};
 use andweorc_core::wait::Ended;
 use andweorc_core::{clock, enabled, unstarted};
@@ -281,7 +281,7 @@ impl State {
     #[inline(never)]
     fn begin(&mut self, outer: &Waker) -> Option<Begun> {
         // Always the same, unless the future moved to another task.
-        if !self.cell.passes_on_to(outer) {
+        if !self.cell.will_wake(outer) {
             self.move_to(outer);
         }
         let State { parking, cell } = self;
@@ -291,18 +291,18 @@ impl State {
         let woken = ready != Virtual::NEVER;
         // Polled without a wake of its own (by `select!`, say), it goes on from where it parked.
         let from = if woken { ready } else { parking.at };
-        let level = PollScope::level(from, now);
-        if level.is_none() && woken && defers(cell, ready, now) {
+        let caught_up = PollScope::caught_up(from, now);
+        if caught_up.is_none() && woken && defers(cell, ready, now) {
             return None;
         }
-        Some(Begun::new(cell, parking, level, from, woken, now))
+        Some(Begun::new(cell, parking, caught_up, from, woken, now))
     }
 
     /// Ends it. Only borrowed, since it would be copied to be moved in here.
     #[inline(never)]
     fn end(&mut self, begun: &mut Begun, completed: bool) {
         begun.end(&self.cell, &mut self.parking, completed);
-        begun.scope.pay();
+        begun.scope.catch_up();
     }
 }
 
@@ -322,7 +322,7 @@ impl Begun {
     pub(crate) fn new(
         cell: &WakeCell,
         parking: &Parking,
-        level: Option<Level>,
+        caught_up: Option<CaughtUp>,
         from: Virtual,
         woken: bool,
         now: Real,
@@ -333,12 +333,12 @@ impl Begun {
             since => wait_ended(targets.wait, since, cell, now),
         };
         let polled = Polled::of(cell, parking.since == Real::NEVER);
-        let scope = PollScope::begin_on(level, targets.task, polled, from, ended, now);
+        let scope = PollScope::begin_on(caught_up, targets.task, polled, from, ended, now);
         let poll = cell.clock.poll_begun(scope.local_delay(), woken);
         Begun { scope, listen: Listen::begin(), poll, clones: clones() }
     }
 
-    /// Ends the poll, but for [paying](PollScope::pay), which follows when this is dropped.
+    /// Ends the poll, but for [catching up](PollScope::catch_up), which follows when this is dropped.
     #[inline]
     pub(crate) fn end(&mut self, cell: &WakeCell, parking: &mut Parking, completed: bool) {
         let hint = self.listen.end();

@@ -180,7 +180,7 @@ impl WakeCell {
 
     /// Whether this cell passes its wakes on to `outer`.
     #[inline]
-    pub(crate) fn passes_on_to(&self, outer: &Waker) -> bool {
+    pub(crate) fn will_wake(&self, outer: &Waker) -> bool {
         self.outer.will_wake(outer)
     }
 
@@ -224,7 +224,7 @@ impl WakeCell {
 
     /// Passes on a wake that is in nobody's name, which makes the task ready at `ready`.
     fn pass_on(&self, ready: Virtual, by: Cause) {
-        thread::passes_on();
+        thread::pass_on();
         let _passing = Passes::on((ready, by));
         self.outer.wake_by_ref();
     }

@@ -266,7 +266,7 @@ impl Done {
     /// One more is done, as by `andweorc::progress!`.
     pub(crate) fn hit(self) {
         self.0.hit();
-        thread::pay();
+        thread::catch_up();
     }
 
     /// One more begins. For programs whose point is of kind latency.

@@ -60,7 +60,7 @@ impl<'a> Model<'a> {
     /// Whether a thread that has taken this delay may go on at once with a task that was ready at
     /// `ready`: it owes nothing more for that.
     #[inline]
-    pub fn is_level(&self, taken: Nanos, ready: Virtual, now: Real) -> bool {
+    pub fn is_caught_up(&self, taken: Nanos, ready: Virtual, now: Real) -> bool {
         !self.rules.task_clocks || taken <= ready.delay_at(now)
     }
 

@@ -149,5 +149,5 @@ fn without_task_clocks_nothing_is_held() {
     let before = ledger.local_delay(account, at(200));
     model.join(account, undelayed(200), at(200));
     assert_eq!(ledger.local_delay(account, at(200)), before);
-    assert!(model.is_level(before, undelayed(0), at(200)));
+    assert!(model.is_caught_up(before, undelayed(0), at(200)));
 }

@@ -22,8 +22,8 @@ pub(super) static SAMPLINGS: Mutex<()> = Mutex::new(());
 fn poll(task: &'static Target, polled: Polled, by: Cause, hits: Option<&Point>) -> u32 {
     let ended = Some(Ended::new(Real(0), Real(1), by));
     let now = clock::now();
-    let level = thread::Poll::level(Virtual(0), now);
-    let mut poll = thread::Poll::begin_on(level, task, polled, Virtual(0), ended, now);
+    let caught_up = thread::Poll::caught_up(Virtual(0), now);
+    let mut poll = thread::Poll::begin_on(caught_up, task, polled, Virtual(0), ended, now);
     let context = thread::sampled(Nanos::ZERO, &|| None).expect("no one writes the account");
     hits.inspect(|point| point.hit());
     poll.end(false, clock::now());

@@ -3,7 +3,7 @@
 
 pub(super) mod lock_handoff;
 
-use super::wakeup_latency::notifies_thread;
+use super::wakeup_latency::note_wake_of_thread;
 use super::{THREAD, Thread, enabled, ledger, with};
 use crate::clock;
 use crate::engine::ThreadState;
@@ -38,14 +38,14 @@ impl Blocking {
             }
             if before != ThreadState::Active {
                 // A runtime's thread sleeps between two polls.
-                with(Thread::leaves_processor);
+                with(Thread::leave_processor);
                 return None;
             }
             let since = clock::now();
             let inside = with(|thread| {
                 thread.set_state(before.blocked());
                 let inside = thread.leave_target(since);
-                thread.leaves_processor();
+                thread.leave_processor();
                 inside
             });
             Some(Blocking { since, before, inside, site })
@@ -59,9 +59,9 @@ impl Blocking {
         with(|thread| {
             thread.share_anew();
             if let Some(account) = thread.account(now) {
-                thread.was_notified(account, self.since, now);
+                thread.resume_notified(account, self.since, now);
             }
-            thread.pay(now);
+            thread.catch_up(now);
         });
         self.end_by_time();
     }
@@ -75,7 +75,7 @@ impl Blocking {
             if let Some(account) = thread.account(now) {
                 thread.idled(account, now - self.since, now);
             }
-            thread.pay(now);
+            thread.catch_up(now);
         });
         self.end_by_time();
     }
@@ -152,11 +152,11 @@ impl Said {
             thread.set_state(before.blocked());
             let since = clock::now();
             let inside = thread.leave_target(since);
-            thread.leaves_processor();
+            thread.leave_processor();
             if ledger().speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(since)
             {
-                process().threads.door.lock().goes_in(ledger(), account, since);
+                process().threads.door.lock().go_in(ledger(), account, since);
             }
             Some(Said(Blocking { since, before, inside, site }))
         })
@@ -177,7 +177,7 @@ impl Drop for Said {
                 thread.idled(account, absorbed, now);
             }
             if !inside && thread.state.get().participates() {
-                thread.pay(now);
+                thread.catch_up(now);
             }
             thread.back(inside);
             thread.unblocks(before);
@@ -193,9 +193,9 @@ pub fn catch_up_before_waking(site: usize) {
     if !in_andweorc {
         with(|thread| {
             if thread.state.get().participates() {
-                let now = thread.pay(clock::now());
+                let now = thread.catch_up(clock::now());
                 if let Some(account) = thread.account.get() {
-                    notifies_thread(account, now);
+                    note_wake_of_thread(account, now);
                 }
                 // Words that are waited at have even addresses: to wake is another site.
                 thread.acted_at(site | 1);

@@ -23,7 +23,7 @@ pub(super) struct DriverLateness {
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
     /// How often it had given its processor up when the kernel was asked before it [went to
-    /// sleep](Thread::goes_to_sleep).
+    /// sleep](Thread::begin_sleep).
     switches: Cell<Option<Switches>>,
     /// How it [came late](Thread::came_late) from the sleep that began then.
     late: Cell<(Real, Late)>,
@@ -91,7 +91,7 @@ impl Thread {
 
     /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside
     /// has something for it.
-    pub(super) fn goes_to_sleep(&self, watches: bool) {
+    pub(super) fn begin_sleep(&self, watches: bool) {
         if ledger().is_held() {
             // Of those too that seem not to: who parks just as the one goes that watched comes to
             // the driver behind its back.
@@ -195,7 +195,7 @@ mod tests {
                     stay_on(processor);
                     stand_back();
                     let round = |_| {
-                        with(|thread| thread.goes_to_sleep(true));
+                        with(|thread| thread.begin_sleep(true));
                         both.wait();
                         let since = clock::now();
                         thread::sleep(Duration::from_micros(600));
@@ -233,7 +233,7 @@ mod tests {
             let asked = || {
                 with(|thread| {
                     thread.queued.waited.set(NOT_ASKED);
-                    thread.goes_to_sleep(true);
+                    thread.begin_sleep(true);
                     thread.queued.waited.get() != NOT_ASKED
                 })
             };

@@ -36,7 +36,7 @@ enum Stage {
     Open,
     Ended,
     /// The poll has ended, and the thread owes nothing.
-    Level,
+    CaughtUp,
     /// And has paid.
     Over,
 }
@@ -45,10 +45,11 @@ impl Thread {
     /// The virtual time of the thread, which begins a poll of a task that was ready at `ready`, if
     /// there is nothing to [join](Thread::join): most often nothing is delayed.
     #[inline]
-    fn is_level(&self, ready: Virtual, now: Real) -> Option<Virtual> {
-        let taken = self.level()?;
-        let is_level = self.idle_since.get().is_none() && model().is_level(taken, ready, now);
-        is_level.then(|| now.less(taken))
+    fn caught_up_with(&self, ready: Virtual, now: Real) -> Option<Virtual> {
+        let taken = self.caught_up()?;
+        let is_caught_up =
+            self.idle_since.get().is_none() && model().is_caught_up(taken, ready, now);
+        is_caught_up.then(|| now.less(taken))
     }
 
     /// The virtual time of whoever acts here, where it changes; V when nobody does.
@@ -70,39 +71,39 @@ impl Thread {
                 self.idled(account, now - since, now);
             }
             if self.depth.get() == 0 {
-                self.takes_for_its_wait(account, Comes::Preempted, now);
+                self.absorb_runqueue_wait(account, Comes::Preempted, now);
                 model().join(account, ready, now);
             }
         }
-        let began = self.pay(now);
+        let began = self.catch_up(now);
         (began, self.virtual_at(began))
     }
 }
 
-/// That nothing keeps a poll from beginning: see [`Poll::level`].
+/// That nothing keeps a poll from beginning: see [`Poll::caught_up`].
 #[derive(Clone, Copy, Debug)]
-pub struct Level(Virtual);
+pub struct CaughtUp(Virtual);
 
 impl Poll {
     /// Whether nothing keeps the calling thread, which owes nothing, from polling a task that was
     /// ready at `ready`: it is not [early](crate::ledger::Ledger::time_until_due) either, by more
     /// than what is too short for a pause.
     #[inline]
-    pub fn level(ready: Virtual, now: Real) -> Option<Level> {
-        with(|thread| thread.is_level(ready, now)).map(Level)
+    pub fn caught_up(ready: Virtual, now: Real) -> Option<CaughtUp> {
+        with(|thread| thread.caught_up_with(ready, now)).map(CaughtUp)
     }
 
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task
     /// that was ready at `ready` and whose wait ended as `ended` says. `now` is a moment ago.
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
-        Poll::begin_on(Poll::level(ready, now), target, Polled::ANY, ready, ended, now)
+        Poll::begin_on(Poll::caught_up(ready, now), target, Polled::ANY, ready, ended, now)
     }
 
-    /// Begins a poll as [`begin`](Poll::begin) does, for a caller that has asked for the `level`
+    /// Begins a poll as [`begin`](Poll::begin) does, for a caller that has asked for the `caught_up`
     /// just now, and knows which task is `polled`.
     #[inline]
     pub fn begin_on(
-        level: Option<Level>,
+        caught_up: Option<CaughtUp>,
         target: &'static Target,
         polled: Polled,
         ready: Virtual,
@@ -110,7 +111,8 @@ impl Poll {
         now: Real,
     ) -> Poll {
         with(|thread| {
-            let (began, at) = level.map_or_else(|| thread.join(ready, now), |Level(at)| (now, at));
+            let (began, at) =
+                caught_up.map_or_else(|| thread.join(ready, now), |CaughtUp(at)| (now, at));
             let before = thread.state_around_a_poll();
             thread.set_state(ThreadState::Active);
             let outer_turn = thread.begin_turn(polled, ended);
@@ -157,7 +159,7 @@ impl Poll {
         self.ended_at - self.entered.at()
     }
 
-    /// Ends the poll at `now`, before what is owed is [paid](Poll::pay). Returns the task's clock
+    /// Ends the poll at `now`, before what is owed is [caught up](Poll::catch_up). Returns the task's clock
     /// as it parks.
     // Always: each caller knows what it does not need of this.
     #[inline(always)]
@@ -172,10 +174,10 @@ impl Poll {
         }
         thread.leave(self.target, &self.entered, true, now);
         let is_active = thread.state.get() == ThreadState::Active;
-        let taken = if is_active { thread.level() } else { None };
+        let taken = if is_active { thread.caught_up() } else { None };
         let at = taken.map_or_else(|| thread.at_while_growing(now), |taken| now.less(taken));
         let told = self.is_idle_time_told(thread);
-        self.stage = if taken.is_some() && told { Stage::Level } else { Stage::Ended };
+        self.stage = if taken.is_some() && told { Stage::CaughtUp } else { Stage::Ended };
         thread.ended.set(self.outer_ended);
         // A wait that began in this poll is one of the poll around it too.
         thread.waits.set(self.outer_waits || thread.waits.get());
@@ -187,8 +189,8 @@ impl Poll {
     /// Pays what the thread owes now that the poll has ended, unless that is done. Else it is when
     /// this is dropped.
     #[inline]
-    pub fn pay(&mut self) {
-        if self.stage == Stage::Level {
+    pub fn catch_up(&mut self) {
+        if self.stage == Stage::CaughtUp {
             self.stage = Stage::Over;
             defer::release_due();
         } else {
@@ -204,12 +206,12 @@ impl Poll {
                 self.end(true, clock::now());
                 self.stage = Stage::Over;
             }
-            Stage::Ended | Stage::Level => {}
+            Stage::Ended | Stage::CaughtUp => {}
             Stage::Over => return,
         }
         let (paid, untold) = with(|thread| {
             let untold = !self.is_idle_time_told(thread);
-            (thread.pay(self.ended_at), untold)
+            (thread.catch_up(self.ended_at), untold)
         });
         let released = defer::release_due();
         if untold {

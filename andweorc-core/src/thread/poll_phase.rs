@@ -174,12 +174,12 @@ impl Thread {
     /// A poll begins, if what the thread does is to be told apart.
     #[inline]
     pub(super) fn begin_turn(&self, polled: Polled, ended: Option<Ended>) -> Option<Around> {
-        target_fraction::has_learned().then(|| self.takes_turn(polled, ended))
+        target_fraction::has_learned().then(|| self.take_turn(polled, ended))
     }
 
     #[cold]
     #[inline(never)]
-    fn takes_turn(&self, polled: Polled, ended: Option<Ended>) -> Around {
+    fn take_turn(&self, polled: Polled, ended: Option<Ended>) -> Around {
         let turn = polled.turn();
         let phase = self.phase.replace(target_fraction::in_phase(turn.phase(ended)));
         // Polls that are not told apart are so in one piece.
@@ -191,13 +191,13 @@ impl Thread {
     #[inline]
     pub(super) fn acts_in_turn(&self) {
         if target_fraction::has_learned() && self.acts.get() < MOST_ACTS {
-            self.takes_next_part();
+            self.take_next_part();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn takes_next_part(&self) {
+    fn take_next_part(&self) {
         self.acts.set(self.acts.get() + 1);
         self.phase.set(self.phase.get() + target_fraction::in_phase(ACTED));
         let context = self.context.get();

@@ -62,7 +62,7 @@ pub(super) struct RunqueueWait {
     /// How long it had waited for processors when the kernel was last asked.
     waited: Cell<Nanos>,
     /// When it last owed nothing.
-    level: Cell<Real>,
+    caught_up_at: Cell<Real>,
     /// The experiment of that time.
     experiment: Cell<u32>,
 }
@@ -72,7 +72,7 @@ impl RunqueueWait {
         RunqueueWait {
             on: Cell::new(None),
             waited: Cell::new(Nanos::ZERO),
-            level: Cell::new(Real(0)),
+            caught_up_at: Cell::new(Real(0)),
             experiment: Cell::new(0),
         }
     }
@@ -106,7 +106,7 @@ impl Thread {
     }
 
     /// The thread gives its processor up, of its own accord.
-    pub(super) fn leaves_processor(&self) {
+    pub(super) fn leave_processor(&self) {
         // Between experiments there is nothing to remember.
         if ledger().is_held()
             && let Some(account) = self.account.get()
@@ -119,11 +119,11 @@ impl Thread {
     }
 
     /// The thread runs at `now`, and owes nothing for a wait.
-    pub(super) fn is_caught_up(&self, now: Real) {
+    pub(super) fn note_caught_up(&self, now: Real) {
         if ledger().is_held()
             && let Some(account) = self.account.get()
         {
-            self.runqueue_wait.level.set(now);
+            self.runqueue_wait.caught_up_at.set(now);
             self.runqueue_wait.experiment.set(ledger().experiment());
             self.occupies(account, now);
         }
@@ -133,7 +133,7 @@ impl Thread {
     /// that goes.
     pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
         ledger().absorb(account, idle, now);
-        self.is_caught_up(now);
+        self.note_caught_up(now);
     }
 
     /// The debt of the thread, without what D would grow by while those inside the target have no
@@ -148,7 +148,7 @@ impl Thread {
     }
 
     /// Takes what the thread owed and has waited for, behind who had its processor.
-    pub(super) fn takes_for_its_wait(&self, account: &'static Account, comes: Comes, now: Real) {
+    pub(super) fn absorb_runqueue_wait(&self, account: &'static Account, comes: Comes, now: Real) {
         if !ledger().is_held() {
             return;
         }
@@ -156,7 +156,7 @@ impl Thread {
             // Waits before this experiment pay for nothing in it.
             let waited = self.schedstat.waited().unwrap_or(Nanos::ZERO);
             self.runqueue_wait.waited.set(waited);
-            return self.is_caught_up(now);
+            return self.note_caught_up(now);
         }
         if ledger().lag(account, now) >= LEAST
             && let Some((waited, by)) = self.waited_behind(account, comes, now)
@@ -179,7 +179,7 @@ impl Thread {
         };
         let waited = in_all - self.runqueue_wait.waited.replace(in_all);
         // Before it was caught up it owed nothing that a wait could pay for.
-        let waited = waited.min(now - self.runqueue_wait.level.get());
+        let waited = waited.min(now - self.runqueue_wait.caught_up_at.get());
         Some(match last.left {
             None => {
                 let stopped = |inside: &Account, since| stopped(inside, since, now);
@@ -256,7 +256,7 @@ mod tests {
     const PAYS: Tells = |_, now| {
         with(|thread| {
             let account = thread.account(now).unwrap();
-            thread.takes_for_its_wait(account, Comes::Preempted, now);
+            thread.absorb_runqueue_wait(account, Comes::Preempted, now);
             ledger().local_delay(account, now)
         })
     };
@@ -289,7 +289,7 @@ mod tests {
                     own.enter();
                     stay_on(mine);
                     register().unwrap();
-                    with(|thread| thread.is_caught_up(clock::now()));
+                    with(|thread| thread.note_caught_up(clock::now()));
                     let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
                     both.wait();
                     work(Nanos::from_millis(60));
@@ -343,12 +343,15 @@ mod tests {
                     ledger().took(other, taken, clock::now());
                     with(|thread| {
                         let now = clock::now();
-                        thread.takes_for_its_wait(
+                        thread.absorb_runqueue_wait(
                             thread.account(now).unwrap(),
                             Comes::Preempted,
                             now,
                         );
-                        thread.runqueue_wait.level.set(Real(now.0 - Nanos::from_millis(1).0));
+                        thread
+                            .runqueue_wait
+                            .caught_up_at
+                            .set(Real(now.0 - Nanos::from_millis(1).0));
                         let target = ledger().open(now).unwrap();
                         ledger().credit(target, US(200));
                         ledger().close(target, now);
@@ -379,7 +382,7 @@ mod tests {
         let now = clock::now();
         let account = thread.account(now).unwrap();
         let before = ledger().local_delay(account, now);
-        thread.takes_for_its_wait(account, comes, now);
+        thread.absorb_runqueue_wait(account, comes, now);
         ledger().local_delay(account, now) - before
     }
 
@@ -462,7 +465,7 @@ mod tests {
                     let last = processors().occupants.last(Processor::current().unwrap()).unwrap();
                     ptr::eq(last.account, account).then(|| last.left.is_some())
                 };
-                let runs = || with(|thread| thread.is_caught_up(clock::now()));
+                let runs = || with(|thread| thread.note_caught_up(clock::now()));
                 let blocks = || {
                     let wait = Blocking::begin(8).unwrap();
                     let seen = has_left();

@@ -339,22 +339,22 @@ mod tests {
             let _alone = EXPERIMENTS.lock();
             ledger().begin(Speedup::from_ppm(1), clock::now());
             register().unwrap();
-            let is_level = || with(|thread| thread.level()).is_some();
-            assert!(is_level());
+            let is_caught_up = || with(|thread| thread.caught_up()).is_some();
+            assert!(is_caught_up());
             target_fraction::begin([(with_share.id(), 500_000)].into_iter());
-            assert!(!is_level(), "it has not looked yet");
+            assert!(!is_caught_up(), "it has not looked yet");
             let visit = enter(without, clock::now());
-            assert!(is_level());
+            assert!(is_caught_up());
             let inside = enter(with_share, clock::now());
-            assert!(!is_level());
+            assert!(!is_caught_up());
             exit(inside, clock::now());
             exit(visit, clock::now());
             with(Thread::share);
-            assert!(is_level());
+            assert!(is_caught_up());
             target_fraction::end();
-            assert!(!is_level(), "nor that there is no experiment any more");
+            assert!(!is_caught_up(), "nor that there is no experiment any more");
             with(Thread::share);
-            assert!(is_level());
+            assert!(is_caught_up());
             ledger().end(clock::now());
         })
         .join()

@@ -1,6 +1,6 @@
 //! Moments in which others see what the participant on the calling thread does: it pays first.
 
-use super::wakeup_latency::notifies;
+use super::wakeup_latency::note_wake;
 use super::{Thread, with};
 use crate::clock;
 use crate::engine::ThreadState;
@@ -15,7 +15,7 @@ use std::ptr;
 /// known by.
 #[inline]
 #[track_caller]
-pub fn pay() {
+pub fn catch_up() {
     let caller = Location::caller();
     with(|thread| {
         if !thread.owes_nothing() {
@@ -66,10 +66,10 @@ pub fn before_wake() -> BeforeWake {
         }
         thread.acts_in_turn();
         if state.participates()
-            && let Some(taken) = thread.level()
+            && let Some(taken) = thread.caught_up()
         {
             let at = clock::now();
-            notifies(taken, at);
+            note_wake(taken, at);
             return BeforeWake { at, participant: Some(at.less(taken)), last: false };
         }
         thread.before_wake(state)
@@ -87,7 +87,7 @@ impl Thread {
         let at = clock::now();
         let participant = self.participant_at(at);
         if let Some(participant) = participant {
-            notifies(participant.delay_at(at), at);
+            note_wake(participant.delay_at(at), at);
         }
         BeforeWake { at, participant, last: state == ThreadState::Completed }
     }

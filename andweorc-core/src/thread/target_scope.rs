@@ -153,7 +153,7 @@ impl Thread {
             && let Some(account) = self.account(now)
         {
             // L grows from what it is now.
-            self.takes_for_its_wait(account, Comes::Preempted, now);
+            self.absorb_runqueue_wait(account, Comes::Preempted, now);
             self.ran.begin(now);
             account.set_cpu(self.ran.cpu());
             ledger().enter(account, self.spent_since(now, account));

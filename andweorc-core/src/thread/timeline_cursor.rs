@@ -199,7 +199,7 @@ mod tests {
             target_fraction::begin(std::iter::empty());
             register();
             with(Thread::share);
-            let goes_the_long_way = || with(|thread| thread.level()).is_none();
+            let goes_the_long_way = || with(|thread| thread.caught_up()).is_none();
             assert!(!goes_the_long_way());
             with(|thread| thread.begin_stretch(8));
             assert!(goes_the_long_way());

@@ -65,15 +65,15 @@ impl Last {
 /// Somebody whose L is `taken` wakes or spawns a task at `now`: an idle worker may be notified of
 /// that.
 #[inline]
-pub(super) fn notifies(taken: Nanos, now: Real) {
+pub(super) fn note_wake(taken: Nanos, now: Real) {
     if ledger().speedup() != Speedup::ZERO {
-        notifies_worker(taken, now);
+        note_wake_of_worker(taken, now);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn notifies_worker(taken: Nanos, now: Real) {
+fn note_wake_of_worker(taken: Nanos, now: Real) {
     // Where all are busy, a line that all would write is not touched.
     if defer::is_worker_idle() {
         process().threads.last_wake.set(taken, now);
@@ -81,7 +81,7 @@ fn notifies_worker(taken: Nanos, now: Real) {
 }
 
 /// The thread of `account` is about to wake another one, at `now`.
-pub(super) fn notifies_thread(account: &Account, now: Real) {
+pub(super) fn note_wake_of_thread(account: &Account, now: Real) {
     if ledger().speedup() != Speedup::ZERO {
         process().threads.last_wake.set(ledger().local_delay(account, now), now);
     }
@@ -91,18 +91,18 @@ pub(super) fn notifies_thread(account: &Account, now: Real) {
 #[inline(never)]
 pub fn spawns(now: Real) -> Virtual {
     let at = virtual_at(now);
-    notifies(at.delay_at(now), now);
+    note_wake(at.delay_at(now), now);
     at
 }
 
 /// The calling thread passes on a wake that is in nobody's name. Most often it runs the task
 /// itself: who has been notified a moment ago was so by somebody else.
 #[inline]
-pub fn passes_on() {
+pub fn pass_on() {
     if ledger().speedup() != Speedup::ZERO {
         let now = clock::now();
         if !process().threads.last_wake.is_recent(now) {
-            notifies_worker(ledger().global_delay(now), now);
+            note_wake_of_worker(ledger().global_delay(now), now);
         }
     }
 }
@@ -110,15 +110,15 @@ pub fn passes_on() {
 impl Thread {
     /// The thread slept from `since` until now, when another one had got it going: it takes what it
     /// owed by then, and pays the rest.
-    pub(super) fn was_notified(&self, account: &'static Account, since: Real, now: Real) {
+    pub(super) fn resume_notified(&self, account: &'static Account, since: Real, now: Real) {
         let Some(by) = process().threads.last_wake.taken(since, now) else {
             return self.idled(account, now - since, now);
         };
         self.inherit(account, since, by, now);
-        self.takes_for_its_wait(account, Comes::Woken, now);
-        let now = self.pay(now);
+        self.absorb_runqueue_wait(account, Comes::Woken, now);
+        let now = self.catch_up(now);
         // If it finds work it notifies another one.
-        notifies(ledger().local_delay(account, now), now);
+        note_wake(ledger().local_delay(account, now), now);
     }
 
     /// The thread was idle or blocked from `since` until now, when one had got it going whose L was
@@ -129,6 +129,6 @@ impl Thread {
         // it.
         let by = by + self.came_late(since, now).grown;
         ledger().inherit(account, now - since, by, now);
-        self.is_caught_up(now);
+        self.note_caught_up(now);
     }
 }

@@ -37,8 +37,8 @@ pub fn parked(watches: bool) {
         thread.set_state(ThreadState::parked(watches));
         thread.idle_since.set(Some(now));
         thread.parked.set(now);
-        thread.goes_to_sleep(watches);
-        thread.leaves_processor();
+        thread.begin_sleep(watches);
+        thread.leave_processor();
     });
     defer::worker_parked();
 }
@@ -78,7 +78,7 @@ pub fn unparked() {
             if thread.look.get().is_of(parked) {
                 thread.idled(account, now - since, now);
             } else {
-                thread.was_notified(account, since, now);
+                thread.resume_notified(account, since, now);
             }
         }
     });

@@ -176,7 +176,7 @@ impl UnwrappedTask {
     }
 
     /// Records that the task is held, and that the calling thread gives it back.
-    fn hands_back(&self) {
+    fn hand_back(&self) {
         self.change(|state| {
             state.handed_back = Some(thread_key());
             if !mem::replace(&mut state.held, true) {

@@ -143,7 +143,7 @@ fn begin(task: &UnwrappedTask) -> Entry {
         let finds = |ready| !state.found || watch::finds(ready);
         let may_hold = asks[state.wait()].always() && !task.was_stirred();
         if may_hold && task.cell.holds(state.parking.at, now, finds) {
-            task.hands_back();
+            task.hand_back();
             return Entry::Held { _budget: budget::use_up() };
         }
         task.goes_on(state);
@@ -162,8 +162,8 @@ fn begin(task: &UnwrappedTask) -> Entry {
     if task.how == How::Blocking {
         thread::in_pool(task.cell.clock.local_delay());
     }
-    let level = PollScope::level(from, now);
-    let begun = Begun::new(&task.cell, &state.parking, level, from, woken, now);
+    let caught_up = PollScope::caught_up(from, now);
+    let begun = Begun::new(&task.cell, &state.parking, caught_up, from, woken, now);
     let looks = || asks[state.next_wait()].looks();
     let look = (task.how == How::Worker && woken && looks()).then(Look::default);
     Entry::Poll { begun, look }

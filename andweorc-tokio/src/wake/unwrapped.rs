@@ -41,7 +41,7 @@ impl WakeCell {
             self.unnamed(now)
         };
         if matches!(source, WakeSource::External { .. }) {
-            thread::passes_on();
+            thread::pass_on();
         }
         self.clock.woken(model(), source, now);
     }

@@ -2,7 +2,7 @@
 //! registers, says when it was blocked by another, and pays before it acts on others.
 
 use crate::program::{Aim, Program, Runtime, Stage};
-use andweorc_core::thread::{blocked, pay, register};
+use andweorc_core::thread::{blocked, catch_up, register};
 use andweorc_profile::PointKind::Progress;
 use std::collections::VecDeque;
 use std::io;
@@ -58,14 +58,14 @@ fn queue(stage: &Stage) -> io::Result<()> {
     impl Queue {
         /// Waits until the number of items is as wanted, and changes them.
         fn change(&self, wanted: impl Fn(usize) -> bool, change: impl FnOnce(&mut VecDeque<()>)) {
-            pay();
+            catch_up();
             let mut items = blocked(|| {
                 let items = self.items.lock().expect("no one panics with the queue");
                 let changed = self.changed.wait_while(items, |items| !wanted(items.len()));
                 changed.expect("no one panics with the queue")
             });
             // What came up while it was blocked, and is not taken by that.
-            pay();
+            catch_up();
             change(&mut items);
             drop(items);
             self.changed.notify_one();
@@ -106,7 +106,7 @@ fn mutex(stage: &Stage) -> io::Result<()> {
                 outside.run();
                 let guard = blocked(|| lock.lock().expect("no one panics with the lock"));
                 inside.run();
-                pay();
+                catch_up();
                 drop(guard);
                 done.hit();
             }
@@ -124,7 +124,7 @@ fn barrier(stage: &Stage) -> io::Result<()> {
             register();
             loop {
                 part.run();
-                pay();
+                catch_up();
                 if blocked(|| meeting.wait()).is_leader() {
                     done.hit();
                 }
@@ -140,7 +140,7 @@ fn slow_fast(stage: &Stage) -> io::Result<()> {
     spawn(move || {
         register();
         loop {
-            pay();
+            catch_up();
             let threads: Vec<_> = parts
                 .iter()
                 .cloned()
@@ -148,7 +148,7 @@ fn slow_fast(stage: &Stage) -> io::Result<()> {
                     spawn(move || {
                         register();
                         part.run();
-                        pay();
+                        catch_up();
                     })
                 })
                 .collect();

@@ -3,7 +3,7 @@
 //! it.
 
 use crate::program::{Aim, Program, Runtime, Stage, spawn};
-use andweorc_core::thread::{pay, register};
+use andweorc_core::thread::{catch_up, register};
 use andweorc_profile::PointKind::Progress;
 use andweorc_threads as _;
 use std::hint::spin_loop;
@@ -69,7 +69,7 @@ fn meet(stage: &Stage) -> io::Result<()> {
             loop {
                 part.run();
                 // Before it acts on the other.
-                pay();
+                catch_up();
                 let (mine, other) = (&meeting[mine], &meeting[1 - mine]);
                 if mine.fetch_add(1, Ordering::SeqCst) < other.load(Ordering::SeqCst) {
                     done.hit();

@@ -50,7 +50,7 @@ impl Door {
     }
 
     /// The thread is blocked from `now` on.
-    pub(super) fn goes_in(&mut self, ledger: &Ledger, account: &'static Account, now: Real) {
+    pub(super) fn go_in(&mut self, ledger: &Ledger, account: &'static Account, now: Real) {
         if let Some(last) = &mut self.last
             && ptr::eq(last.account, account)
         {

@@ -85,7 +85,7 @@ impl Fight {
         };
         let (after, next) = match next {
             Next::GoesIn => {
-                self.door.goes_in(self.ledger, account, now);
+                self.door.go_in(self.ledger, account, now);
                 self.fighters[ready].went_in = now;
                 if self.held {
                     self.queue.push_back(ready);
@@ -202,12 +202,12 @@ fn all_is_taken_as_paid_where_nobody_is_known_to_have_let_it_in() {
     let mut door = Door { last: None };
     assert_eq!(door.comes_out(ledger, a, since, NOW), all, "it is the first");
     assert_eq!(door.comes_out(ledger, a, since, NOW), all, "it was the last itself");
-    door.goes_in(ledger, a, since - Nanos(1));
+    door.go_in(ledger, a, since - Nanos(1));
     assert_eq!(door.comes_out(ledger, b, since, NOW), all, "the last was blocked before it");
 
     let mut door = Door { last: None };
     door.comes_out(ledger, a, since, NOW);
-    door.goes_in(ledger, a, NOW - WAKE - Nanos(1));
+    door.go_in(ledger, a, NOW - WAKE - Nanos(1));
     assert_eq!(door.comes_out(ledger, b, since, NOW), all, "the last is blocked for long");
 
     let mut door = Door { last: None };
@@ -226,9 +226,9 @@ fn absorbed(entered: Nanos) -> Nanos {
     ledger.begin(Speedup::from_ppm(500_000), Real(0));
     let [holds, waits] =
         [(); 2].map(|()| ledger.open(Real(0)).expect("there is room") as &'static Account);
-    door.goes_in(ledger, holds, Real(0));
+    door.go_in(ledger, holds, Real(0));
     assert_eq!(door.comes_out(ledger, holds, Real(0), Real(0)), Nanos::ZERO);
-    door.goes_in(ledger, waits, Real(1000));
+    door.go_in(ledger, waits, Real(1000));
     let now = Real(1000) + UNDER;
     ledger.enter(holds, Real(now.0 - entered.0));
     door.comes_out(ledger, waits, Real(1000), now)
