@@ -3,7 +3,7 @@
 use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points, unmatched};
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::Speedup;
 use andweorc_profile::PointKind;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 /// Switches andweorc on for this process, and holds a baseline, so that latencies are recorded.
 static ON: LazyLock<Experimenter> = LazyLock::new(|| {
     let on = Experimenter::new().expect("the only one in this process");
-    LEDGER.begin(Speedup::ZERO, clock::now());
+    ledger().begin(Speedup::ZERO, clock::now());
     on
 });
 

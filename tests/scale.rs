@@ -9,7 +9,7 @@ use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::points;
 use andweorc_core::target::targets;
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::{Speedup, Virtual};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -176,7 +176,7 @@ fn latencies(lines: Range<u32>, threads: usize) -> usize {
     points.iter().for_each(|point| drop(point.take_latencies()));
     // The `i`-th of so many, evenly in their logarithms, from 10 us to 10 ms.
     let nth = |i: usize, of: usize| (1e4 * 1e3_f64.powf(i as f64 / of as f64)) as i64;
-    LEDGER.begin(Speedup::ZERO, clock::now());
+    ledger().begin(Speedup::ZERO, clock::now());
     on_threads(threads, |thread| {
         for (at, point) in points.iter().enumerate() {
             let each = if at < n / 10 { HOT } else { EACH };
@@ -186,7 +186,7 @@ fn latencies(lines: Range<u32>, threads: usize) -> usize {
             }
         }
     });
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
     let bytes = live() - before;
     println!(
         "{n} call sites, {threads} threads, {} latencies in each and {} in a tenth of them: {:.1} MB",

@@ -5,7 +5,7 @@
 use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
 use andweorc_core::engine::Rules;
-use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::thread::{self, ledger};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -21,11 +21,11 @@ use tracing_subscriber::prelude::*;
 fn delay(time: Duration) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let account = LEDGER.open(clock::now()).expect("accounts are free");
-            LEDGER.enter(account, clock::now());
+            let account = ledger().open(clock::now()).expect("accounts are free");
+            ledger().enter(account, clock::now());
             sleep(time);
-            LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
-            LEDGER.close(account, clock::now());
+            ledger().exit(account, clock::now(), Nanos(i64::MAX));
+            ledger().close(account, clock::now());
         });
     });
 }
@@ -63,7 +63,7 @@ fn task(runtime: &Runtime) -> Task {
         Poll::<()>::Pending
     }));
     let wakers = left.recv().expect("it is polled").into();
-    Task { wakers, taken: LEDGER.global_delay(clock::now()), looked }
+    Task { wakers, taken: ledger().global_delay(clock::now()), looked }
 }
 
 /// A waker that calls a function once.
@@ -104,7 +104,7 @@ impl Task {
 
     /// By how much it looked at `looked` before what came then was due.
     fn early(&self, came: Real, looked: Real) -> Nanos {
-        LEDGER.time_until_due(came.less(self.taken), looked)
+        ledger().time_until_due(came.less(self.taken), looked)
     }
 
     fn looks(&self) -> Real {
@@ -131,7 +131,7 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         .enable_profiling()
         .build()
         .unwrap();
-    LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+    ledger().begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     let ms = Duration::from_millis;
 
     // The second comes while the task is held for the first: both are due when it looks.
@@ -164,5 +164,5 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         in_time == [true; 2]
     });
     assert!(waits_on, "an answer was seen too early each time");
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
 }

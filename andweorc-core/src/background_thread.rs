@@ -2,7 +2,8 @@
 
 use crate::fork::forked;
 use crate::own_thread;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use crate::sync::{Condvar, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ enum Say {
 impl Order {
     /// A stop is for good.
     fn say(&self, say: Say) {
-        let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut says = self.says.lock();
         if *says != Say::Stop {
             *says = say;
         }
@@ -41,13 +42,11 @@ impl Order {
     /// Sleeps for a `pause`, or less if the order changes, and until there is something to do. Says
     /// whether there ever will be.
     fn wait(&self, pause: Duration) -> bool {
-        let mut says = self.says.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut says = self.says.lock();
         if pause > Duration::ZERO {
-            let pauses = self.changed.wait_timeout_while(says, pause, |say| *say == Say::Work);
-            says = pauses.unwrap_or_else(PoisonError::into_inner).0;
+            says = self.changed.wait_timeout_while(says, pause, |say| *say == Say::Work);
         }
-        let says = self.changed.wait_while(says, |say| *say == Say::Rest);
-        *says.unwrap_or_else(PoisonError::into_inner) == Say::Work
+        *self.changed.wait_while(says, |say| *say == Say::Rest) == Say::Work
     }
 }
 

@@ -22,7 +22,7 @@ use crate::asked::looks_often;
 use crate::background_thread::BackgroundThread;
 use crate::clock;
 use crate::stall::Stalls;
-use crate::thread::{self, LEDGER, Overhead};
+use crate::thread::{self, Overhead, ledger};
 use crate::time::{Nanos, Real};
 use andweorc_sampling::signal::{self, Handler, SIGNAL, Sender, Work};
 use andweorc_sampling::slots;
@@ -76,7 +76,7 @@ pub(crate) fn nudger(also: impl Fn(Real) + Send + 'static) -> BackgroundThread {
 /// Tells those to pay who lag and use CPU time. `seen` is what they had used when they were last
 /// looked at.
 fn look(seen: &mut HashMap<i32, Nanos>, now: Real) {
-    for tid in LEDGER.lagging(LEAST, now) {
+    for tid in ledger().lagging(LEAST, now) {
         let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
         let before = seen.insert(tid, cpu);
         if before.is_some_and(|before| cpu > before) {
@@ -92,7 +92,7 @@ fn tell(tid: i32) {
 }
 
 /// The work of the signal's handler.
-static CATCHES_UP: Work = Work { is_wanted: || true, run: catch_up, own_stack: slots::own_stack };
+const CATCHES_UP: Work = Work { is_wanted: || true, run: catch_up, own_stack: slots::own_stack };
 
 /// Has the calling thread pay what it owes.
 ///

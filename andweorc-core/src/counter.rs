@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 /// Lines that threads share which have none of their own.
 const SHARED: usize = 4;
 
-/// No more threads than this have shards of their own: as many as `TAKEN` has bits.
+/// No more threads than this have shards of their own: as many as `taken` has bits.
 pub(crate) const OWNED: usize = 64;
 
 /// Words of a page at which sets begin: as many as a `u8` has values, so that no bounds are
@@ -34,25 +34,35 @@ const PAGES: usize = 8192;
 /// themselves, 20 threads of 11,000.
 const MAX_OWNED_PAGES: usize = 8192;
 
-/// How many were made, or refused since there were as many.
-static PAGES_MADE: AtomicUsize = AtomicUsize::new(0);
-
 /// Words of one shard; those beyond [`WORDS`] are of sets that begin before. Made once, for good.
 struct Page([AtomicU64; WORDS + MAX_COUNTS - 1]);
 
 /// The pages of one shard.
 type Pages = [AtomicPtr<Page>; PAGES];
 
-/// The pages of all shards: first of those that threads own, then of those that they share. Zeroes
-/// of the binary, in which the pages of memory that nobody needs are never there.
-static SHARDS: [Pages; OWNED + SHARED] =
-    [const { [const { AtomicPtr::new(ptr::null_mut()) }; PAGES] }; OWNED + SHARED];
+/// The shards of a process, and what was given out of them.
+struct Shards {
+    /// The pages of all shards: first of those that threads own, then of those that they share.
+    pages: [Pages; OWNED + SHARED],
+    /// How many pages were made for threads alone, or refused since there were as many.
+    pages_made: AtomicUsize,
+    /// The first word at which no set begins or goes on, of all the words of a shard.
+    next: AtomicUsize,
+    /// Which shards are a thread's own at present, a bit each.
+    taken: AtomicU64,
+    /// How often a shared shard was given out.
+    turn: AtomicUsize,
+}
 
-/// The first word at which no set begins or goes on, of all the words of a shard.
-static NEXT: AtomicUsize = AtomicUsize::new(0);
-
-/// Which shards are a thread's own at present, a bit each.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
+/// Zeroes of the binary, in which the pages of memory that nobody needs are never there: so they
+/// are apart from the [process](crate::process).
+static SHARDS: Shards = Shards {
+    pages: [const { [const { AtomicPtr::new(ptr::null_mut()) }; PAGES] }; OWNED + SHARED],
+    pages_made: AtomicUsize::new(0),
+    next: AtomicUsize::new(0),
+    taken: AtomicU64::new(0),
+    turn: AtomicUsize::new(0),
+};
 
 /// Where a thread adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +83,7 @@ impl Drop for ReturnShard {
             OWN.set(None);
             // Release, pairs with the Acquire in `own`: the next owner goes on from what this one
             // wrote.
-            TAKEN.fetch_and(!(1 << index), Ordering::Release);
+            SHARDS.taken.fetch_and(!(1 << index), Ordering::Release);
         }
     }
 }
@@ -114,7 +124,7 @@ fn assign_shard() -> Shard {
     // A thread that is being torn down could not give its own back.
     let shard = RETURN_SHARD.try_with(|_| own()).ok().flatten().unwrap_or_else(shared);
     SHARD.set(Some(shard));
-    OWN.set(shard.owned.then(|| &SHARDS[shard.index]));
+    OWN.set(shard.owned.then(|| &SHARDS.pages[shard.index]));
     shard
 }
 
@@ -122,15 +132,14 @@ fn assign_shard() -> Shard {
 fn own() -> Option<Shard> {
     let take = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
     // Acquire, pairs with the Release of the thread that gave the shard back.
-    let before = TAKEN.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).ok()?;
+    let before = SHARDS.taken.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).ok()?;
     Some(Shard { index: before.trailing_ones() as usize, owned: true })
 }
 
 /// One of the shared shards, in turn.
 fn shared() -> Shard {
-    static TURN: AtomicUsize = AtomicUsize::new(0);
     // Relaxed: only that threads spread.
-    Shard { index: OWNED + TURN.fetch_add(1, Ordering::Relaxed) % SHARED, owned: false }
+    Shard { index: OWNED + SHARDS.turn.fetch_add(1, Ordering::Relaxed) % SHARED, owned: false }
 }
 
 /// Monotonic counts that are raised together. Their words stay theirs when they are dropped, as
@@ -147,7 +156,7 @@ impl<const N: usize> Default for Counters<N> {
     fn default() -> Counters<N> {
         const { assert!(N <= MAX_COUNTS, "the counts of a set lie in one page") };
         // Relaxed: only that each word is given out once.
-        let first = NEXT.fetch_add(N, Ordering::Relaxed);
+        let first = SHARDS.next.fetch_add(N, Ordering::Relaxed);
         Counters {
             page: u32::try_from(first / WORDS).unwrap_or(u32::MAX),
             word: (first % WORDS) as u8,
@@ -183,7 +192,7 @@ impl<const N: usize> Counters<N> {
     #[inline(never)]
     fn add_anywhere<const FIRST: usize>(&self, by: [u64; FIRST]) {
         let Shard { index, owned } = shard();
-        let (counts, owned) = match SHARDS[index].get(self.page as usize) {
+        let (counts, owned) = match SHARDS.pages[index].get(self.page as usize) {
             Some(page) => {
                 let (page, owned) = existing(page)
                     .map_or_else(|| first(index, owned, self.page as usize), |page| (page, owned));
@@ -205,7 +214,8 @@ impl<const N: usize> Counters<N> {
     /// The sums over all threads. Adds that run at the same time may or may not be in them; none is
     /// lost or counted twice between two reads.
     pub(crate) fn get(&self) -> [u64; N] {
-        let pages = SHARDS.iter().filter_map(|shard| existing(shard.get(self.page as usize)?));
+        let pages =
+            SHARDS.pages.iter().filter_map(|shard| existing(shard.get(self.page as usize)?));
         let shards = pages.map(|page| self.within(page)).chain([&self.shared]);
         let mut sums = [0; N];
         for shard in shards {
@@ -239,12 +249,12 @@ fn existing(page: &AtomicPtr<Page>) -> Option<&'static Page> {
 fn first(shard: usize, owned: bool, page: usize) -> (&'static Page, bool) {
     // Relaxed: only how many there are.
     let many = || {
-        PAGES_MADE.load(Ordering::Relaxed) >= MAX_OWNED_PAGES
-            || PAGES_MADE.fetch_add(1, Ordering::Relaxed) >= MAX_OWNED_PAGES
+        SHARDS.pages_made.load(Ordering::Relaxed) >= MAX_OWNED_PAGES
+            || SHARDS.pages_made.fetch_add(1, Ordering::Relaxed) >= MAX_OWNED_PAGES
     };
     let owned = owned && !many();
     let shard = if owned || shard >= OWNED { shard } else { OWNED + shard % SHARED };
-    let page = &SHARDS[shard][page];
+    let page = &SHARDS.pages[shard][page];
     (existing(page).unwrap_or_else(|| new_page(page)), owned)
 }
 
@@ -334,7 +344,7 @@ mod tests {
 
     /// Pages of the calling thread's shard.
     fn pages() -> usize {
-        SHARDS[shard().index].iter().filter(|page| existing(page).is_some()).count()
+        SHARDS.pages[shard().index].iter().filter(|page| existing(page).is_some()).count()
     }
 
     #[test]
@@ -364,7 +374,7 @@ mod tests {
     fn counters_past_the_page_limit_are_kept_in_shared_shards() {
         let sets: Vec<Counters<3>> = (0..1_000).map(|_| Counters::default()).collect();
         // Other tests may be refused pages from here on.
-        PAGES_MADE.fetch_max(MAX_OWNED_PAGES, Ordering::Relaxed);
+        SHARDS.pages_made.fetch_max(MAX_OWNED_PAGES, Ordering::Relaxed);
         let meet = || {
             let before = pages();
             sets.iter().for_each(|set| set.add([1, 2, 3]));

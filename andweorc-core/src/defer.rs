@@ -30,6 +30,7 @@
 //! - A wake of a foreign executor, which may block or panic, never runs on this thread or on a
 //!   worker: [`until_elsewhere`] has threads of its own for these.
 
+pub(crate) mod deferral;
 #[cfg(not(loom))]
 mod elsewhere;
 mod guard;
@@ -42,15 +43,12 @@ pub use waiting::Waiting;
 
 use crate::clock;
 use crate::fork::forked;
-use crate::process_ledger::LEDGER;
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::process::{ledger, process};
 use crate::time::{Nanos, Real, Virtual};
-#[cfg(not(loom))]
 use crate::{own_thread, pause};
-#[cfg(not(loom))]
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, PoisonError};
+use deferral::{Deferral, Entries};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// Something that waits to be passed on.
 pub trait Held: Send + Sync {
@@ -68,61 +66,20 @@ pub const GRACE: Nanos = Nanos::from_millis(3);
 /// a processor from the program.
 const MIN_LOOK: Nanos = GRACE;
 
-struct Queue {
-    entries: Mutex<Entries>,
-    earlier: Condvar,
-    running: bool,
-}
-
-struct Entries {
-    waiting: Waiting,
-    /// When the first is due of what others hold, as far as the thread knows; [`Virtual::NEVER`]
-    /// where they hold nothing.
-    guarded: Virtual,
-}
-
-#[cfg(not(loom))]
-static QUEUE: LazyLock<Arc<Queue>> = LazyLock::new(|| {
-    let (sender, receiver) = std::sync::mpsc::channel::<Arc<Queue>>();
-    let spawned = own_thread::spawn("andweorc-defer", move || {
-        if let Ok(queue) = receiver.recv() {
-            queue.run();
-        }
-    });
-    let queue = Arc::new(Queue::new(spawned.is_ok()));
-    // A failed send means that there is no thread, which `running` says already.
-    drop(sender.send(Arc::clone(&queue)));
-    queue
-});
-
-/// When the thread last released something, real ns.
-static RELEASED: AtomicI64 = AtomicI64::new(i64::MIN);
-
-/// How long a released wake takes on average to get an idle worker going, ns.
-static HANDOFF: AtomicI64 = AtomicI64::new(0);
-
-/// Workers that are idle.
-static IDLE: AtomicUsize = AtomicUsize::new(0);
-
-/// Workers tell when they are idle.
-static HOOKED: AtomicBool = AtomicBool::new(false);
-
-/// When the first of the queue is due, virtual ns; [`Virtual::NEVER`] when it is empty.
-static FIRST: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
-
 /// A worker is idle from now on: the thread releases in time what it may run.
 pub(crate) fn worker_parked() {
-    HOOKED.store(true, SeqCst);
-    IDLE.fetch_add(1, SeqCst);
-    if FIRST.load(SeqCst) != Virtual::NEVER.0 {
-        QUEUE.earlier.notify_one();
+    let deferral = deferral();
+    deferral.hooked.store(true, SeqCst);
+    deferral.idle.fetch_add(1, SeqCst);
+    if deferral.first.load(SeqCst) != Virtual::NEVER.0 {
+        deferral.earlier.notify_one();
     }
 }
 
 /// Whether a worker is idle, of those that tell.
 pub(crate) fn is_worker_idle() -> bool {
     // Relaxed: one that parks at this moment has not been notified yet.
-    IDLE.load(Relaxed) > 0
+    deferral().idle.load(Relaxed) > 0
 }
 
 /// Releases what is due. A busy worker calls this between two polls: nobody could run it earlier,
@@ -131,7 +88,7 @@ pub(crate) fn is_worker_idle() -> bool {
 #[inline]
 pub(crate) fn release_due() -> bool {
     // Relaxed: what is pushed at this moment is released at the next poll.
-    let first = Virtual(FIRST.load(Relaxed));
+    let first = Virtual(deferral().first.load(Relaxed));
     let held = first != Virtual::NEVER;
     if held {
         release_until_now(first);
@@ -141,43 +98,35 @@ pub(crate) fn release_due() -> bool {
 
 #[inline(never)]
 fn release_until_now(first: Virtual) {
-    if LEDGER.time_until_due(first, clock::now()) > Nanos::ZERO {
+    if ledger().time_until_due(first, clock::now()) > Nanos::ZERO {
         return;
     }
-    let mut entries = QUEUE.lock();
-    let due = entries.waiting.take_due(LEDGER.virtual_now(clock::now()));
-    Queue::publish_first(&entries);
+    let deferral = deferral();
+    let mut entries = deferral.entries.lock();
+    let due = entries.waiting.take_due(ledger().virtual_now(clock::now()));
+    deferral.publish_first(&entries);
     drop(entries);
     due.into_iter().for_each(|held| held.release());
 }
 
 /// A worker that parked at `since` is busy again.
 pub(crate) fn worker_unparked(since: Real, now: Real) {
-    IDLE.fetch_sub(1, SeqCst);
-    let released = RELEASED.load(SeqCst);
+    let deferral = deferral();
+    deferral.idle.fetch_sub(1, SeqCst);
+    let released = deferral.released.load(SeqCst);
     let took = Nanos(now.0.saturating_sub(released));
     // Another wake may have got it going: then the mean takes in a time that is somewhat wrong,
     // once.
     if released > since.0 && took < Lead::MOST {
-        let mean = HANDOFF.load(SeqCst);
-        HANDOFF.store(mean + (took.0 - mean) / 16, SeqCst);
+        let mean = deferral.handoff.load(SeqCst);
+        deferral.handoff.store(mean + (took.0 - mean) / 16, SeqCst);
     }
-}
-
-/// By how much a wake is released early so that its task runs in time.
-fn handoff() -> Nanos {
-    Nanos(if IDLE.load(SeqCst) > 0 { HANDOFF.load(SeqCst) } else { 0 })
-}
-
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref QUEUE: Queue = Queue::new(true);
 }
 
 /// Does once what the thread of the queue does: for models, which have a thread of their own.
 #[cfg(loom)]
 pub fn release_one() {
-    QUEUE.release_one(&mut Lead::default());
+    deferral().release_one(&mut Lead::default());
 }
 
 /// Models have one executor.
@@ -186,41 +135,50 @@ pub use until as until_elsewhere;
 
 /// Releases `held` once V has got to `due`.
 pub fn until(due: Virtual, held: Arc<dyn Held>) {
-    QUEUE.hold(due, held);
+    deferral().hold(due, held);
 }
 
-impl Queue {
-    fn new(running: bool) -> Queue {
-        let entries = Entries { waiting: Waiting::new(), guarded: Virtual::NEVER };
-        Queue { entries: Mutex::new(entries), earlier: Condvar::new(), running }
+/// Returns what is held back in this process.
+#[inline(always)]
+fn deferral() -> &'static Deferral {
+    &process().deferral
+}
+
+impl Deferral {
+    /// Whether there is a thread of the queue; starts it on the first call.
+    fn runs(&self) -> bool {
+        *self.runs.get_or_init(|| {
+            // Models do themselves what the thread does.
+            cfg!(loom) || own_thread::spawn("andweorc-defer", || deferral().run()).is_ok()
+        })
     }
 
     fn hold(&self, due: Virtual, held: Arc<dyn Held>) {
         // In a child of fork nobody would pass it on.
-        if forked() || !self.running {
+        if forked() || !self.runs() {
             held.release();
             return;
         }
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let empty = entries.waiting.first().is_none();
         let first = entries.waiting.push(due, held);
-        Queue::publish_first(&entries);
+        self.publish_first(&entries);
         drop(entries);
-        if empty || (first && IDLE.load(SeqCst) > 0) {
+        if empty || (first && self.idle.load(SeqCst) > 0) {
             self.earlier.notify_one();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn publish_first(&self, entries: &Entries) {
+        self.first.store(entries.waiting.first().unwrap_or(Virtual::NEVER).0, SeqCst);
     }
 
-    fn publish_first(entries: &Entries) {
-        FIRST.store(entries.waiting.first().unwrap_or(Virtual::NEVER).0, SeqCst);
+    /// By how much a wake is released early so that its task runs in time.
+    fn handoff(&self) -> Nanos {
+        Nanos(if self.idle.load(SeqCst) > 0 { self.handoff.load(SeqCst) } else { 0 })
     }
 
-    #[cfg(not(loom))]
-    fn run(&self) -> ! {
+    fn run(&self) {
         pause::on_time();
         let mut lead = Lead::default();
         loop {
@@ -231,7 +189,7 @@ impl Queue {
     /// Sleeps until the first is due, and releases it. What others hold longer than they should is
     /// released meanwhile.
     fn release_one(&self, lead: &mut Lead) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         loop {
             let now = clock::now();
             if let Some(overdue) = entries.overdue_in(now)
@@ -240,36 +198,33 @@ impl Queue {
                 entries.guarded = Virtual::NEVER;
                 drop(entries);
                 guard::look(now);
-                entries = self.lock();
+                entries = self.entries.lock();
                 continue;
             }
-            let left = entries.waiting.first().map(|first| LEDGER.time_until_due(first, now));
-            if left.is_some_and(|left| left <= lead.nearest() + handoff()) {
+            let left = entries.waiting.first().map(|first| ledger().time_until_due(first, now));
+            if left.is_some_and(|left| left <= lead.nearest() + self.handoff()) {
                 let held = entries.waiting.pop();
-                Queue::publish_first(&entries);
+                self.publish_first(&entries);
                 drop(entries);
-                RELEASED.store(clock::now().0, SeqCst);
+                self.released.store(clock::now().0, SeqCst);
                 if let Some(held) = held {
                     held.release();
                 }
                 return;
             }
-            let busy = HOOKED.load(SeqCst) && IDLE.load(SeqCst) == 0;
+            let busy = self.hooked.load(SeqCst) && self.idle.load(SeqCst) == 0;
             let sleeps = left.map(|left| {
-                let in_time = (left - lead.0 - handoff()).max(Nanos(1));
+                let in_time = (left - lead.0 - self.handoff()).max(Nanos(1));
                 if busy { in_time.max(GRACE) } else { in_time }
             });
             let looks = entries.overdue_in(now).map(|overdue| overdue.max(MIN_LOOK));
             let Some(sleep) = sleeps.into_iter().chain(looks).min() else {
-                entries = self.earlier.wait(entries).unwrap_or_else(PoisonError::into_inner);
+                entries = self.earlier.wait(entries);
                 continue;
             };
             let timeout;
-            (entries, timeout) = self
-                .earlier
-                .wait_timeout(entries, sleep.to_duration())
-                .unwrap_or_else(PoisonError::into_inner);
-            if timeout.timed_out() && !busy && sleeps == Some(sleep) {
+            (entries, timeout) = self.earlier.wait_timeout(entries, sleep.to_duration());
+            if timeout && !busy && sleeps == Some(sleep) {
                 lead.measured(clock::now() - (now + sleep));
             }
         }
@@ -280,7 +235,7 @@ impl Entries {
     /// How long it takes until the first of what others hold is overdue.
     fn overdue_in(&self, now: Real) -> Option<Nanos> {
         let held = self.guarded != Virtual::NEVER;
-        held.then(|| LEDGER.time_until_due(self.guarded, now) + GRACE)
+        held.then(|| ledger().time_until_due(self.guarded, now) + GRACE)
     }
 }
 
@@ -331,7 +286,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let start = clock::now();
         for ms in [30, 10, 20] {
-            let due = LEDGER.virtual_now(start).0 + Nanos::from_millis(ms).0;
+            let due = ledger().virtual_now(start).0 + Nanos::from_millis(ms).0;
             until(Virtual(due), Arc::new(Tell(sender.clone(), ms)));
         }
         let released: Vec<_> = receiver.iter().take(3).collect();
@@ -344,8 +299,10 @@ mod tests {
     #[test]
     fn nothing_is_held_where_there_is_no_thread() {
         let (sender, receiver) = mpsc::channel();
-        let far = Virtual(LEDGER.virtual_now(clock::now()).0 + Nanos::from_millis(3_600_000).0);
-        Queue::new(false).hold(far, Arc::new(Tell(sender, 0)));
+        let far = Virtual(ledger().virtual_now(clock::now()).0 + Nanos::from_millis(3_600_000).0);
+        let deferral = Deferral::new();
+        deferral.runs.get_or_init(|| false);
+        deferral.hold(far, Arc::new(Tell(sender, 0)));
         receiver.try_recv().unwrap();
     }
 

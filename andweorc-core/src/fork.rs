@@ -15,27 +15,36 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// The number of the file that a child does not get, or [`NONE`].
-static UNSHARED: AtomicI32 = AtomicI32::new(NONE);
-
 const NONE: RawFd = -1;
 
-static FORKED: AtomicBool = AtomicBool::new(false);
+/// Handling of forks. It is no part of the [process](crate::process): the handler has no other
+/// argument.
+struct Forks {
+    /// This process was forked from one in which andweorc was on.
+    forked: AtomicBool,
+    /// The number of the file that a child does not get, or [`NONE`].
+    unshared: AtomicI32,
+    /// Called in a child of fork, where it has to be async-signal-safe.
+    reset: OnceLock<fn()>,
+}
+
+static FORKS: Forks = Forks {
+    forked: AtomicBool::new(false),
+    unshared: AtomicI32::new(NONE),
+    reset: OnceLock::new(),
+};
 
 /// Whether this process was forked from one in which andweorc was on. Who would join a thread, lock
 /// what another thread may hold, or write to the profile asks this first.
 pub fn forked() -> bool {
     // Relaxed: written once, by the only thread that there is.
-    FORKED.load(Ordering::Relaxed)
+    FORKS.forked.load(Ordering::Relaxed)
 }
-
-/// Called in a child of fork, where it has to be async-signal-safe.
-static RESET: OnceLock<fn()> = OnceLock::new();
 
 /// Notices forks from now on, and calls `reset_after_fork`, which is async-signal-safe, in a child
 /// of one.
 pub(crate) fn watch(reset_after_fork: fn()) {
-    RESET.get_or_init(|| {
+    FORKS.reset.get_or_init(|| {
         // SAFETY: the handler is async-signal-safe, as it says, and lives as long as the program.
         // Without memory for it the call fails, and a child of fork behaves as if nobody had
         // noticed.
@@ -56,7 +65,8 @@ pub(crate) struct Unshared<T> {
 impl<T: AsFd> Unshared<T> {
     pub(crate) fn new(file: T) -> Unshared<T> {
         let number = file.as_fd().as_raw_fd();
-        let swap = UNSHARED.compare_exchange(NONE, number, Ordering::SeqCst, Ordering::SeqCst);
+        let swap =
+            FORKS.unshared.compare_exchange(NONE, number, Ordering::SeqCst, Ordering::SeqCst);
         Unshared { _noticed: swap.ok().map(|_| Noticed), file }
     }
 }
@@ -75,13 +85,13 @@ impl<T> DerefMut for Unshared<T> {
     }
 }
 
-/// A file's number is in [`UNSHARED`] while this lives.
+/// A file's number is in [`FORKS`] while this lives.
 #[derive(Debug)]
 struct Noticed;
 
 impl Drop for Noticed {
     fn drop(&mut self) {
-        UNSHARED.store(NONE, Ordering::SeqCst);
+        FORKS.unshared.store(NONE, Ordering::SeqCst);
     }
 }
 
@@ -90,7 +100,7 @@ impl Drop for Noticed {
 ///
 /// Async-signal-safe: system calls.
 fn unshare() {
-    let file = UNSHARED.swap(NONE, Ordering::SeqCst);
+    let file = FORKS.unshared.swap(NONE, Ordering::SeqCst);
     if file == NONE {
         return;
     }
@@ -112,8 +122,8 @@ fn unshare() {
 /// Runs in the child of a program of many threads: it writes atomics, makes system calls, allocates
 /// nothing and takes no lock.
 unsafe extern "C" fn in_child() {
-    FORKED.store(true, Ordering::Relaxed);
-    if let Some(reset_after_fork) = RESET.get() {
+    FORKS.forked.store(true, Ordering::Relaxed);
+    if let Some(reset_after_fork) = FORKS.reset.get() {
         reset_after_fork();
     }
     unshare();

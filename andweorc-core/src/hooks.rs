@@ -104,9 +104,9 @@ pub mod target {
 /// What the calling thread is to the virtual clock, and what happens on it.
 pub mod thread {
     pub use crate::thread::{
-        BeforeWake, Blocking, CaughtUp, Entered, LEDGER, Poll, Polled, Stay, after_final_wake,
-        before_wake, blocked, blocking_is_seen, came, catch_up, catch_up_before_waking, enable,
-        enter, exit_under, handed_back, in_pool, is_busy_worker, leave, model, noticed, number,
+        BeforeWake, Blocking, CaughtUp, Entered, Poll, Polled, Stay, after_final_wake, before_wake,
+        blocked, blocking_is_seen, came, catch_up, catch_up_before_waking, enable, enter,
+        exit_under, handed_back, in_pool, is_busy_worker, leave, ledger, model, noticed, number,
         parked, parked_since, participant_at, pass_on, record_wait, register, spawns, sync_point,
         takes_part, unparked, virtual_at, virtual_now, wait_begins, wait_ends, wakes_in,
         was_enabled, when_of_a_runtime, when_switched, within,

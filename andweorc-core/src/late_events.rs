@@ -31,7 +31,6 @@ mod readiness_log;
 mod wait_history;
 
 pub(crate) use epoll_watcher::epoll_watcher;
-pub(crate) use readiness_log::READINESS;
 pub use readiness_log::ReadinessLog;
 pub use wait_history::WaitHistory;
 
@@ -59,9 +58,6 @@ const MAX_LAG: Nanos = Nanos::from_micros(200);
 
 /// The thread that watches may hear of an input so much later than the worker that slept for it.
 const MAX_WATCH_DELAY: Nanos = Nanos::from_micros(60);
-
-/// Driver polls of this process.
-pub(crate) static DRIVER_POLLS: DriverPolls = DriverPolls::new();
 
 /// A worker's look into the driver: the one that it takes at the moment, or took last. While it is
 /// idle it may take several, where nothing that it finds may run yet.

@@ -8,14 +8,37 @@
 mod bins;
 mod pending;
 
+use crate::counter::PerShard;
+use crate::sync::{Mutex, RwLock};
 use bins::{Bins, Key};
+use pending::Pending;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// All histograms, by the number of their [`Latencies`].
-static ALL: RwLock<Vec<&'static Mutex<Bins>>> = RwLock::new(Vec::new());
+/// The histograms of the points of a process.
+#[derive(Debug)]
+pub(crate) struct Histograms {
+    /// By the number of their [`Latencies`].
+    all: RwLock<Vec<&'static Mutex<Bins>>>,
+    /// Latencies that are in none yet.
+    pending: PerShard<Pending>,
+    /// Memory of all, bytes.
+    held: AtomicUsize,
+}
 
-/// The latencies of a point, ns. Lives as long as the process.
+impl Histograms {
+    /// None yet.
+    pub(crate) const fn new() -> Histograms {
+        Histograms {
+            all: RwLock::new(Vec::new()),
+            pending: PerShard::new(),
+            held: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// The latencies of a point, ns. Lives as long as the process, whose histograms each method is
+/// given.
 #[derive(Debug)]
 pub(crate) struct Latencies {
     number: u32,
@@ -24,9 +47,9 @@ pub(crate) struct Latencies {
 
 impl Latencies {
     /// Without any.
-    pub(crate) fn new() -> Latencies {
+    pub(crate) fn new(histograms: &Histograms) -> Latencies {
         let bins: &Mutex<Bins> = Box::leak(Box::default());
-        let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = histograms.all.write();
         let number = u32::try_from(all.len()).expect("points are numbered by u32");
         all.push(bins);
         Latencies { number, bins }
@@ -34,26 +57,27 @@ impl Latencies {
 
     /// Records one.
     #[inline]
-    pub(crate) fn record(&self, ns: u64) {
-        pending::record(self.number, Key::of(ns));
+    pub(crate) fn record(&self, histograms: &Histograms, ns: u64) {
+        histograms.record(self.number, Key::of(ns));
     }
 
     /// Forgets all.
-    pub(crate) fn clear(&self) {
-        pending::settle();
-        drop(mem::take(&mut *lock(self.bins)));
+    pub(crate) fn clear(&self, histograms: &Histograms) {
+        self.take_bins(histograms);
     }
 
     /// Takes all, as (ns, count) pairs in rising order.
-    pub(crate) fn take(&self) -> Vec<(u64, u64)> {
-        pending::settle();
-        let taken = mem::take(&mut *lock(self.bins));
-        taken.pairs()
+    pub(crate) fn take(&self, histograms: &Histograms) -> Vec<(u64, u64)> {
+        self.take_bins(histograms).pairs()
     }
-}
 
-fn lock(bins: &Mutex<Bins>) -> MutexGuard<'_, Bins> {
-    bins.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take_bins(&self, histograms: &Histograms) -> Bins {
+        histograms.settle();
+        let taken = mem::take(&mut *self.bins.lock());
+        // Relaxed: whether there is much need not be known to the byte.
+        histograms.held.fetch_sub(taken.held(), Ordering::Relaxed);
+        taken
+    }
 }
 
 #[cfg(test)]
@@ -70,7 +94,8 @@ mod tests {
     fn no_latency_of_any_thread_is_lost_or_of_another_point() {
         const THREADS: u64 = 80;
         const EACH: u64 = 1_000;
-        let points = [Latencies::new(), Latencies::new(), Latencies::new()];
+        let histograms = Histograms::new();
+        let points = [(); 3].map(|()| Latencies::new(&histograms));
         let all = Barrier::new(THREADS as usize + 1);
         let mut taken = [0; 3];
         thread::scope(|scope| {
@@ -79,7 +104,7 @@ mod tests {
                     all.wait();
                     for i in 0..EACH {
                         let point = (i % 3) as usize;
-                        points[point].record(1_000 << point);
+                        points[point].record(&histograms, 1_000 << point);
                     }
                     all.wait();
                 });
@@ -87,12 +112,12 @@ mod tests {
             all.wait();
             // Some are taken while others come.
             for (point, taken) in points.iter().zip(&mut taken) {
-                *taken = counts(&point.take());
+                *taken = counts(&point.take(&histograms));
             }
             all.wait();
         });
         for (i, point) in points.iter().enumerate() {
-            let pairs = point.take();
+            let pairs = point.take(&histograms);
             assert!(pairs.iter().all(|&(ns, _)| ns.abs_diff(1_000 << i) <= 1), "{i}: {pairs:?}");
             taken[i] += counts(&pairs);
             let i = i as u64;
@@ -102,12 +127,14 @@ mod tests {
 
     #[test]
     fn latencies_taken_or_cleared_are_gone() {
-        let latencies = Latencies::new();
-        latencies.record(5_000);
-        assert_eq!(counts(&latencies.take()), 1);
-        assert_eq!(latencies.take(), []);
-        latencies.record(5_000);
-        latencies.clear();
-        assert_eq!(latencies.take(), []);
+        let histograms = Histograms::new();
+        let latencies = Latencies::new(&histograms);
+        latencies.record(&histograms, 5_000);
+        assert_eq!(counts(&latencies.take(&histograms)), 1);
+        assert_eq!(latencies.take(&histograms), []);
+        latencies.record(&histograms, 5_000);
+        latencies.clear(&histograms);
+        assert_eq!(latencies.take(&histograms), []);
+        assert_eq!(histograms.held.load(Ordering::Relaxed), 0);
     }
 }

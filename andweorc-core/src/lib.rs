@@ -10,7 +10,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`ledger`] | the virtual clock: who owes how much delay; plain logic |
-//! | [`thread`](mod@thread) | the process-wide ledger, and what the calling thread is to it |
+//! | [`thread`](mod@thread) | what the calling thread is to the ledger of the process |
 //! | [`defer`] | tasks held back until the virtual clock gets to where they are ready |
 //! | `pause` | precise sleeps |
 //! | [`program_clock`] | the clock that the program itself reads |
@@ -51,7 +51,7 @@ pub mod own_thread;
 mod pause;
 #[doc(hidden)]
 pub mod point;
-mod process_ledger;
+mod process;
 #[doc(hidden)]
 pub mod program_clock;
 mod runner;

@@ -3,6 +3,8 @@
 //! signalfd(2), would else be taken by a thread that the program does not know of.
 
 use crate::allocations::number::leave_out_here;
+#[cfg(test)]
+use crate::process;
 use crate::program_clock;
 use andweorc_sampling::signal::signals_of_others;
 use nix::sys::signal::{SigSet, SigmaskHow};
@@ -21,6 +23,8 @@ pub fn spawn<T: Send + 'static>(
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     let _blocked = Blocked::begin()?;
+    #[cfg(test)]
+    let run = process::tests::Own::hand_on(run);
     Builder::new().name(name.to_owned()).spawn(|| {
         program_clock::read_real_here();
         leave_out_here();

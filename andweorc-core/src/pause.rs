@@ -14,9 +14,10 @@
 //! overshoots nevertheless is told to the ledger as credit.
 
 use crate::clock;
+use crate::process::process;
 use crate::time::{Nanos, Real};
 use libc::{CLOCK_MONOTONIC, PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, TIMER_ABSTIME, timespec};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// How long before its end a pause stops sleeping and starts to spin. Longer than the debts of most
 /// pauses, and too short to keep a processor from whoever else needs it.
@@ -26,12 +27,9 @@ const SPIN: Nanos = Nanos::from_millis(2);
 /// uses as much as one that works.
 const SPIN_UNDER_LIMIT: Nanos = Nanos::from_micros(50);
 
-/// There is such a limit. Relaxed: it publishes nothing.
-static UNDER_LIMIT: AtomicBool = AtomicBool::new(false);
-
 /// Says whether there is a limit on the program's processor time.
 pub(crate) fn set_under_limit(limit: bool) {
-    UNDER_LIMIT.store(limit, Relaxed);
+    process().machine.is_limited.store(limit, Relaxed);
 }
 
 /// How long before its end a pause starts to spin.
@@ -41,7 +39,7 @@ fn spin(under_limit: bool) -> Nanos {
 
 /// Blocks the calling thread until `until` and returns the time at which it really came back.
 pub(crate) fn until(until: Real) -> Real {
-    sleep_and_spin(until, spin(UNDER_LIMIT.load(Relaxed)))
+    sleep_and_spin(until, spin(process().machine.is_limited.load(Relaxed)))
 }
 
 /// Sleeps until about `until`, without spinning, for a thread that has nothing to do before then.
@@ -49,12 +47,9 @@ pub fn nap(until: Real) {
     sleep_until(until);
 }
 
-/// CPU time that pauses of all threads have used, in ns. Relaxed: a count that publishes nothing.
-static CPU_NS: AtomicI64 = AtomicI64::new(0);
-
 /// CPU time that pauses of all threads have used so far. Those that still go on are not in it.
 pub(crate) fn cpu() -> Nanos {
-    Nanos(CPU_NS.load(Relaxed))
+    Nanos(process().machine.paused.load(Relaxed))
 }
 
 /// Does so, and spins for the last `spin` of it.
@@ -72,7 +67,7 @@ fn sleep_and_spin(until: Real, spin: Nanos) -> Real {
             spun += now - before;
         }
     }
-    CPU_NS.fetch_add(spun.0, Relaxed);
+    process().machine.paused.fetch_add(spun.0, Relaxed);
     now
 }
 
@@ -104,7 +99,6 @@ fn sleep_until(until: Real) {
 
 /// Lets the calling thread wake up as close to time as the kernel can, for good, also when all
 /// processors are busy.
-#[cfg(not(loom))]
 pub(crate) fn on_time() {
     set_timer_slack(1);
     set_slice(SHORTEST_SLICE);
@@ -113,12 +107,10 @@ pub(crate) fn on_time() {
 /// The shortest time slice that Linux grants. Who asks for a short one gets it early: since 6.12 it
 /// goes ahead of threads with longer slices as soon as it is woken, where it would wait for up to 3
 /// ms.
-#[cfg(not(loom))]
 const SHORTEST_SLICE: Nanos = Nanos::from_micros(100);
 
 /// Asks for a time slice for the calling thread, unless the program runs under a policy of its own
 /// choice. A kernel that knows none, before 6.12, changes nothing.
-#[cfg(not(loom))]
 fn set_slice(slice: Nanos) {
     // SAFETY: takes a plain number and touches no memory.
     if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {

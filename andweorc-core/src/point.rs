@@ -1,18 +1,21 @@
 //! The registry of points: where units of work are counted and intervals are timed, in virtual
 //! time.
 
+mod hits;
+mod registry;
+
+pub use registry::{point, points, unmatched};
+
 use crate::counter::Counters;
-use crate::latency::Latencies;
+use crate::latency::{Histograms, Latencies};
 use crate::settings::is_own_file;
-use crate::thread::{self, LEDGER, Within};
-use crate::time::Virtual;
+use crate::sync::Mutex;
 use andweorc_profile::PointRecord;
 use andweorc_profile::plain;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
 
 pub use andweorc_profile::PointKind;
 
@@ -25,6 +28,22 @@ pub enum Importance {
     Root,
     /// Any other span.
     Inner,
+}
+
+/// Where a span is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// In a spawned task.
+    Task = 0,
+    /// In the task of the main function, which may do little but hand work out.
+    Main = 1,
+    /// Outside of all targets: on a thread that polls no task.
+    Nothing = 2,
+}
+
+impl Within {
+    /// How many there are.
+    pub(crate) const COUNT: u32 = 3;
 }
 
 /// A progress point or a latency point. Lives as long as the process.
@@ -126,38 +145,10 @@ impl Point {
         }
     }
 
-    /// Counts one unit of work.
-    #[inline]
-    pub fn hit(&self) {
-        self.count.add([1]);
-        thread::hits(self.id);
-    }
-
-    /// Counts one unit of work that took from `begin` to `end`, both in the virtual time of whoever
-    /// did it then. How long that was is recorded while an experiment or a baseline is held: nobody
-    /// else asks for it.
-    pub fn hit_interval(&self, begin: Virtual, end: Virtual) {
-        self.count.add([1]);
-        if LEDGER.is_held() {
-            self.latencies.record(u64::try_from((end - begin).0).unwrap_or(0));
-        }
-        thread::hits(self.id);
-    }
-
     /// Hits so far.
     pub fn count(&self) -> u64 {
         let [count] = self.count.get();
         count
-    }
-
-    /// Forgets the latencies recorded since the last call.
-    pub(crate) fn discard_latencies(&self) {
-        self.latencies.clear();
-    }
-
-    /// Takes the latencies recorded since the last call, as (ns, count) pairs in rising order.
-    pub fn take_latencies(&self) -> Vec<(u64, u64)> {
-        self.latencies.take()
     }
 
     /// Record of the point as the profile names it, `rank`-th in importance.
@@ -169,90 +160,65 @@ impl Point {
     }
 }
 
-thread_local! {
-    /// Intervals begun on this thread and not ended.
-    static BEGUN: RefCell<Vec<(u32, Virtual)>> = const { RefCell::new(Vec::new()) };
-}
-
-fn with_begun<R>(f: impl FnOnce(&mut Vec<(u32, Virtual)>) -> R) -> Option<R> {
-    BEGUN.try_with(|begun| Some(f(&mut *begun.try_borrow_mut().ok()?))).ok().flatten()
-}
-
-/// Ends of intervals that never began on their thread.
-static UNMATCHED: AtomicU64 = AtomicU64::new(0);
-
-impl Point {
-    /// Begins an interval of this latency point on the calling thread.
-    pub fn begin(&self) {
-        let now = thread::virtual_now();
-        // In a thread's last destructors, and in an allocator that is called from here, there is no
-        // place to keep it: its end will be unmatched.
-        with_begun(|begun| begun.push((self.id, now))).unwrap_or_default();
-    }
-
-    /// Ends the interval of this latency point that began last on the calling thread. Without one
-    /// it is counted as [`unmatched`]. While andweorc is off neither is, but the interval is over.
-    pub fn end(&self) {
-        let begin = with_begun(|begun| {
-            let last = begun.iter().rposition(|&(id, _)| id == self.id)?;
-            Some(begun.remove(last).1)
-        });
-        if !thread::enabled() {
-            return;
-        }
-        match begin.flatten() {
-            Some(begin) => self.hit_interval(begin, thread::virtual_now()),
-            None => {
-                // Relaxed: a count that publishes nothing else.
-                UNMATCHED.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-/// How many intervals were ended on a thread where they had not begun. They are measured nowhere.
-pub fn unmatched() -> u64 {
-    UNMATCHED.load(Ordering::Relaxed)
-}
-
 type Key<'a> = (PointKind, &'a str, Option<&'a str>, Option<u32>);
 
-static POINTS: LazyLock<Mutex<HashMap<Key<'static>, &'static Point>>> =
-    LazyLock::new(Mutex::default);
-static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+/// The points of a process, and what is known of all together.
+pub(crate) struct Points {
+    known: LazyLock<Mutex<HashMap<Key<'static>, &'static Point>>>,
+    next_id: AtomicU32,
+    /// The latencies of all.
+    histograms: Histograms,
+    /// Ends of intervals that never began on their thread.
+    unmatched: AtomicU64,
+}
 
-/// The point of this kind, name and place; registers it on the first call. `explicit` says that the
-/// user wrote it down, rather than that a span came by. Callers cache the answer: this takes a
-/// lock. A long name is known by what [`plain::cut_name`] leaves of it, which differs for each
-/// whole name.
-pub fn point(
-    kind: PointKind,
-    name: &str,
-    file: Option<&str>,
-    line: Option<u32>,
-    explicit: bool,
-) -> &'static Point {
-    let (name, file) = (&*plain::cut_name(name), file.map(plain::cut_name));
-    let file = file.as_deref();
-    let mut points = POINTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(point) = known(&points, &(kind, name, file, line)) {
-        return point;
+impl Points {
+    /// None yet.
+    pub(crate) const fn new() -> Points {
+        Points {
+            known: LazyLock::new(Mutex::default),
+            next_id: AtomicU32::new(1),
+            histograms: Histograms::new(),
+            unmatched: AtomicU64::new(0),
+        }
     }
-    let point: &'static Point = Box::leak(Box::new(Point {
-        // Relaxed: only uniqueness matters.
-        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-        kind,
-        name: name.into(),
-        file: file.map(Into::into),
-        line,
-        explicit,
-        own: file.is_none_or(is_own_file),
-        nesting: AtomicU32::new(u32::MAX),
-        count: Counters::default(),
-        latencies: Latencies::new(),
-    }));
-    points.insert((kind, &point.name, point.file.as_deref(), line), point);
-    point
+
+    fn get(
+        &self,
+        kind: PointKind,
+        name: &str,
+        file: Option<&str>,
+        line: Option<u32>,
+        explicit: bool,
+    ) -> &'static Point {
+        let (name, file) = (&*plain::cut_name(name), file.map(plain::cut_name));
+        let file = file.as_deref();
+        let mut points = self.known.lock();
+        if let Some(point) = known(&points, &(kind, name, file, line)) {
+            return point;
+        }
+        let point: &'static Point = Box::leak(Box::new(Point {
+            // Relaxed: only uniqueness matters.
+            id: self.next_id.fetch_add(1, Ordering::Relaxed),
+            kind,
+            name: name.into(),
+            file: file.map(Into::into),
+            line,
+            explicit,
+            own: file.is_none_or(is_own_file),
+            nesting: AtomicU32::new(u32::MAX),
+            count: Counters::default(),
+            latencies: Latencies::new(&self.histograms),
+        }));
+        points.insert((kind, &point.name, point.file.as_deref(), line), point);
+        point
+    }
+
+    fn all(&self) -> Vec<&'static Point> {
+        let mut all: Vec<_> = self.known.lock().values().copied().collect();
+        all.sort_by_key(|point| point.id);
+        all
+    }
 }
 
 /// A function, in which the keys need live no longer than what is looked for.
@@ -260,40 +226,34 @@ fn known<'a>(points: &HashMap<Key<'a>, &'static Point>, key: &Key<'a>) -> Option
     points.get(key).copied()
 }
 
-/// All points so far, by id.
-pub fn points() -> Vec<&'static Point> {
-    let mut all: Vec<_> =
-        POINTS.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
-    all.sort_by_key(|point| point.id);
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(not(loom))]
-    use crate::{clock, thread::EXPERIMENTS, time::Speedup};
+    use crate::process::ledger;
+    use crate::process::tests::Own;
+    use crate::time::{Speedup, Virtual};
+    use crate::{clock, thread};
 
     #[cfg(not(loom))]
     #[test]
     fn latencies_of_experiments_are_taken_once_and_in_order() {
-        let point = point(PointKind::Latency, "latencies", None, None, true);
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        point.hit_interval(Virtual(0), Virtual(7_000_000));
-        assert_eq!(point.take_latencies(), [], "no experiment is held");
-        LEDGER.begin(Speedup::ZERO, clock::now());
-        point.hit_interval(Virtual(0), Virtual(5_000_000));
-        point.hit_interval(Virtual(1_000), Virtual(2_001_000));
-        let latencies = point.take_latencies();
-        let near = |ns: u64, ms: f64| (ns as f64 / 1e6 - ms).abs() < 0.01;
-        assert!(matches!(latencies[..], [(a, 1), (b, 1)] if near(a, 2.0) && near(b, 5.0)));
-        assert_eq!(point.take_latencies(), []);
-        point.hit_interval(Virtual(0), Virtual(1));
-        point.discard_latencies();
-        assert_eq!(point.take_latencies(), []);
-        LEDGER.end(clock::now());
-        drop(alone);
-        assert_eq!(point.count(), 4);
+        Own::run(|_| {
+            let point = point(PointKind::Latency, "latencies", None, None, true);
+            point.hit_interval(Virtual(0), Virtual(7_000_000));
+            assert_eq!(point.take_latencies(), [], "no experiment is held");
+            ledger().begin(Speedup::ZERO, clock::now());
+            point.hit_interval(Virtual(0), Virtual(5_000_000));
+            point.hit_interval(Virtual(1_000), Virtual(2_001_000));
+            let latencies = point.take_latencies();
+            let near = |ns: u64, ms: f64| (ns as f64 / 1e6 - ms).abs() < 0.01;
+            assert!(matches!(latencies[..], [(a, 1), (b, 1)] if near(a, 2.0) && near(b, 5.0)));
+            assert_eq!(point.take_latencies(), []);
+            point.hit_interval(Virtual(0), Virtual(1));
+            point.discard_latencies();
+            assert_eq!(point.take_latencies(), []);
+            ledger().end(clock::now());
+            assert_eq!(point.count(), 4);
+        })
     }
 
     #[test]

@@ -24,13 +24,15 @@
 //! D grows no faster than time passes, so the clock never goes back; what samples add to D comes in
 //! lumps, and the clock stands still for as long. That holds across threads too.
 
+pub(crate) mod state;
+
 use crate::clock;
 use crate::plain_thread_local;
-use crate::process_ledger::LEDGER;
+use crate::process::{ledger, process};
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use libc::timespec;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// How readings of the program's clock are answered.
@@ -48,16 +50,6 @@ enum Mode {
     /// They are real, and are to stay so.
     Kept,
 }
-
-static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
-
-/// By how much the clock is behind real time: an amount, shifted by one, and in the lowest bit
-/// whether that is all (1) or comes to D (0). One word, so that a reader never sees the amount of
-/// one kind with the bit of the other.
-static BEHIND: AtomicI64 = AtomicI64::new(0);
-
-/// No reading of a clock in an experiment may be less. ns.
-static LAST: [AtomicI64; 4] = [const { AtomicI64::new(0) }; 4];
 
 /// A clock that counts from the start of the machine. Some go on while it is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,16 +75,22 @@ enum Driver {
     Timers,
 }
 
+/// The calling thread, as a reader of the clock.
+struct Here {
+    driver: Cell<Driver>,
+    /// True for a thread of andweorc's own, which goes by real time.
+    reads_real: Cell<bool>,
+}
+
 plain_thread_local! {
     // A signal handler may read the clock.
-    static DRIVER: Cell<Driver> = Cell::new(Driver::Unknown);
-    static READS_REAL: Cell<bool> = Cell::new(false);
+    static HERE: Here = Here { driver: Cell::new(Driver::Unknown), reads_real: Cell::new(false) };
 }
 
 /// Makes the clock virtual, if the program reads it by the crate `andweorc-clock`. Returns whether
 /// it is.
 pub fn start() -> bool {
-    let probing = MODE.compare_exchange(
+    let probing = process().program_clock.mode.compare_exchange(
         Mode::Off as u8,
         Mode::Probing as u8,
         Ordering::SeqCst,
@@ -100,10 +98,10 @@ pub fn start() -> bool {
     );
     if probing.is_ok() {
         std::hint::black_box(Instant::now());
-        let seen = MODE.load(Ordering::SeqCst) == Mode::Seen as u8;
+        let seen = process().program_clock.mode.load(Ordering::SeqCst) == Mode::Seen as u8;
         // Where nothing comes by here now, nothing will.
         let mode = if seen { Mode::On } else { Mode::Kept };
-        MODE.store(mode as u8, Ordering::SeqCst);
+        process().program_clock.mode.store(mode as u8, Ordering::SeqCst);
     }
     is_on()
 }
@@ -112,26 +110,30 @@ pub fn start() -> bool {
 pub fn keep_real() {
     let (off, kept) = (Mode::Off as u8, Mode::Kept as u8);
     // Fails where it is virtual, or kept already.
-    MODE.compare_exchange(off, kept, Ordering::SeqCst, Ordering::SeqCst).ok();
+    process()
+        .program_clock
+        .mode
+        .compare_exchange(off, kept, Ordering::SeqCst, Ordering::SeqCst)
+        .ok();
 }
 
 /// Whether the clock is [kept](keep_real) real, or nothing could be done about it.
 pub fn is_kept_real() -> bool {
-    MODE.load(Ordering::SeqCst) == Mode::Kept as u8
+    process().program_clock.mode.load(Ordering::SeqCst) == Mode::Kept as u8
 }
 
 /// Whether the program's clock is virtual.
 #[inline]
 pub fn is_on() -> bool {
     // Relaxed: it is switched on before the first experiment, and stays on.
-    MODE.load(Ordering::Relaxed) == Mode::On as u8
+    process().program_clock.mode.load(Ordering::Relaxed) == Mode::On as u8
 }
 
 /// Whether a reading is of interest here.
 #[inline]
 pub fn is_read() -> bool {
     // Relaxed: as above.
-    let mode = MODE.load(Ordering::Relaxed);
+    let mode = process().program_clock.mode.load(Ordering::Relaxed);
     mode != Mode::Off as u8 && mode != Mode::Kept as u8
 }
 
@@ -140,19 +142,23 @@ pub fn read(kind: Kind, real: Real) -> Virtual {
     if !is_on() {
         let (probing, seen) = (Mode::Probing as u8, Mode::Seen as u8);
         // Fails where another thread was here first.
-        MODE.compare_exchange(probing, seen, Ordering::SeqCst, Ordering::SeqCst).ok();
+        process()
+            .program_clock
+            .mode
+            .compare_exchange(probing, seen, Ordering::SeqCst, Ordering::SeqCst)
+            .ok();
         return Virtual(real.0);
     }
-    if READS_REAL.get() {
+    if HERE.with(|here| here.reads_real.get()) {
         return Virtual(real.0);
     }
-    if DRIVER.get() == Driver::Events {
-        DRIVER.set(Driver::Timers);
+    if HERE.with(|here| here.driver.get()) == Driver::Events {
+        HERE.with(|here| here.driver.set(Driver::Timers));
     }
     let now = if kind == Kind::Monotonic { real } else { clock::now() };
     let read = real.less(behind(now));
-    let last = &LAST[kind as usize];
-    if LEDGER.speedup() == Speedup::ZERO {
+    let last = &process().program_clock.last[kind as usize];
+    if ledger().speedup() == Speedup::ZERO {
         // Relaxed, here and below: of readings on two threads none comes first but by what these
         // threads have told each other, and that orders them here too.
         return Virtual(read.0.max(last.load(Ordering::Relaxed)));
@@ -168,30 +174,34 @@ pub fn now() -> Virtual {
 
 /// By how much the clock that the calling thread reads is behind real time.
 pub fn behind(now: Real) -> Nanos {
-    if READS_REAL.get() || !is_on() {
+    if HERE.with(|here| here.reads_real.get()) || !is_on() {
         return Nanos::ZERO;
     }
-    let behind = BEHIND.load(Ordering::SeqCst);
-    if behind & 1 == 1 { Nanos(behind >> 1) } else { Nanos(behind >> 1) + LEDGER.global_delay(now) }
+    let behind = process().program_clock.behind.load(Ordering::SeqCst);
+    if behind & 1 == 1 {
+        Nanos(behind >> 1)
+    } else {
+        Nanos(behind >> 1) + ledger().global_delay(now)
+    }
 }
 
 /// The calling thread is one of andweorc's own: it goes by real time.
 pub(crate) fn read_real_here() {
-    READS_REAL.set(true);
+    HERE.with(|here| here.reads_real.set(true));
 }
 
 /// Calls `f`, which reads the clock for andweorc's own use: it sees real time, and where the thread
 /// is in a driver is not told by that.
 pub fn by_real_time<R>(f: impl FnOnce() -> R) -> R {
-    let before = READS_REAL.replace(true);
+    let before = HERE.with(|here| here.reads_real.replace(true));
     let result = f();
-    READS_REAL.set(before);
+    HERE.with(|here| here.reads_real.set(before));
     result
 }
 
 /// Whether the calling thread is one of andweorc's own.
 pub(crate) fn reads_real() -> bool {
-    READS_REAL.get()
+    HERE.with(|here| here.reads_real.get())
 }
 
 /// While this lives the clock runs as fast as real time.
@@ -201,35 +211,38 @@ pub(crate) struct Frozen(());
 /// Lets the clock run as fast as real time, although D is about to grow. Nothing may be delayed at
 /// this moment.
 pub(crate) fn freeze(now: Real) -> Frozen {
-    let behind = BEHIND.load(Ordering::SeqCst) >> 1;
-    BEHIND.store((behind + LEDGER.global_delay(now).0) << 1 | 1, Ordering::SeqCst);
+    let behind = process().program_clock.behind.load(Ordering::SeqCst) >> 1;
+    process()
+        .program_clock
+        .behind
+        .store((behind + ledger().global_delay(now).0) << 1 | 1, Ordering::SeqCst);
     Frozen(())
 }
 
 impl Drop for Frozen {
     /// D grows no more.
     fn drop(&mut self) {
-        let behind = BEHIND.load(Ordering::SeqCst) >> 1;
-        let owed = LEDGER.global_delay(clock::now());
-        BEHIND.store((behind - owed.0) << 1, Ordering::SeqCst);
+        let behind = process().program_clock.behind.load(Ordering::SeqCst) >> 1;
+        let owed = ledger().global_delay(clock::now());
+        process().program_clock.behind.store((behind - owed.0) << 1, Ordering::SeqCst);
     }
 }
 
 /// The calling thread has waited for events, and got those that there are.
 pub fn driver_returned() {
-    DRIVER.set(Driver::Events);
+    HERE.with(|here| here.driver.set(Driver::Events));
 }
 
 /// The calling thread is about to poll a task: what it does from here on is not the driver's.
 #[inline]
 pub fn driver_is_left() {
-    DRIVER.set(Driver::Unknown);
+    HERE.with(|here| here.driver.set(Driver::Unknown));
 }
 
 /// Whether what the calling thread wakes, in nobody's name, it wakes for a timer. False where the
 /// program's clock does not come by here.
 pub fn noticed_a_timer() -> bool {
-    DRIVER.get() == Driver::Timers
+    HERE.with(|here| here.driver.get()) == Driver::Timers
 }
 
 /// Whether the calling thread wakes for a [timer](noticed_a_timer) that goes by the virtual clock.
@@ -239,7 +252,7 @@ pub fn noticed_a_virtual_timer() -> bool {
 
 /// Whether the program's clock is behind by all that is owed at the moment.
 pub fn is_virtual() -> bool {
-    is_on() && BEHIND.load(Ordering::SeqCst) & 1 == 0
+    is_on() && process().program_clock.behind.load(Ordering::SeqCst) & 1 == 0
 }
 
 /// A time as the C library has it. One beyond 292 years is as late as can be.

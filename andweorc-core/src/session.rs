@@ -1,6 +1,7 @@
 //! A profiling session: one run, from start to report.
 
 pub(crate) mod provisional;
+pub(crate) mod sessions;
 
 use crate::experiment::{ExperimentLoop, Experimenter, Finished, Rounds, Status, Stop};
 use crate::fork::{Unshared, forked};
@@ -8,6 +9,7 @@ use crate::own_thread;
 use crate::program_clock;
 use crate::sampler::Sampling;
 use crate::settings::{ProgramClock, SettingError, Settings};
+use crate::sync::Mutex;
 use andweorc_profile::estimate::{Analysis, analyse};
 use andweorc_profile::plain;
 use andweorc_profile::report::{self, Looks};
@@ -15,7 +17,7 @@ use andweorc_profile::{Header, WriteError, Writer};
 use andweorc_sampling::binary::Binary;
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fmt, io, mem, slice, thread};
@@ -87,8 +89,7 @@ impl Session {
         let experiments =
             ExperimentLoop::new(settings, experimenter, header, Some(writer), Arc::clone(&status));
         let why = Arc::clone(&reason);
-        let run =
-            move || experiments.run(|| why.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let run = move || experiments.run(|| why.lock().take());
         let thread = own_thread::spawn("andweorc", run).map_err(StartError::Thread)?;
         Ok(Session { path, stop, reason, status, thread: Some(thread), guest: None })
     }
@@ -99,7 +100,7 @@ impl Session {
 
     /// Returns what the session is doing.
     pub fn status(&self) -> Status {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.status.lock().clone()
     }
 
     /// Whether it has come to its end by itself: settled, or the time is up.

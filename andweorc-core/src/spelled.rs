@@ -1,15 +1,13 @@
 //! How the user wrote a setting: as a variable, or as an option of `cargo andweorc run`.
 
 use std::env;
-use std::sync::LazyLock;
 
-/// The variables that options of the command stand behind. The command sets it.
-static OPTIONS: LazyLock<String> =
-    LazyLock::new(|| env::var("CARGO_ANDWEORC_OPTIONS").unwrap_or_default());
+/// Names the variables that options of the command stand behind. The command sets it.
+const OPTIONS: &str = "CARGO_ANDWEORC_OPTIONS";
 
 /// `ANDWEORC_TARGETS`, or `--targets` where that was used.
 pub(crate) fn spelled(variable: &str) -> String {
-    spelled_by(&OPTIONS, variable)
+    spelled_by(&env::var(OPTIONS).unwrap_or_default(), variable)
 }
 
 fn spelled_by(options: &str, variable: &str) -> String {

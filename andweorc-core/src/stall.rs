@@ -6,20 +6,18 @@
 //! the p99 of an experiment. A thread that sleeps again and again sees it, by how late it comes
 //! back, less what it waited for a processor: that the kernel tells.
 
+use crate::process::process;
 use crate::schedstat::Schedstat;
 use crate::time::Nanos;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Shortest stall that counts: anything shorter is how threads wake up.
 const LEAST: Nanos = Nanos::from_millis(2);
 
-/// Length of all stalls that were seen, ns.
-static STALLED: AtomicI64 = AtomicI64::new(0);
-
 /// For how long the machine stood still in all, as far as anybody looked.
 pub(crate) fn stalled() -> Nanos {
     // Relaxed: it publishes nothing.
-    Nanos(STALLED.load(Relaxed))
+    Nanos(process().machine.stalled.load(Relaxed))
 }
 
 /// Stalls as seen by a thread that sleeps again and again. To be used by one thread only.
@@ -44,7 +42,7 @@ impl Stalls {
         // Where the kernel does not tell it may have waited all the time.
         if let Some(stall) = before.zip(waited).and_then(|(before, now)| stall(late, now - before))
         {
-            STALLED.fetch_add(stall.0, Relaxed);
+            process().machine.stalled.fetch_add(stall.0, Relaxed);
         }
     }
 }

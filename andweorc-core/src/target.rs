@@ -1,8 +1,14 @@
 //! The registry of targets: everything that can be virtually sped up, with the time spent in it.
 
+mod registry;
+
+pub(crate) use registry::is_main;
+pub use registry::{target, targets};
+
 use crate::budget::Asks;
 use crate::counter::Counters;
 use crate::late_events::WaitHistory;
+use crate::sync::Mutex;
 use crate::time::{Nanos, Real};
 use crate::wait::{Ended, Waits};
 use crate::yields::Yields;
@@ -10,8 +16,8 @@ use andweorc_profile::plain;
 use andweorc_profile::{TargetKind, TargetRecord};
 use std::collections::HashMap;
 use std::mem;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A target. Lives as long as the process: the number of call sites, task names and lines is
 /// bounded by the program's text.
@@ -188,53 +194,69 @@ impl TaskTargets {
 
 type Key<'a> = (TargetKind, &'a str, Option<&'a str>, Option<u32>);
 
-static TARGETS: LazyLock<Mutex<HashMap<Key<'static>, &'static Target>>> =
-    LazyLock::new(Mutex::default);
-static NEXT_ID: AtomicU32 = AtomicU32::new(1);
-
-/// The id of the task of the main function; 0 while it is not known.
-static MAIN: AtomicU32 = AtomicU32::new(0);
-
-/// Whether this is the id of the task of the main function.
-#[inline]
-pub(crate) fn is_main(id: u32) -> bool {
-    // Relaxed: the number stands for itself, and who runs main has stored it before.
-    id == MAIN.load(Ordering::Relaxed)
+/// The targets of a process.
+pub(crate) struct Targets {
+    known: LazyLock<Mutex<HashMap<Key<'static>, &'static Target>>>,
+    next_id: AtomicU32,
+    /// The id of the task of the main function; 0 while it is not known.
+    main: AtomicU32,
 }
 
-/// The target of this kind, name and place; registers it on the first call. Callers cache the
-/// answer: this takes a lock. A long name is known by what [`plain::cut_name`] leaves of it, which
-/// differs for each whole name.
-pub fn target(
-    kind: TargetKind,
-    name: &str,
-    file: Option<&str>,
-    line: Option<u32>,
-) -> &'static Target {
-    let (name, file) = (&*plain::cut_name(name), file.map(plain::cut_name));
-    let file = file.as_deref();
-    let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(target) = known(&targets, &(kind, name, file, line)) {
-        return target;
+impl Targets {
+    /// None yet.
+    pub(crate) const fn new() -> Targets {
+        Targets {
+            known: LazyLock::new(Mutex::default),
+            next_id: AtomicU32::new(1),
+            main: AtomicU32::new(0),
+        }
     }
-    let target: &'static Target = Box::leak(Box::new(Target {
-        // Relaxed: only uniqueness matters.
-        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-        kind,
-        name: name.into(),
-        file: file.map(Into::into),
-        line,
-        times: match kind {
-            TargetKind::Wait => TimeCounters::Waits(Box::default()),
-            _ => TimeCounters::Visits(Counters::default()),
-        },
-    }));
-    targets.insert((kind, target.name(), target.file(), line), target);
-    if (kind, name, file) == (TargetKind::Task, "main", None) {
-        // Relaxed: see `is_main`.
-        MAIN.store(target.id, Ordering::Relaxed);
+
+    /// Whether this is the id of the task of the main function.
+    #[inline]
+    fn is_main(&self, id: u32) -> bool {
+        // Relaxed: the number stands for itself, and who runs main has stored it before.
+        id == self.main.load(Ordering::Relaxed)
     }
-    target
+
+    fn get(
+        &self,
+        kind: TargetKind,
+        name: &str,
+        file: Option<&str>,
+        line: Option<u32>,
+    ) -> &'static Target {
+        let (name, file) = (&*plain::cut_name(name), file.map(plain::cut_name));
+        let file = file.as_deref();
+        let mut targets = self.known.lock();
+        if let Some(target) = known(&targets, &(kind, name, file, line)) {
+            return target;
+        }
+        let target: &'static Target = Box::leak(Box::new(Target {
+            // Relaxed: only uniqueness matters.
+            id: self.next_id.fetch_add(1, Ordering::Relaxed),
+            kind,
+            name: name.into(),
+            file: file.map(Into::into),
+            line,
+            times: match kind {
+                TargetKind::Wait => TimeCounters::Waits(Box::default()),
+                _ => TimeCounters::Visits(Counters::default()),
+            },
+        }));
+        targets.insert((kind, target.name(), target.file(), line), target);
+        if (kind, name, file) == (TargetKind::Task, "main", None) {
+            // Relaxed: see `is_main`.
+            self.main.store(target.id, Ordering::Relaxed);
+        }
+        target
+    }
+
+    fn all(&self) -> Vec<&'static Target> {
+        let mut all: Vec<_> = self.known.lock().values().copied().collect();
+        all.sort_by_key(|target| target.id);
+        all
+    }
 }
 
 /// A function, in which the keys need live no longer than what is looked for.
@@ -243,14 +265,6 @@ fn known<'a>(
     key: &Key<'a>,
 ) -> Option<&'static Target> {
     targets.get(key).copied()
-}
-
-/// All targets so far, by id.
-pub fn targets() -> Vec<&'static Target> {
-    let mut all: Vec<_> =
-        TARGETS.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
-    all.sort_by_key(|target| target.id);
-    all
 }
 
 #[cfg(test)]

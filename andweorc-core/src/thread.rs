@@ -14,9 +14,11 @@ mod poll;
 mod poll_phase;
 mod preemption;
 mod processor;
+pub(crate) mod processors;
 mod profiler_overhead;
 mod runqueue_wait;
 mod sampled;
+pub(crate) mod shared;
 mod switch;
 mod sync_points;
 mod target_scope;
@@ -25,7 +27,8 @@ mod wakeup_latency;
 mod worker;
 
 pub use crate::asked::{enabled, is_target, was_enabled};
-pub use crate::process_ledger::LEDGER;
+pub use crate::point::Within;
+pub use crate::process::ledger;
 pub use block::{Blocking, blocked, catch_up_before_waking};
 pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
 pub use poll::{CaughtUp, Poll};
@@ -52,6 +55,7 @@ use crate::engine::{Model, Rules, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
+use crate::process::process;
 use crate::sampler::site_timeline::SiteTimelines;
 use crate::sampler::{target_fraction, threads};
 use crate::schedstat::Schedstat;
@@ -67,21 +71,20 @@ use runqueue_wait::{Comes, RunqueueWait};
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use timeline_cursor::TimelineCursor;
 
 /// The model that this process goes by.
 #[inline]
 pub fn model() -> Model<'static> {
-    Model::shipped(&LEDGER)
+    Model::shipped(ledger())
 }
 
-/// Held by tests that begin experiments in the ledger of the process.
+/// Held by tests that hold experiments on sampled targets, whose shares are one table for all
+/// processes.
 #[cfg(test)]
-pub(crate) static EXPERIMENTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-/// Threads that found no free account.
-static WITHOUT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
+pub(crate) static EXPERIMENTS: std::sync::LazyLock<crate::sync::Mutex<()>> =
+    std::sync::LazyLock::new(Default::default);
 
 /// A debt below this is left for later: pausing costs about as much.
 const MIN_PAUSE: Nanos = Nanos::from_micros(2);
@@ -101,7 +104,7 @@ const ROUNDS: usize = 8;
 
 /// How many threads found no free account and so are not delayed.
 pub(crate) fn without_account() -> u64 {
-    WITHOUT_ACCOUNT.load(Ordering::SeqCst)
+    process().threads.without_account.load(Ordering::SeqCst)
 }
 
 /// The calling thread's state. Plain cells without a destructor, so that a signal handler may read
@@ -182,7 +185,7 @@ impl Drop for Close {
             threads::close();
             thread.leave_processor();
             if let Some(account) = thread.account.take() {
-                LEDGER.close(account, clock::now());
+                ledger().close(account, clock::now());
             }
         });
     }
@@ -244,7 +247,7 @@ impl Thread {
             return None;
         }
         // A thread that is being torn down gets no account: nobody would close it.
-        let open = || CLOSE.try_with(|_| LEDGER.open(now)).ok().flatten();
+        let open = || CLOSE.try_with(|_| ledger().open(now)).ok().flatten();
         self.account.set(open());
         let (tid, is_deaf) = (nix::unistd::gettid().as_raw(), signal::is_blocked());
         if let Some(account) = self.account.get() {
@@ -252,7 +255,7 @@ impl Thread {
         }
         self.tid.set(if is_deaf { 0 } else { tid });
         if self.account.get().is_none() {
-            WITHOUT_ACCOUNT.fetch_add(1, Ordering::SeqCst);
+            process().threads.without_account.fetch_add(1, Ordering::SeqCst);
         } else {
             self.timelines.set(threads::open(tid, is_deaf, sampled));
         }
@@ -285,7 +288,7 @@ impl Thread {
         if !self.is_clear_of(target_fraction::aim()) || self.depth.get() != 0 {
             return None;
         }
-        let (debt, taken) = LEDGER.at_rest(account)?;
+        let (debt, taken) = ledger().at_rest(account)?;
         (debt < MIN_PAUSE).then_some(taken)
     }
 
@@ -304,7 +307,7 @@ impl Thread {
             || self
                 .account
                 .get()
-                .and_then(|account| LEDGER.lag_at_rest(account))
+                .and_then(|account| ledger().lag_at_rest(account))
                 .is_some_and(|debt| debt < MIN_PAUSE)
     }
 
@@ -328,7 +331,7 @@ impl Thread {
             }
             let begun = now;
             now = pause::until(begun + debt);
-            LEDGER.took(account, (now - begun).min(debt + MAX_OVERSHOOT), now);
+            ledger().took(account, (now - begun).min(debt + MAX_OVERSHOOT), now);
             self.paused_since(begun, now);
         }
         self.note_caught_up(now);
@@ -357,25 +360,25 @@ impl Thread {
         let mut spent = self.share();
         let account = self.account(now)?;
         // In a poll that the target preempted: nobody has asked yet for how long.
-        if self.depth.get() == 0 && LEDGER.is_held() {
+        if self.depth.get() == 0 && ledger().is_held() {
             spent += self.share_no_more();
             let since = clock::now();
             self.absorb_runqueue_wait(account, Comes::Preempted, now);
             // The time of `now`: what is spent on telling it comes after that.
-            let at = now.less(LEDGER.local_delay(account, now) - spent);
+            let at = now.less(ledger().local_delay(account, now) - spent);
             self.spent_since(since, account);
             self.share_anew();
             return Some(at);
         }
-        Some(now.less(LEDGER.local_delay(account, now) - spent))
+        Some(now.less(ledger().local_delay(account, now) - spent))
     }
 
     /// The virtual time of the thread, which has just got its share, and an account if one was
     /// free; V when none was.
     fn virtual_at(&self, now: Real) -> Virtual {
         match self.account.get() {
-            Some(account) => LEDGER.virtual_of(account, now),
-            None => LEDGER.virtual_now(now),
+            Some(account) => ledger().virtual_of(account, now),
+            None => ledger().virtual_now(now),
         }
     }
 }
@@ -444,7 +447,7 @@ pub fn number() -> usize {
 /// The virtual time of whoever runs on the calling thread; V when nobody does.
 #[inline]
 pub fn virtual_at(now: Real) -> Virtual {
-    participant_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
+    participant_at(now).unwrap_or_else(|| ledger().virtual_now(now))
 }
 
 /// The virtual time, at this moment, of whoever runs on the calling thread; V when nobody does. Not
@@ -471,22 +474,6 @@ pub(crate) struct Visit {
 pub(crate) fn visit() -> Visit {
     let thread = here();
     Visit { target: target_fraction::target_of(thread.context.get()), number: thread.visits.get() }
-}
-
-/// Where a span is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Within {
-    /// In a spawned task.
-    Task = 0,
-    /// In the task of the main function, which may do little but hand work out.
-    Main = 1,
-    /// Outside of all targets: on a thread that polls no task.
-    Nothing = 2,
-}
-
-impl Within {
-    /// How many there are.
-    pub(crate) const COUNT: u32 = 3;
 }
 
 /// Where the calling thread is: what of its targets is the innermost that is open.

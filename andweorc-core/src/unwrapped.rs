@@ -4,8 +4,12 @@
 //! The two are in different crates, and neither knows the other: who takes part in the tasks' polls
 //! [installs](install) itself, and the layer asks for it.
 
+mod installed;
+
+pub use installed::{install, installed};
+
 use std::fmt::Debug;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The part of a runtime that runs a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +61,4 @@ pub trait Tasks: Sync + Debug {
 
     /// A task was spawned. `None` if nothing need be reported of it.
     fn spawned(&self, spawned: Spawned<'_>) -> Option<Arc<dyn Task>>;
-}
-
-static TASKS: OnceLock<&'static dyn Tasks> = OnceLock::new();
-
-/// Takes part from now on. Of several calls the first counts.
-pub fn install(tasks: &'static dyn Tasks) {
-    TASKS.get_or_init(|| tasks);
-}
-
-/// Returns the [`Tasks`] that take part, once some are [installed](install).
-pub fn installed() -> Option<&'static dyn Tasks> {
-    TASKS.get().copied()
 }

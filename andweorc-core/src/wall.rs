@@ -16,8 +16,8 @@ mod stacks;
 
 pub use here::{enter, exit, poll_begins, poll_ends, woken};
 
-use crate::asked::ASKED;
 use crate::clock;
+use crate::process::process;
 use crate::target::{Target, targets};
 use crate::time::Real;
 use andweorc_profile::{TargetKind, WallRecord};
@@ -38,7 +38,7 @@ const SHARDS: usize = 16;
 #[inline]
 pub fn is_recording() -> bool {
     // Relaxed: a thread that sees the switch later records later.
-    ASKED.records_wall.load(Ordering::Relaxed)
+    process().asked.records_wall.load(Ordering::Relaxed)
 }
 
 /// The recording of this process. Stacks keep their numbers from one to the next.
@@ -132,12 +132,12 @@ fn polled_outside_of_spans() -> HashMap<u32, u64> {
 /// from now on, and spans that are open keep their places.
 pub fn begin_stretch() {
     here::alone(|| RECORDING.clear(clock::now()));
-    ASKED.records_wall.store(true, Ordering::SeqCst);
+    process().asked.records_wall.store(true, Ordering::SeqCst);
 }
 
 /// Ends the recording. Returns what was counted since the last stretch began.
 pub fn end() -> WallRecord {
-    ASKED.records_wall.store(false, Ordering::SeqCst);
+    process().asked.records_wall.store(false, Ordering::SeqCst);
     here::alone(end_alone).unwrap_or_default()
 }
 
@@ -175,7 +175,7 @@ fn end_alone() -> WallRecord {
 
 /// Stops recording in a child of fork. Async-signal-safe.
 pub(crate) fn reset_after_fork() {
-    ASKED.records_wall.store(false, Ordering::SeqCst);
+    process().asked.records_wall.store(false, Ordering::SeqCst);
 }
 
 /// A span that is open while wall time is recorded.

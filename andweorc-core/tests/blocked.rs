@@ -3,7 +3,7 @@
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::target;
-use andweorc_core::thread::{self, LEDGER, blocked};
+use andweorc_core::thread::{self, blocked, ledger};
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_profile::TargetKind;
 
@@ -29,8 +29,8 @@ const TURNS: u32 = 100;
 fn a_contended_lock_hides_no_delay() {
     let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = clock::now();
-    let owed = LEDGER.begin(Speedup::new(0.5).unwrap(), begun);
-    let wait = LEDGER.begin_wait(owed, begun).expect("an experiment runs");
+    let owed = ledger().begin(Speedup::new(0.5).unwrap(), begun);
+    let wait = ledger().begin_wait(owed, begun).expect("an experiment runs");
     let (lock, turns) = (Mutex::new(()), AtomicU32::new(0));
     scope(|scope| {
         for _ in 0..3 {
@@ -47,8 +47,8 @@ fn a_contended_lock_hides_no_delay() {
         }
     });
     let ended = clock::now();
-    LEDGER.end_wait(wait, ended);
-    let took = (ended - begun) - (LEDGER.end(ended) - owed);
+    ledger().end_wait(wait, ended);
+    let took = (ended - begun) - (ledger().end(ended) - owed);
     drop(one);
     let possible = took.0 as f64 / UNDER.0 as f64;
     println!("{TURNS} turns, {possible:.1} were possible in the virtual time");
@@ -71,18 +71,18 @@ fn grows_after_blocked(experimenter: &mut Experimenter) -> Nanos {
             let phases = Phases::from_millis(500, 1, 0);
             experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record();
         });
-        while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
+        while ledger().speedup() == Speedup::ZERO && !held.is_finished() {
             sleep(Duration::from_millis(1));
         }
         let entered = thread::enter(target, clock::now());
         let grown = blocked(|| {
-            let before = LEDGER.global_delay(clock::now());
+            let before = ledger().global_delay(clock::now());
             sleep(Duration::from_millis(50));
-            LEDGER.global_delay(clock::now()) - before
+            ledger().global_delay(clock::now()) - before
         });
-        let before = LEDGER.global_delay(clock::now());
+        let before = ledger().global_delay(clock::now());
         sleep(Duration::from_millis(50));
-        let grown_after = LEDGER.global_delay(clock::now()) - before;
+        let grown_after = ledger().global_delay(clock::now()) - before;
         thread::exit(entered, clock::now());
         assert_eq!(grown, Nanos::ZERO, "others owe nothing for it");
         grown_after

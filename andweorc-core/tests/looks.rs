@@ -4,7 +4,7 @@
 
 use andweorc_core::clock;
 use andweorc_core::late_events::WaitHistory;
-use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::thread::{self, ledger};
 use andweorc_core::time::{Nanos, Speedup};
 use std::thread::sleep;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const TEN_MS: Nanos = Nanos::from_millis(10);
 #[test]
 fn a_worker_beside_the_driver_does_not_look() {
     // Between experiments nobody asks.
-    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
     let rests = |watches| {
         thread::parked(watches);
         sleep(Duration::from_millis(50));

@@ -31,16 +31,17 @@ mod wakers {
 mod wake;
 
 use andweorc_core::target::{TaskTargets, target};
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use andweorc_core::{clock, defer};
 use andweorc_profile::TargetKind;
 use loom::model::Builder;
 use loom::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use loom::thread;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize as Count;
-use std::sync::{Arc, LazyLock};
 use std::task::{Wake, Waker};
+use tests_support::kept;
 use wake::WakeCell;
 
 /// The waker of the runtime, reduced to what it promises: a wake releases, and the poll that
@@ -77,20 +78,18 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 /// From here on a task that waited owes 1 ms.
 fn owe() {
     clock::set(Real(0));
-    LEDGER.begin(Speedup::from_ppm(500_000), Real(0));
-    let account = LEDGER.open(Real(0)).expect("is free");
-    LEDGER.enter(account, Real(0));
-    LEDGER.exit(account, Real(2_000_000), Nanos(2_000_000));
+    ledger().begin(Speedup::from_ppm(500_000), Real(0));
+    let account = ledger().open(Real(0)).expect("is free");
+    ledger().enter(account, Real(0));
+    ledger().exit(account, Real(2_000_000), Nanos(2_000_000));
     clock::set(Real(2_000_000));
-    LEDGER.end(Real(2_000_000));
+    ledger().end(Real(2_000_000));
 }
 
+/// Targets of the process of this run of the model.
 fn targets() -> &'static TaskTargets {
-    static TARGETS: LazyLock<TaskTargets> = LazyLock::new(|| {
-        let new = |kind| target(kind, "model", None, None);
-        TaskTargets::new(new(TargetKind::Task), new(TargetKind::Wait))
-    });
-    &TARGETS
+    let new = |kind| target(kind, "model", None, None);
+    kept(TaskTargets::new(new(TargetKind::Task), new(TargetKind::Wait)))
 }
 
 struct Shared {

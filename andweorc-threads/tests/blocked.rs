@@ -4,7 +4,7 @@
 
 use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::{Target, target};
-use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::thread::{self, ledger};
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_core::{clock, thread::blocked};
 use andweorc_profile::TargetKind;
@@ -50,13 +50,13 @@ fn owed(
     let owes = scope(|scope| {
         let half = Speedup::new(0.5).unwrap();
         let held = scope.spawn(move || experimenter.run(Some(target), half, phases).record());
-        while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
+        while ledger().speedup() == Speedup::ZERO && !held.is_finished() {
             sleep(Duration::from_millis(1));
         }
         let waiter = scope.spawn(|| {
             let account = thread::register().unwrap();
             waiter(&meet);
-            LEDGER.lag(account, clock::now())
+            ledger().lag(account, clock::now())
         });
         let worker = scope.spawn(|| {
             thread::register();
@@ -185,10 +185,10 @@ fn block_that_a_thread_reports_itself_is_not_counted_twice() {
                 // It owes all, then is blocked for a part of that, and pays what is left.
                 sleep(LONG);
                 let account = thread::register().unwrap();
-                let (since, before) = (clock::now(), LEDGER.lag(account, clock::now()));
+                let (since, before) = (clock::now(), ledger().lag(account, clock::now()));
                 asks.store(true, Ordering::SeqCst);
                 blocked(|| drop(lock.lock().unwrap()));
-                let (took, after) = (clock::now() - since, LEDGER.lag(account, clock::now()));
+                let (took, after) = (clock::now() - since, ledger().lag(account, clock::now()));
                 tell.send([before, took, after]).unwrap();
             },
         );

@@ -38,7 +38,7 @@ use crate::unwrapped::driver_watch::Watch;
 use andweorc_core::hooks::defer::{Guarded, Held, Lead, Waiting};
 use andweorc_core::hooks::engine::Rules;
 use andweorc_core::hooks::fork::forked;
-use andweorc_core::hooks::thread::{self, LEDGER};
+use andweorc_core::hooks::thread::{self, ledger};
 use andweorc_core::hooks::time::{Nanos, Real, Virtual};
 use andweorc_core::hooks::{clock, defer};
 use nix::sys::time::{TimeSpec, TimeValLike};
@@ -293,10 +293,10 @@ impl Alarm {
 
     /// Sets the timer for what is `due` first.
     fn set(&self, holds: &mut Holds, due: Virtual, now: Real) {
-        let (early, lead) = (LEDGER.time_until_due(due, now), holds.lead.mean());
+        let (early, lead) = (ledger().time_until_due(due, now), holds.lead.mean());
         // While something stays in the target V moves slowly: as it is due soon, what is late is
         // little, and what is early would go off again and again.
-        let stays = !LEDGER.is_at_rest() && early < lead + lead;
+        let stays = !ledger().is_at_rest() && early < lead + lead;
         let at = now + (if stays { early } else { early - lead }).max(Nanos(1));
         (holds.set, holds.set_by) = (Some(at), thread_key());
         let at = Expiration::OneShot(TimeSpec::nanoseconds(at.0));
@@ -333,7 +333,7 @@ impl Alarm {
         let due = if holds.ended {
             holds.waiting.take_due(Virtual::NEVER)
         } else {
-            holds.waiting.take_due(Virtual(LEDGER.virtual_now(now).0 + Rules::SHIPPED.min_hold.0))
+            holds.waiting.take_due(Virtual(ledger().virtual_now(now).0 + Rules::SHIPPED.min_hold.0))
         };
         if let Some(next) = holds.waiting.first() {
             self.set(&mut holds, next, now);

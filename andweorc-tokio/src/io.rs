@@ -10,7 +10,7 @@
 use crate::profiled::{Kind, defers};
 use crate::wake::{WakeCell, keep};
 use andweorc_core::hooks::engine::WaitHint;
-use andweorc_core::hooks::thread::{self, LEDGER, model};
+use andweorc_core::hooks::thread::{self, ledger, model};
 use andweorc_core::hooks::time::{Nanos, Real, Virtual};
 use andweorc_core::hooks::{clock, enabled};
 use pin_project_lite::pin_project;
@@ -71,7 +71,7 @@ impl Other {
     fn new(outer: &Waker, now: Real) -> Other {
         // No target: what it keeps is how long the others take.
         let targets = Kind::Name(Cow::Borrowed("andweorc::io::Outside")).targets();
-        let at = LEDGER.virtual_now(now);
+        let at = ledger().virtual_now(now);
         let cell = WakeCell::new(keep(outer), targets, at.delay_at(now), Virtual::NEVER);
         Other { cell, at, answers: true }
     }
@@ -93,7 +93,7 @@ impl Other {
     /// Records that the other end was written to, and takes its time from now on.
     fn was_asked(&mut self) {
         let now = clock::now();
-        self.at = LEDGER.virtual_now(now);
+        self.at = ledger().virtual_now(now);
         self.answers = true;
         self.waits(self.at.delay_at(now), WaitHint::External);
     }

@@ -6,7 +6,7 @@ use crate::wake::{WakeCell, clones, is_early, keep};
 use andweorc_core::hooks::engine::{Parking, PollBegun, PollEnded};
 use andweorc_core::hooks::symbols;
 use andweorc_core::hooks::target::{Target, TaskTargets, target};
-use andweorc_core::hooks::thread::{self, CaughtUp, LEDGER, Poll as PollScope, Polled, model};
+use andweorc_core::hooks::thread::{self, CaughtUp, Poll as PollScope, Polled, ledger, model};
 use andweorc_core::hooks::time::{Real, Virtual};
 use andweorc_core::hooks::wait::Ended;
 use andweorc_core::hooks::{clock, enabled, unstarted, wall};
@@ -52,7 +52,7 @@ pin_project! {
             let (targets, at) = match &*this.stage {
                 Stage::Polled(state) => (state.cell.targets(), state.parking.at),
                 Stage::New { kind, born } if enabled() => (kind.targets(), virtual_birth(*born, now)),
-                Stage::Rested(targets) if enabled() => (*targets, LEDGER.virtual_now(now)),
+                Stage::Rested(targets) if enabled() => (*targets, ledger().virtual_now(now)),
                 Stage::New { .. } | Stage::Rested(_) => return,
             };
             // What a dropped task wakes (a sender's receiver, say) it wakes in its own name, and so
@@ -252,7 +252,7 @@ impl<F> Profiled<F> {
 
 /// When a task begins that was born at `born`: now, if andweorc was off then.
 fn virtual_birth(born: Virtual, now: Real) -> Virtual {
-    if born == Virtual::NEVER { LEDGER.virtual_now(now) } else { born }
+    if born == Virtual::NEVER { ledger().virtual_now(now) } else { born }
 }
 
 impl State {

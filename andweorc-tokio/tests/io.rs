@@ -2,7 +2,7 @@
 
 use andweorc_core::clock;
 use andweorc_core::engine::Rules;
-use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::thread::{self, ledger};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use andweorc_tokio::Profile;
 use andweorc_tokio::io::Outside;
@@ -26,14 +26,14 @@ impl Experiment {
     fn begin() -> Experiment {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         thread::enable();
-        LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+        ledger().begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
         Experiment(alone)
     }
 }
 
 impl Drop for Experiment {
     fn drop(&mut self) {
-        LEDGER.end(clock::now());
+        ledger().end(clock::now());
     }
 }
 
@@ -41,11 +41,11 @@ impl Drop for Experiment {
 fn delay() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let account = LEDGER.open(clock::now()).expect("accounts are free");
-            LEDGER.enter(account, clock::now());
+            let account = ledger().open(clock::now()).expect("accounts are free");
+            ledger().enter(account, clock::now());
             sleep(Duration::from_millis(10));
-            LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
-            LEDGER.close(account, clock::now());
+            ledger().exit(account, clock::now(), Nanos(i64::MAX));
+            ledger().close(account, clock::now());
         });
     });
 }
@@ -115,12 +115,12 @@ fn input_is_held_by_the_delay_that_grew_during_its_wait() {
     let Watched { waker, woken: told, .. } = &Watched::spawn();
     let mut context = Context::from_waker(waker);
     let mut stream = Outside::new(Socket::default());
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     assert!(!read(&mut stream, &mut context));
     delay();
     let came = stream.get_mut().comes();
     let woken = told.recv().expect("it is woken");
-    assert!(LEDGER.time_until_due(came.less(taken), woken) <= Rules::SHIPPED.min_hold);
+    assert!(ledger().time_until_due(came.less(taken), woken) <= Rules::SHIPPED.min_hold);
     assert!(read(&mut stream, &mut context));
 }
 
@@ -130,7 +130,7 @@ fn read_before_the_data_is_due_finds_nothing() {
     let Watched { waker, woken: told, .. } = &Watched::spawn();
     let mut context = Context::from_waker(waker);
     let mut stream = Outside::new(Socket::default());
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     assert!(!read(&mut stream, &mut context));
     delay();
     let came = stream.get_mut().comes();
@@ -138,7 +138,7 @@ fn read_before_the_data_is_due_finds_nothing() {
     while !read(&mut stream, &mut context) {
         told.recv().expect("it is woken when there is something to read");
     }
-    assert!(LEDGER.time_until_due(came.less(taken), clock::now()) <= Rules::SHIPPED.min_hold);
+    assert!(ledger().time_until_due(came.less(taken), clock::now()) <= Rules::SHIPPED.min_hold);
 }
 
 #[test]
@@ -175,14 +175,14 @@ fn input_after_the_first_of_a_request_is_not_held() {
     told.recv().expect("it is woken");
     // The next request is held again.
     stream.get_mut().is_readable = false;
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     write(&mut stream, &mut context);
     delay();
     // Found empty once more, it still waits since then.
     assert!(!read(&mut stream, &mut context));
     let came = stream.get_mut().comes();
     let woken = told.recv().expect("it is woken");
-    assert!(LEDGER.time_until_due(came.less(taken), woken) <= Rules::SHIPPED.min_hold);
+    assert!(ledger().time_until_due(came.less(taken), woken) <= Rules::SHIPPED.min_hold);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_stream_that_moves_to_another_task_wakes_that_one() {
     let _experiment = Experiment::begin();
     let Watched { waker: second, woken: told, .. } = &Watched::spawn();
     let mut stream = Outside::new(Socket::default());
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     assert!(!read(&mut stream, &mut Context::from_waker(Waker::noop())));
     delay();
     let came = stream.get_mut().comes();
@@ -198,7 +198,7 @@ fn a_stream_that_moves_to_another_task_wakes_that_one() {
     while !read(&mut stream, &mut context) {
         told.recv().expect("it is woken when there is something to read");
     }
-    assert!(LEDGER.time_until_due(came.less(taken), clock::now()) <= Rules::SHIPPED.min_hold);
+    assert!(ledger().time_until_due(came.less(taken), clock::now()) <= Rules::SHIPPED.min_hold);
 }
 
 #[test]

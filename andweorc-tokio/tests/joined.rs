@@ -2,7 +2,7 @@
 
 use andweorc_core::clock;
 use andweorc_core::engine::Rules;
-use andweorc_core::thread::{self, LEDGER};
+use andweorc_core::thread::{self, ledger};
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_tokio::Profile;
 use std::cell::{Cell, RefCell};
@@ -21,11 +21,11 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn delay() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let account = LEDGER.open(clock::now()).expect("accounts are free");
-            LEDGER.enter(account, clock::now());
+            let account = ledger().open(clock::now()).expect("accounts are free");
+            ledger().enter(account, clock::now());
             sleep(Duration::from_millis(10));
-            LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
-            LEDGER.close(account, clock::now());
+            ledger().exit(account, clock::now(), Nanos(i64::MAX));
+            ledger().close(account, clock::now());
         });
     });
 }
@@ -49,7 +49,7 @@ fn answer_two(Watched { waker, woken: told, .. }: &Watched) -> [Nanos; 2] {
     );
     // No poll is short that finds nothing in the processor's caches: others come just before it.
     let mut before = pin!(std::future::pending::<()>().profiled("before"));
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     assert!(task.as_mut().poll(&mut context).is_pending());
     delay();
     [(); 2].map(|()| {
@@ -59,7 +59,7 @@ fn answer_two(Watched { waker, woken: told, .. }: &Watched) -> [Nanos; 2] {
         let woken = told.recv().expect("it is woken");
         (0..8).for_each(|_| assert!(before.as_mut().poll(&mut context).is_pending()));
         assert!(task.as_mut().poll(&mut context).is_pending());
-        LEDGER.time_until_due(came.less(taken), woken)
+        ledger().time_until_due(came.less(taken), woken)
     })
 }
 
@@ -67,7 +67,7 @@ fn answer_two(Watched { waker, woken: told, .. }: &Watched) -> [Nanos; 2] {
 fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
     let _alone = ALONE.lock();
     thread::enable();
-    LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+    ledger().begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     let Watched { waker, woken: told, .. } = &Watched::spawn();
     let mut context = Context::from_waker(waker);
     let wakers = RefCell::new(Vec::new());
@@ -83,7 +83,7 @@ fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
         })
         .profiled("joined in the queue")
     );
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     assert!(task.as_mut().poll(&mut context).is_pending());
     wakers.borrow()[0].wake_by_ref();
     told.recv().expect("it is woken");
@@ -96,21 +96,21 @@ fn a_task_in_the_queue_waits_for_what_comes_meanwhile() {
         told.recv().expect("it is woken");
         assert!(task.as_mut().poll(&mut context).is_pending());
     }
-    let early = polled.get().map(|at| LEDGER.time_until_due(came.less(taken), at));
+    let early = polled.get().map(|at| ledger().time_until_due(came.less(taken), at));
     assert!(early <= Some(Rules::SHIPPED.min_hold), "{early:?}");
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
 }
 
 #[test]
 fn the_second_answer_is_stretched_by_what_grew_before_the_first() {
     let _alone = ALONE.lock();
     thread::enable();
-    LEDGER.begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
+    ledger().begin(Speedup::new(0.5).expect("it is a fraction"), clock::now());
     // The poll for the first answer must be short, and who releases in time, as they mostly are on
     // a machine with nothing else to do.
     let outer = Watched::spawn();
     let both_in_time =
         (0..1000).any(|_| answer_two(&outer).iter().all(|&early| early <= Rules::SHIPPED.min_hold));
     assert!(both_in_time, "one of them came too early each time");
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
 }

@@ -3,7 +3,7 @@
 
 use andweorc_core::clock;
 use andweorc_core::target::target;
-use andweorc_core::thread::{self, Blocking, LEDGER};
+use andweorc_core::thread::{self, Blocking, ledger};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use andweorc_profile::TargetKind;
 use andweorc_tokio::Profile;
@@ -29,11 +29,11 @@ const TRIES: u32 = 200;
 /// D grows, in no time.
 fn delay() {
     let now = clock::now();
-    let account = LEDGER.open(now).expect("accounts are free");
+    let account = ledger().open(now).expect("accounts are free");
     let since = Real(now.0 - 2 * i64::try_from(GROWS.as_nanos()).expect("it is short"));
-    LEDGER.enter(account, since);
-    LEDGER.exit(account, now, Nanos(i64::MAX));
-    LEDGER.close(account, now);
+    ledger().enter(account, since);
+    ledger().exit(account, now, Nanos(i64::MAX));
+    ledger().close(account, now);
 }
 
 /// How a thread goes to sleep. What it returns wakes it up.
@@ -69,7 +69,7 @@ fn pays(sleeps: Sleeps, mut acts: impl FnMut(Waker)) -> impl Iterator<Item = boo
     let half = Speedup::new(0.5).expect("it is a fraction");
     let tries = (0..TRIES).map(move |_| {
         let _alone = &alone;
-        LEDGER.begin(half, clock::now());
+        ledger().begin(half, clock::now());
         let waker = waker();
         let [asleep, runs] = [const { AtomicBool::new(false) }; 2];
         let until = |flag: &AtomicBool| {
@@ -96,7 +96,7 @@ fn pays(sleeps: Sleeps, mut acts: impl FnMut(Waker)) -> impl Iterator<Item = boo
             runs.store(true, SeqCst);
             (acted, worker.join().expect("it does not panic"))
         });
-        LEDGER.end(clock::now());
+        ledger().end(clock::now());
         (woken - acted <= IN_TIME).then_some(took >= GROWS / 2)
     });
     tries.flatten()
@@ -140,7 +140,7 @@ fn waker() -> Waker {
 fn as_task(acts: impl FnOnce()) {
     let task = target(TargetKind::Task, "acts", None, None);
     let now = clock::now();
-    let mut poll = thread::Poll::begin(task, LEDGER.virtual_now(now), None, now);
+    let mut poll = thread::Poll::begin(task, ledger().virtual_now(now), None, now);
     acts();
     poll.end(false, clock::now());
 }

@@ -4,7 +4,7 @@
 use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::target::{Target, targets};
-use andweorc_core::thread::{LEDGER, register};
+use andweorc_core::thread::{ledger, register};
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_profile::TargetKind;
 use andweorc_tracing::layer;
@@ -36,12 +36,12 @@ fn left() -> Nanos {
     let begun = clock::now();
     let once = || {
         let span = info_span!("step").entered();
-        while LEDGER.lag(account, clock::now()) < DEBT {
+        while ledger().lag(account, clock::now()) < DEBT {
             assert!(clock::now() - begun < Nanos::from_millis(60_000), "D does not grow");
             std::hint::spin_loop();
         }
         drop(span);
-        LEDGER.lag(account, clock::now())
+        ledger().lag(account, clock::now())
     };
     // A thread that is preempted is behind again: the best of some.
     (0..10).map(|_| once()).min().expect("there are ten")

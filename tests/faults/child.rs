@@ -9,7 +9,7 @@ use andweorc::{Profile as _, Session, Settings, Speedup, StartError};
 use andweorc_core::experiment::{Experimenter, Outcome, Phases};
 use andweorc_core::symbols::Symbols;
 use andweorc_core::target::target;
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::Nanos;
 use andweorc_core::{clock, enabled, sampler};
 use andweorc_profile::{
@@ -110,14 +110,14 @@ fn experiment(measure: Duration) -> JoinHandle<Option<ExperimentRecord>> {
         experimenter.run(Some(target), Speedup::new(0.5).unwrap(), phases).record()
     });
     // A machine that stops the program may have ended it by then.
-    while LEDGER.speedup() == Speedup::ZERO && !held.is_finished() {
+    while ledger().speedup() == Speedup::ZERO && !held.is_finished() {
         thread::yield_now();
     }
     held
 }
 
 fn owed() -> Nanos {
-    LEDGER.global_delay(clock::now())
+    ledger().global_delay(clock::now())
 }
 
 /// By how much D grows in the next 100 ms.
@@ -148,7 +148,7 @@ fn target_panics() {
             assert!(task.await.unwrap_err().is_panic());
         });
         let (saved, growth) = (owed() - before, growth());
-        let goes_on = LEDGER.speedup() > Speedup::ZERO;
+        let goes_on = ledger().speedup() > Speedup::ZERO;
         let record = held.join().unwrap().unwrap();
         assert!(goes_on || record.discarded.as_deref().is_some_and(was_stopped), "{record:?}");
         goes_on.then_some((saved, growth))

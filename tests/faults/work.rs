@@ -1,7 +1,7 @@
 //! Work of the programs until something befalls them.
 
 use andweorc::Speedup;
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_profile::{Profile, Run};
 use std::hint::spin_loop;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) async fn work_until(is: impl Fn(&Run) -> bool) {
 pub(crate) async fn work_until_held(experiments: usize, most: Duration) {
     let (began, mut held, mut delays) = (Instant::now(), 0, false);
     work_while(|| {
-        let before = std::mem::replace(&mut delays, LEDGER.speedup() > Speedup::ZERO);
+        let before = std::mem::replace(&mut delays, ledger().speedup() > Speedup::ZERO);
         held += usize::from(before && !delays);
         held < experiments && began.elapsed() < most
     })

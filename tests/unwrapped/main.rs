@@ -10,7 +10,7 @@ use andweorc_core::clock;
 use andweorc_core::experiment::{Experimenter, Phases};
 use andweorc_core::point::{Importance, points};
 use andweorc_core::target::{Target, target, targets};
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::{Nanos, Speedup};
 use andweorc_profile::TargetKind;
 use std::future::Future;
@@ -254,7 +254,7 @@ const HELD_PHASES: Phases = Phases::from_millis(50, 500, 20);
 fn hold(name: &str) -> (Nanos, f64) {
     let target = target(TargetKind::Wait, name, None, None);
     let mut experimenter = EXPERIMENTER.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = LEDGER.global_delay(clock::now());
+    let before = ledger().global_delay(clock::now());
     let record = experimenter.run(Some(target), Speedup::new(0.4).unwrap(), HELD_PHASES).record();
     let record = record.expect("nobody stops it");
     (before, record.delay_ns as f64 / record.real_ns as f64)
@@ -277,10 +277,10 @@ type Rounds = Arc<StdMutex<Vec<Round>>>;
 async fn again<F: Future<Output = ()>>(rounds: Rounds, pause: impl Fn() -> F) {
     loop {
         let began = clock::now();
-        let owed = LEDGER.global_delay(began);
+        let owed = ledger().global_delay(began);
         pause().await;
         let ended = clock::now();
-        let grown = LEDGER.global_delay(ended) - owed;
+        let grown = ledger().global_delay(ended) - owed;
         rounds.lock().unwrap().push(Round { owed, took: ended - began, grown });
     }
 }

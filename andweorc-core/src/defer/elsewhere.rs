@@ -10,39 +10,22 @@
 //! A panic in such a wake ends there. The wake is one more than the program has made, so nobody
 //! waits for its panic.
 
-use super::{Held, Waiting};
+use super::deferral::{Elsewhere, Threads};
+use super::{Held, deferral};
 use crate::clock;
 use crate::fork::forked;
 use crate::own_thread;
-use crate::process_ledger::LEDGER;
+use crate::process::ledger;
+use crate::sync::MutexGuard;
 use crate::time::{Nanos, Virtual};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Threads at most.
 const MOST: usize = 16;
 
-struct Threads {
-    waiting: Waiting,
-    /// All that live.
-    live: usize,
-    /// Threads that wait until they may lead.
-    followers: usize,
-    /// One waits for what is due.
-    led: bool,
-}
-
-static THREADS: Mutex<Threads> =
-    Mutex::new(Threads { waiting: Waiting::new(), live: 0, followers: 0, led: false });
-
-/// Wakes the leader: something is due earlier.
-static EARLIER: Condvar = Condvar::new();
-
-/// Wakes a follower: it leads.
-static LEAD: Condvar = Condvar::new();
-
-fn lock() -> MutexGuard<'static, Threads> {
-    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+fn elsewhere() -> &'static Elsewhere {
+    &deferral().elsewhere
 }
 
 /// Releases `held` once V has got to `due`, on a thread that runs nothing but such wakes. For wakes
@@ -52,7 +35,7 @@ pub fn until_elsewhere(due: Virtual, held: Arc<dyn Held>) {
     if forked() {
         return held.release();
     }
-    let mut threads = lock();
+    let mut threads = elsewhere().threads.lock();
     if threads.live == 0 && !threads.start() {
         drop(threads);
         return held.release();
@@ -60,7 +43,7 @@ pub fn until_elsewhere(due: Virtual, held: Arc<dyn Held>) {
     let first = threads.waiting.push(due, held);
     drop(threads);
     if first {
-        EARLIER.notify_one();
+        elsewhere().earlier.notify_one();
     }
 }
 
@@ -77,7 +60,7 @@ impl Threads {
 }
 
 fn run() {
-    let mut threads = lock();
+    let mut threads = elsewhere().threads.lock();
     loop {
         if threads.led {
             if threads.followers > 0 {
@@ -86,7 +69,7 @@ fn run() {
             }
             threads.followers += 1;
             while threads.led {
-                threads = LEAD.wait(threads).unwrap_or_else(PoisonError::into_inner);
+                threads = elsewhere().lead.wait(threads);
             }
             threads.followers -= 1;
         }
@@ -95,7 +78,7 @@ fn run() {
         (threads, held) = first(threads);
         threads.led = false;
         if threads.followers > 0 {
-            LEAD.notify_one();
+            elsewhere().lead.notify_one();
         } else {
             // Without a thread to be had, the next wake that is due waits for this one.
             threads.start();
@@ -103,7 +86,7 @@ fn run() {
         drop(threads);
         // The state that a panic leaves behind is the executor's own, which has seen the panic.
         drop(catch_unwind(AssertUnwindSafe(|| held.release())));
-        threads = lock();
+        threads = elsewhere().threads.lock();
     }
 }
 
@@ -112,17 +95,14 @@ fn first(
     mut threads: MutexGuard<'static, Threads>,
 ) -> (MutexGuard<'static, Threads>, Arc<dyn Held>) {
     loop {
-        let left = threads.waiting.first().map(|due| LEDGER.time_until_due(due, clock::now()));
+        let left = threads.waiting.first().map(|due| ledger().time_until_due(due, clock::now()));
         threads = match left {
             Some(left) if left <= Nanos::ZERO => match threads.waiting.pop() {
                 Some(held) => return (threads, held),
                 None => threads,
             },
-            Some(left) => {
-                let waited = EARLIER.wait_timeout(threads, left.to_duration());
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-            None => EARLIER.wait(threads).unwrap_or_else(PoisonError::into_inner),
+            Some(left) => elsewhere().earlier.wait_timeout(threads, left.to_duration()).0,
+            None => elsewhere().earlier.wait(threads),
         };
     }
 }
@@ -130,6 +110,7 @@ fn first(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::Mutex;
     use std::sync::mpsc;
 
     enum Wakes {
@@ -143,13 +124,13 @@ mod tests {
             match &*self {
                 Wakes::Tells(tell) => tell.send(()).unwrap(),
                 Wakes::Panics => panic!("as a waker whose executor is gone"),
-                Wakes::Blocks(until) => drop(until.lock().unwrap().recv()),
+                Wakes::Blocks(until) => drop(until.lock().recv()),
             }
         }
     }
 
     fn soon() -> Virtual {
-        Virtual(LEDGER.virtual_now(clock::now()).0 + 1_000_000)
+        Virtual(ledger().virtual_now(clock::now()).0 + 1_000_000)
     }
 
     #[test]

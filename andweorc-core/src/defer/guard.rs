@@ -8,13 +8,12 @@
 //! While things are held again and again the thread looks once in [`GRACE`] and nobody has to call
 //! it. It rests after [`EMPTY_LOOKS`] looks at which nothing was held.
 
-use super::{GRACE, QUEUE};
+use super::{GRACE, deferral};
 use crate::fork::forked;
-use crate::process_ledger::LEDGER;
-use crate::sync::atomic::AtomicI64;
+use crate::process::ledger;
 use crate::time::{Real, Virtual};
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::Weak;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// Somebody who holds what is to be released by somebody else.
 pub trait Guarded: Send + Sync {
@@ -28,48 +27,34 @@ pub trait Guarded: Send + Sync {
 /// Looks at which nothing was held before the thread rests.
 const EMPTY_LOOKS: u32 = 8;
 
-/// All that are guarded and may live.
-static GUARDED: Mutex<Vec<Weak<dyn Guarded>>> = Mutex::new(Vec::new());
-
-#[cfg(not(loom))]
-/// Virtual time, ns, that the next look is for: what is due then or later will be seen by it.
-static NEXT: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
-
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref NEXT: AtomicI64 = AtomicI64::new(Virtual::NEVER.0);
-}
-
-/// Looks at which nothing was held since something was.
-static EMPTY: AtomicU32 = AtomicU32::new(0);
-
 /// Guards what `holds` from now on. Returns whether there is a thread that does: where there is
 /// none, nothing may be held.
 pub fn guard(holds: Weak<dyn Guarded>) -> bool {
-    let mut guarded = GUARDED.lock().unwrap_or_else(PoisonError::into_inner);
+    let deferral = deferral();
+    let mut guarded = deferral.guarded.lock();
     guarded.retain(|one| one.strong_count() > 0);
     guarded.push(holds);
-    QUEUE.running
+    deferral.runs()
 }
 
 /// Says that something which is held by somebody guarded is due at `due`.
 pub fn due_at(due: Virtual) {
     // Whoever holds it has unlocked what it is held in, and `look` locks that after its store:
     // either this sees that no look is to come, or that look sees what is held.
-    if due.0 >= NEXT.load(SeqCst) || forked() {
+    if due.0 >= deferral().next_look.load(SeqCst) || forked() {
         return;
     }
     if comes_for(due) {
-        QUEUE.earlier.notify_one();
+        deferral().earlier.notify_one();
     }
 }
 
 /// Has the thread look at what is due at `due`. Returns whether that is earlier than it would have.
 fn comes_for(due: Virtual) -> bool {
-    let mut entries = QUEUE.lock();
+    let mut entries = deferral().entries.lock();
     let earlier = due < entries.guarded;
     entries.guarded = entries.guarded.min(due);
-    NEXT.store(entries.guarded.0, SeqCst);
+    deferral().next_look.store(entries.guarded.0, SeqCst);
     earlier
 }
 
@@ -77,18 +62,20 @@ fn comes_for(due: Virtual) -> bool {
 /// calls this.
 pub(super) fn look(now: Real) {
     // A wake held from here on asks for a look of its own, unless the scan sees it. See `due_at`.
-    NEXT.store(Virtual::NEVER.0, SeqCst);
+    let deferral = deferral();
+    deferral.next_look.store(Virtual::NEVER.0, SeqCst);
     let all: Vec<_> = {
-        let guarded = GUARDED.lock().unwrap_or_else(PoisonError::into_inner);
+        let guarded = deferral.guarded.lock();
         guarded.iter().filter_map(Weak::upgrade).collect()
     };
-    let v = LEDGER.virtual_now(now);
+    let v = ledger().virtual_now(now);
     let until = Virtual(v.0 - GRACE.0);
     let first = all.iter().filter_map(|holds| holds.release_due_by(until)).min();
     drop(all);
     // Only this thread writes it.
-    let empty = if first.is_some() { 0 } else { EMPTY.load(SeqCst).saturating_add(1) };
-    EMPTY.store(empty, SeqCst);
+    let empty =
+        if first.is_some() { 0 } else { deferral.empty_looks.load(SeqCst).saturating_add(1) };
+    deferral.empty_looks.store(empty, SeqCst);
     if let Some(due) = first.or_else(|| (empty < EMPTY_LOOKS).then_some(v)) {
         comes_for(due);
     }
@@ -98,6 +85,7 @@ pub(super) fn look(now: Real) {
 mod tests {
     use super::*;
     use crate::clock;
+    use crate::sync::Mutex;
     use crate::time::Nanos;
     use std::sync::{Arc, mpsc};
 
@@ -109,7 +97,7 @@ mod tests {
 
     impl Guarded for Keeper {
         fn release_due_by(&self, until: Virtual) -> Option<Virtual> {
-            let mut due = self.due.lock().unwrap();
+            let mut due = self.due.lock();
             if due.is_some_and(|due| due <= until) {
                 *due = None;
                 self.tell.send(clock::now()).unwrap();
@@ -126,14 +114,14 @@ mod tests {
         // Again after the thread has gone to rest, and with a second one that is due earlier than
         // the first.
         for ms in [1, 40, 2] {
-            let due = LEDGER.virtual_now(clock::now()).0 + ms * 1_000_000;
+            let due = ledger().virtual_now(clock::now()).0 + ms * 1_000_000;
             let (far, due) = (Virtual(due + 3_600_000_000_000), Virtual(due));
             for due in [far, due] {
-                *keeper.due.lock().unwrap() = Some(due);
+                *keeper.due.lock() = Some(due);
                 due_at(due);
             }
             let at = told.recv().unwrap();
-            assert!(LEDGER.time_until_due(due, at) <= Nanos::ZERO, "it was not due yet");
+            assert!(ledger().time_until_due(due, at) <= Nanos::ZERO, "it was not due yet");
         }
     }
 }
@@ -161,9 +149,6 @@ mod models {
         loom::model(|| {
             clock::set(Real(0));
             let keeper = Arc::new(Keeper(Mutex::new(None)));
-            // Each run of the model begins anew.
-            GUARDED.lock().unwrap().clear();
-            EMPTY.store(0, SeqCst);
             guard(Arc::downgrade(&keeper) as Weak<dyn Guarded>);
             // A look is to come, for something that was due earlier and is gone.
             due_at(Virtual(1));
@@ -174,10 +159,10 @@ mod models {
                 due_at(due);
             });
             // As the thread of the queue does.
-            QUEUE.lock().guarded = Virtual::NEVER;
+            deferral().entries.lock().guarded = Virtual::NEVER;
             look(Real(GRACE.0 + 1));
             holder.join().unwrap();
-            assert!(QUEUE.lock().guarded <= due, "nobody comes for it");
+            assert!(deferral().entries.lock().guarded <= due, "nobody comes for it");
         });
     }
 }

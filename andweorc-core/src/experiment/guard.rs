@@ -18,10 +18,11 @@
 
 use crate::experiment::stop::Stop;
 use crate::point::points;
-use crate::thread::LEDGER;
+use crate::sync::Mutex;
+use crate::thread::ledger;
 use crate::time::{Nanos, Real};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A program in which nobody has looked for this long did not run.
 const MAX_GAP: Nanos = Nanos::from_millis(100);
@@ -109,27 +110,23 @@ impl Guard {
         Guard { stop, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, GuardState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn set_max_slowdown(&self, factor: f64) {
-        self.state().max_slowdown = factor;
+        self.state.lock().max_slowdown = factor;
     }
 
     /// An experiment begins.
     pub(crate) fn begin(&self, baseline: bool, now: Real) {
-        let mut state = self.state();
-        LEDGER.known_until(Real::NEVER);
+        let mut state = self.state.lock();
+        ledger().known_until(Real::NEVER);
         state.cut = None;
-        state.held = Some(Watched::new(baseline, now, LEDGER.global_delay(now), hits()));
+        state.held = Some(Watched::new(baseline, now, ledger().global_delay(now), hits()));
     }
 
     /// Ends the experiment that is held.
     pub(crate) fn end(&self, now: Real) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(mut held) = state.held.take() else { return };
-        LEDGER.known_until(Real::NEVER);
+        ledger().known_until(Real::NEVER);
         if state.cut.is_none() {
             // When a stopped program goes on, this may come before the next look.
             state.cut = held.stopped(now);
@@ -142,24 +139,24 @@ impl Guard {
 
     /// Why the last experiment was ended early, if it was.
     pub(crate) fn cut(&self) -> Option<Cut> {
-        self.state().cut
+        self.state.lock().cut
     }
 
     /// Looks at the experiment that is held, every few ms.
     pub(crate) fn look(&self, now: Real) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let GuardState { max_slowdown, patience, held: Some(held), cut: None } = &mut *state else {
             return;
         };
         let hits = (now - held.counted >= COUNT_EVERY).then(hits);
-        let cut = held.look(now, LEDGER.global_delay(now), hits, *max_slowdown, *patience);
+        let cut = held.look(now, ledger().global_delay(now), hits, *max_slowdown, *patience);
         if cut.is_some() {
             // First of all the delays stop, then the one who holds it is told.
-            LEDGER.end(now);
+            ledger().end(now);
             state.cut = cut;
             self.stop.cut();
         } else {
-            LEDGER.known_until(now + MAX_GAP);
+            ledger().known_until(now + MAX_GAP);
         }
     }
 }

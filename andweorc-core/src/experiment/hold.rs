@@ -12,19 +12,20 @@ use crate::experiment::noise::Noise;
 use crate::experiment::stop::Stop;
 use crate::experiment::throttle::Throttled;
 use crate::fork;
-use crate::late_events::{READINESS, epoll_watcher};
+use crate::late_events::epoll_watcher;
 use crate::ledger::TargetWait;
 use crate::pause;
 use crate::point::{Point, points};
+use crate::process::process;
 use crate::program_clock::{self, Frozen};
 use crate::settings::MAX_SLOWDOWN;
 use crate::target::Target;
-use crate::thread::{self, LEDGER};
+use crate::thread::{self, ledger};
 use crate::time::{Nanos, Real, Speedup};
 use andweorc_profile::{AllocationsRecord, ExperimentRecord, PointCount, PointKind, TargetKind};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long each part of an experiment lasts.
@@ -78,9 +79,9 @@ impl Running {
         guard.begin(speedup == Speedup::ZERO, now);
         let is_wait = target.is_some_and(|target| target.kind() == TargetKind::Wait);
         let frozen = is_wait.then(|| program_clock::freeze(now));
-        let owed = LEDGER.begin(speedup, now);
+        let owed = ledger().begin(speedup, now);
         let is_probe = target.is_some_and(|target| target.kind() == TargetKind::Probe);
-        let probe = is_probe.then(|| LEDGER.begin_wait(owed, now)).flatten();
+        let probe = is_probe.then(|| ledger().begin_wait(owed, now)).flatten();
         Running { guard, frozen, probe }
     }
 }
@@ -89,9 +90,9 @@ impl Drop for Running {
     fn drop(&mut self) {
         let now = clock::now();
         if let Some(probe) = self.probe.take() {
-            LEDGER.end_wait(probe, now);
+            ledger().end_wait(probe, now);
         }
-        LEDGER.end(now);
+        ledger().end(now);
         self.frozen.take();
         thread::set_target(None);
         self.guard.end(now);
@@ -136,7 +137,7 @@ impl Snapshot {
         let at = clock::now();
         Snapshot {
             at,
-            owed: LEDGER.global_delay(at),
+            owed: ledger().global_delay(at),
             cpu: clock::process_cpu() - pause::cpu(),
             counts: points.iter().map(|point| (point.id(), point.count())).collect(),
             sampled: TargetTimes::of(sampled),
@@ -163,13 +164,11 @@ pub struct Experimenter {
     allocations: Option<AllocationsRecord>,
 }
 
-static EXPERIMENTING: AtomicBool = AtomicBool::new(false);
-
 impl Experimenter {
     /// Switches andweorc on, until this is dropped. `None` while another one lives: two at once
     /// would delay for each other. `None` in a child of [fork](mod@crate::fork) too.
     pub fn new() -> Option<Experimenter> {
-        if fork::forked() || EXPERIMENTING.swap(true, Ordering::SeqCst) {
+        if fork::forked() || process().sessions.experimenting.swap(true, Ordering::SeqCst) {
             return None;
         }
         thread::enable();
@@ -184,7 +183,7 @@ impl Experimenter {
             disturbances: Disturbances::default(),
             guard,
             nudger: nudger(move |now| looks.look(now)),
-            watcher: epoll_watcher(&READINESS),
+            watcher: epoll_watcher(&process().readiness),
             sampled: Vec::new(),
             allocations: None,
         })
@@ -277,7 +276,7 @@ impl Experimenter {
 impl Drop for Experimenter {
     fn drop(&mut self) {
         thread::let_go();
-        EXPERIMENTING.store(false, Ordering::SeqCst);
+        process().sessions.experimenting.store(false, Ordering::SeqCst);
     }
 }
 
@@ -299,8 +298,7 @@ pub(crate) fn to_ns(stretch: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::EXPERIMENTS;
-    use std::sync::PoisonError;
+    use crate::process::tests::Own;
 
     #[test]
     fn warmups_are_drawn_evenly_up_to_twice_their_length() {
@@ -316,21 +314,21 @@ mod tests {
 
     #[test]
     fn no_two_experiments_begin_at_the_same_place_of_a_cycle() {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut experimenter = Experimenter::new().expect("one at a time");
-        let phases = Phases::from_millis(40, 1, 0);
-        let settled: Vec<_> = (0..10)
-            .map(|_| {
-                let began = clock::now();
-                let held = experimenter.run(None, Speedup::ZERO, phases).record().unwrap();
-                experimenter.start() + Nanos(held.start_ns as i64) - began
-            })
-            .collect();
-        drop(experimenter);
-        drop(alone);
-        let (least, most) = (settled.iter().min().unwrap(), settled.iter().max().unwrap());
-        assert!(*least >= Nanos::from_millis(40), "{settled:?}");
-        // All of ten within an eighth of what they may be has a chance of one in ten million.
-        assert!(*most - *least > Nanos::from_millis(5), "{settled:?}");
+        Own::run(|_| {
+            let mut experimenter = Experimenter::new().expect("one at a time");
+            let phases = Phases::from_millis(40, 1, 0);
+            let settled: Vec<_> = (0..10)
+                .map(|_| {
+                    let began = clock::now();
+                    let held = experimenter.run(None, Speedup::ZERO, phases).record().unwrap();
+                    experimenter.start() + Nanos(held.start_ns as i64) - began
+                })
+                .collect();
+            drop(experimenter);
+            let (least, most) = (settled.iter().min().unwrap(), settled.iter().max().unwrap());
+            assert!(*least >= Nanos::from_millis(40), "{settled:?}");
+            // All of ten within an eighth of what they may be has a chance of one in ten million.
+            assert!(*most - *least > Nanos::from_millis(5), "{settled:?}");
+        })
     }
 }

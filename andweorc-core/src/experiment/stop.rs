@@ -1,6 +1,6 @@
 //! Ends the sleep of the thread that holds experiments, for good or for the experiment alone.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Tells a sleeping [`Experimenter`](crate::experiment::Experimenter) to stop.
@@ -22,19 +22,19 @@ struct Requests {
 impl Stop {
     /// Stops whoever sleeps, now and from now on.
     pub fn stop(&self) {
-        self.requests().stop = true;
+        self.requests.lock().stop = true;
         self.changed.notify_all();
     }
 
     /// Wakes whoever sleeps in the experiment that is held.
     pub(crate) fn cut(&self) {
-        self.requests().cut = true;
+        self.requests.lock().cut = true;
         self.changed.notify_all();
     }
 
     /// Forgets that the experiment before was cut.
     pub(super) fn forget_cut(&self) {
-        self.requests().cut = false;
+        self.requests.lock().cut = false;
     }
 
     /// Sleeps for `length`, or until stopped. Says whether it was stopped.
@@ -46,14 +46,7 @@ impl Stop {
     /// Sleeps for `length`, or until stopped, or not at all once the experiment was cut. Says
     /// whether it was stopped.
     pub(super) fn sleep_unless_cut(&self, length: Duration) -> bool {
-        let (requests, _) = self
-            .changed
-            .wait_timeout_while(self.requests(), length, |asked| !asked.stop && !asked.cut)
-            .unwrap_or_else(PoisonError::into_inner);
-        requests.stop
-    }
-
-    fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        let goes_on = |asked: &mut Requests| !asked.stop && !asked.cut;
+        self.changed.wait_timeout_while(self.requests.lock(), length, goes_on).stop
     }
 }

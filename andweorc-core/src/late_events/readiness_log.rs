@@ -19,9 +19,6 @@ pub struct ReadinessLog {
     used: AtomicUsize,
 }
 
-/// Inputs of this process.
-pub(crate) static READINESS: ReadinessLog = ReadinessLog::new();
-
 impl ReadinessLog {
     /// None yet.
     pub const fn new() -> ReadinessLog {

@@ -8,8 +8,6 @@
 //! 0.1 %. When all histograms together hold more than [`MAX_PRECISE_BYTES`], those that grow become
 //! coarse earlier.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 /// Bits of a latency after its first that tell its bin.
 const BITS: u32 = 10;
 
@@ -25,9 +23,6 @@ const MAX_BINS_OF_MANY: usize = 128;
 
 /// Much: memory of all histograms, bytes. What was precise before remains so.
 const MAX_PRECISE_BYTES: usize = 8 << 20;
-
-/// Memory of all histograms, bytes.
-static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// A latency, as precisely as anything is kept: its octave, and its first bits within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,10 +68,9 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// Adds latencies, in rising order.
-    pub(super) fn add(&mut self, keys: impl Iterator<Item = Key>) {
-        // Relaxed: whether there is much need not be known to the byte.
-        let much = HELD.load(Ordering::Relaxed) > MAX_PRECISE_BYTES;
+    /// Adds latencies, in rising order, where all histograms hold so many bytes.
+    pub(super) fn add(&mut self, keys: impl Iterator<Item = Key>, held_by_all: usize) {
+        let much = held_by_all > MAX_PRECISE_BYTES;
         self.add_within(keys, if much { MAX_BINS_OF_MANY } else { MAX_BINS });
     }
 
@@ -127,10 +121,7 @@ impl Bins {
 
     #[cold]
     fn insert(&mut self, at: usize, bin: Bin) {
-        let before = self.held();
         self.bins.insert(at, bin);
-        // Relaxed, here and below: a count that publishes nothing else.
-        HELD.fetch_add(self.held() - before, Ordering::Relaxed);
     }
 
     #[cold]
@@ -147,7 +138,7 @@ impl Bins {
     }
 
     /// Its memory, bytes.
-    fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         self.bins.capacity() * size_of::<Bin>()
     }
 
@@ -161,12 +152,6 @@ impl Bins {
             shortest + (longest - shortest) / 2
         };
         self.bins.iter().map(|bin| (middle(bin.key), u64::from(bin.count))).collect()
-    }
-}
-
-impl Drop for Bins {
-    fn drop(&mut self) {
-        HELD.fetch_sub(self.held(), Ordering::Relaxed);
     }
 }
 

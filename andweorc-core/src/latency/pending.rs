@@ -7,16 +7,13 @@
 //! histograms, and tells of it by raising `settled`, after which the places are written anew. So a
 //! thread takes a lock only when its list is full.
 
+use super::Histograms;
 use super::bins::Key;
-use super::{ALL, lock};
-use crate::counter::PerShard;
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Latencies of a list.
 const ROOM: usize = 128;
-
-static PENDING: PerShard<Pending> = PerShard::new();
 
 /// The list of a shard.
 #[derive(Debug)]
@@ -45,28 +42,30 @@ impl Default for Pending {
     }
 }
 
-/// Records a latency of the point with this number.
-#[inline]
-pub(super) fn record(number: u32, key: Key) {
-    let word = u64::from(number) << u16::BITS | u64::from(key.0);
-    let (pending, owned) = PENDING.own();
-    if owned { pending.write(word) } else { pending.write_alone(word) }
-}
+impl Histograms {
+    /// Records a latency of the point with this number.
+    #[inline]
+    pub(super) fn record(&self, number: u32, key: Key) {
+        let word = u64::from(number) << u16::BITS | u64::from(key.0);
+        let (pending, owned) = self.pending.own();
+        if owned { pending.write(self, word) } else { pending.write_alone(self, word) }
+    }
 
-/// Adds all that were recorded before to their histograms.
-pub(super) fn settle() {
-    PENDING.iter().for_each(Pending::settle);
+    /// Adds all that were recorded before to their histograms.
+    pub(super) fn settle(&self) {
+        self.pending.iter().for_each(|pending| pending.settle(self));
+    }
 }
 
 impl Pending {
     /// Only one thread at a time.
     #[inline]
-    fn write(&self, word: u64) {
+    fn write(&self, histograms: &Histograms, word: u64) {
         // Relaxed: this thread wrote it, or the one that had the shard, or the lock, before.
         let written = self.written.load(Ordering::Relaxed);
         // Acquire, pairs with the Release in `settle`: what was in the place has been read.
         if written - self.settled.load(Ordering::Acquire) == ROOM {
-            self.settle();
+            self.settle(histograms);
         }
         self.ring[written % ROOM].store(word, Ordering::Relaxed);
         // Release, pairs with the Acquire in `settle`: the word is there.
@@ -76,19 +75,19 @@ impl Pending {
     /// Writes `word` to a list that threads share.
     #[cold]
     #[inline(never)]
-    fn write_alone(&self, word: u64) {
-        let _one_at_a_time = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
-        self.write(word);
+    fn write_alone(&self, histograms: &Histograms, word: u64) {
+        let _one_at_a_time = self.writes.lock();
+        self.write(histograms, word);
     }
 
     #[cold]
     #[inline(never)]
-    fn settle(&self) {
+    fn settle(&self, histograms: &Histograms) {
         // Acquire, pairs with the Release below: what was settled is in the histograms.
         if self.written.load(Ordering::Relaxed) == self.settled.load(Ordering::Acquire) {
             return;
         }
-        let _settles = self.settles.lock().unwrap_or_else(PoisonError::into_inner);
+        let _settles = self.settles.lock();
         // Relaxed: whoever raised it held the lock.
         let settled = self.settled.load(Ordering::Relaxed);
         // Acquire, pairs with the Release in `write`.
@@ -99,10 +98,14 @@ impl Pending {
             *word = self.ring[place % ROOM].load(Ordering::Relaxed);
         }
         words.sort_unstable();
-        let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+        let all = histograms.all.read();
         for of_a_point in words.chunk_by(|one, next| one >> u16::BITS == next >> u16::BITS) {
-            let mut bins = lock(all[(of_a_point[0] >> u16::BITS) as usize]);
-            bins.add(of_a_point.iter().map(|&word| Key(word as u16)));
+            let mut bins = all[(of_a_point[0] >> u16::BITS) as usize].lock();
+            let before = bins.held();
+            // Relaxed, here and below: whether there is much need not be known to the byte.
+            let held_by_all = histograms.held.load(Ordering::Relaxed);
+            bins.add(of_a_point.iter().map(|&word| Key(word as u16)), held_by_all);
+            histograms.held.fetch_add(bins.held() - before, Ordering::Relaxed);
         }
         // Release, pairs with the Acquire in `write`, and with that above.
         self.settled.store(written, Ordering::Release);

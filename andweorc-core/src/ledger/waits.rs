@@ -5,7 +5,6 @@ use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::time::{Nanos, Real, Speedup};
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 /// No wait is a target.
 pub(super) const NO_LINE: i64 = i64::MIN;
@@ -64,7 +63,7 @@ impl Ledger {
     }
 
     pub(super) fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 
     pub(super) fn publish_top(&self, lines: &Lines) {

@@ -10,7 +10,7 @@
 //! credited with the share of each visit, as it ends and at each sample in it ([`Credit::Share`]).
 //! Where they are longer, samples are fine enough ([`Credit::Samples`]).
 
-use crate::asked::ASKED;
+use crate::process::process;
 use crate::sampler::{FINE, site_timeline};
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -53,27 +53,27 @@ pub(crate) enum Credit {
 pub(crate) fn aim() -> u32 {
     // Relaxed: a thread that sees the change later is credited later. The shares are stored before,
     // and each stands for itself.
-    ASKED.aim.load(Ordering::Relaxed)
+    process().asked.aim.load(Ordering::Relaxed)
 }
 
 /// Whether shares are learned at the moment, from threads that are sampled.
 #[inline]
 pub(crate) fn learns() -> bool {
     // Relaxed: a thread that sees the change later takes part later.
-    ASKED.learns.load(Ordering::Relaxed)
+    process().asked.learns.load(Ordering::Relaxed)
 }
 
 /// Whether they ever were, so that a thread may be on a timeline.
 #[inline]
 pub(crate) fn has_learned() -> bool {
     // Relaxed: as above.
-    ASKED.has_learned.load(Ordering::Relaxed)
+    process().asked.has_learned.load(Ordering::Relaxed)
 }
 
 /// Sets whether shares are learned from now on.
 pub(super) fn set_learns(learns: bool) {
-    ASKED.has_learned.fetch_or(learns, Ordering::SeqCst);
-    ASKED.learns.store(learns, Ordering::SeqCst);
+    process().asked.has_learned.fetch_or(learns, Ordering::SeqCst);
+    process().asked.learns.store(learns, Ordering::SeqCst);
 }
 
 /// Part of a poll's context beside the target's id, if the poll is of the kind `number`.
@@ -138,12 +138,12 @@ pub(crate) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
         }
     }
     // Relaxed: only that it differs from the one before matters.
-    ASKED.aim.store(NEXT.fetch_add(1, Ordering::Relaxed).max(1), Ordering::SeqCst);
+    process().asked.aim.store(NEXT.fetch_add(1, Ordering::Relaxed).max(1), Ordering::SeqCst);
 }
 
 /// Ends it.
 pub(crate) fn end() {
-    ASKED.aim.store(0, Ordering::SeqCst);
+    process().asked.aim.store(0, Ordering::SeqCst);
 }
 
 /// Evidence of the samples on a context and a target.

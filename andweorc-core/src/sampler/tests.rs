@@ -2,7 +2,7 @@ use super::*;
 use crate::clock;
 use crate::point::{Point, point};
 use crate::target::{target, targets};
-use crate::thread::{self, LEDGER, Polled};
+use crate::thread::{self, Polled, ledger};
 use crate::time::{Real, Virtual};
 use crate::wait::{Cause, Ended};
 use andweorc_profile::PointKind;
@@ -163,5 +163,5 @@ fn a_thread_with_an_account_is_sampled() {
     // What was drained before functions were to be counted alone has no such target.
     let own: u64 = of(TargetKind::Function).map(|target| target.own_ns()).sum();
     assert!(alone > 0 && alone <= own, "{alone} of {own}");
-    assert!(LEDGER.global_delay(clock::now()) >= Nanos::ZERO);
+    assert!(ledger().global_delay(clock::now()) >= Nanos::ZERO);
 }

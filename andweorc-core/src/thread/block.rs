@@ -1,14 +1,14 @@
 //! Threads that are blocked by each other: as they [say](blocked) themselves, or as a hook of the
 //! system call [sees](Blocking) it.
 
-mod lock_handoff;
+pub(super) mod lock_handoff;
 
 use super::wakeup_latency::note_wake_of_thread;
-use super::{LEDGER, THREAD, Thread, enabled, with};
+use super::{THREAD, Thread, enabled, ledger, with};
 use crate::clock;
 use crate::engine::ThreadState;
+use crate::process::process;
 use crate::time::{Real, Speedup};
-use lock_handoff::DOOR;
 use std::panic::Location;
 use std::ptr;
 
@@ -103,7 +103,7 @@ impl Thread {
         let inside = self.depth.get() > 0;
         self.share_no_more();
         if inside && let Some(account) = self.account.get() {
-            self.grew(LEDGER.exit(account, now, self.ran(now)), now);
+            self.grew(ledger().exit(account, now, self.ran(now)), now);
         }
         inside
     }
@@ -115,7 +115,7 @@ impl Thread {
             let now = clock::now();
             self.ran.begin(now);
             account.set_cpu(self.ran.cpu());
-            LEDGER.enter(account, now);
+            ledger().enter(account, now);
         }
     }
 }
@@ -153,10 +153,10 @@ impl Said {
             let since = clock::now();
             let inside = thread.leave_target(since);
             thread.leave_processor();
-            if LEDGER.speedup() != Speedup::ZERO
+            if ledger().speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(since)
             {
-                lock_handoff::lock(&DOOR).go_in(&LEDGER, account, since);
+                process().threads.door.lock().go_in(ledger(), account, since);
             }
             Some(Said(Blocking { since, before, inside, site }))
         })
@@ -169,10 +169,11 @@ impl Drop for Said {
         with(|thread| {
             let now = clock::now();
             thread.share_anew();
-            if LEDGER.speedup() != Speedup::ZERO
+            if ledger().speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(now)
             {
-                let absorbed = lock_handoff::lock(&DOOR).comes_out(&LEDGER, account, since, now);
+                let absorbed =
+                    process().threads.door.lock().comes_out(ledger(), account, since, now);
                 thread.idled(account, absorbed, now);
             }
             if !inside && thread.state.get().participates() {
@@ -215,7 +216,7 @@ mod tests {
             enable();
             register().unwrap();
             let tid = nix::unistd::gettid().as_raw();
-            let told = || LEDGER.lagging(Nanos(i64::MIN), clock::now()).any(|name| name == tid);
+            let told = || ledger().lagging(Nanos(i64::MIN), clock::now()).any(|name| name == tid);
             assert!(told());
             let wait = Blocking::begin(8).unwrap();
             assert!(!told());

@@ -9,15 +9,13 @@
 
 use super::context_switches::Switches;
 use super::processor::{Lately, Processor};
-use super::{LEDGER, Thread};
+use super::{Thread, ledger};
+use crate::process::processors;
 use crate::time::{Nanos, Real, Speedup};
 use std::cell::Cell;
 
 /// Below this it is left: to ask the kernel takes more than a microsecond.
 const LEAST: Nanos = Nanos::from_micros(5);
-
-/// By how much L of threads inside the target grew last on each processor, and when.
-static LATELY: Lately = Lately::new();
 
 /// Waits of the calling thread for its processor, as far as they are known. Plain cells without a
 /// destructor: a signal handler may use them that interrupted nobody who does.
@@ -88,13 +86,13 @@ impl Thread {
     /// L of the thread has grown by `grown` inside the target, where it runs; it is `now`.
     pub(super) fn grew(&self, grown: Nanos, now: Real) {
         let Some(processor) = Processor::current().filter(|_| grown > Nanos::ZERO) else { return };
-        LATELY.add(processor, grown, now - LEDGER.slope().whole(grown), now);
+        processors().grew.add(processor, grown, now - ledger().slope().whole(grown), now);
     }
 
     /// The thread, a worker, is about to sleep; if it `watches` the driver, until the world outside
     /// has something for it.
     pub(super) fn begin_sleep(&self, watches: bool) {
-        if LEDGER.is_held() {
+        if ledger().is_held() {
             // Of those too that seem not to: who parks just as the one goes that watched comes to
             // the driver behind its back.
             let switches = self.sleeps.ask();
@@ -115,10 +113,10 @@ impl Thread {
             return late;
         }
         let late = Processor::current()
-            .filter(|&processor| LATELY.between(processor, since, now) >= LEAST)
+            .filter(|&processor| processors().grew.between(processor, since, now) >= LEAST)
             .and_then(|processor| {
                 let woken = since.max(now - self.waited()?);
-                Some(Late::behind(&LATELY, processor, LEDGER.slope(), woken, now))
+                Some(Late::behind(&processors().grew, processor, ledger().slope(), woken, now))
             })
             .unwrap_or(Late::NOT);
         self.queued.late.set((since, late));
@@ -130,10 +128,11 @@ impl Thread {
 mod tests {
     use super::*;
     use crate::clock;
+    use crate::process::tests::Own;
     use crate::schedstat::tests::kernel_tells_waits;
-    use crate::thread::processor::tests::{allowed, stay_on, work};
-    use crate::thread::{EXPERIMENTS, register, with};
-    use std::sync::{Barrier, PoisonError};
+    use crate::thread::processor::tests::{allowed, alone, stay_on, work};
+    use crate::thread::{register, with};
+    use std::sync::Barrier;
     use std::thread;
     use std::time::Duration;
 
@@ -168,55 +167,58 @@ mod tests {
         if !kernel_tells_waits() {
             return;
         }
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let processor = allowed().next().unwrap();
-        let both = Barrier::new(2);
-        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-        let rounds = 0..200;
-        let late = thread::scope(|scope| {
-            scope.spawn(|| {
-                stay_on(processor);
-                let account = register().unwrap();
-                for _ in rounds.clone() {
-                    both.wait();
-                    // Only now does the other one get the processor, and goes to sleep.
-                    thread::sleep(Duration::from_micros(200));
-                    LEDGER.enter(account, clock::now());
-                    let began = clock::thread_cpu();
-                    work(Nanos::from_millis(1));
-                    let (now, ran) = (clock::now(), clock::thread_cpu() - began);
-                    with(|thread| thread.grew(LEDGER.exit(account, now, ran), now));
-                    both.wait();
-                }
+        Own::run(|own| {
+            let _alone = alone();
+            let processor = allowed().next().unwrap();
+            let both = Barrier::new(2);
+            ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
+            let rounds = 0..200;
+            let late = thread::scope(|scope| {
+                scope.spawn(|| {
+                    own.enter();
+                    stay_on(processor);
+                    let account = register().unwrap();
+                    for _ in rounds.clone() {
+                        both.wait();
+                        // Only now does the other one get the processor, and goes to sleep.
+                        thread::sleep(Duration::from_micros(200));
+                        ledger().enter(account, clock::now());
+                        let began = clock::thread_cpu();
+                        work(Nanos::from_millis(1));
+                        let (now, ran) = (clock::now(), clock::thread_cpu() - began);
+                        with(|thread| thread.grew(ledger().exit(account, now, ran), now));
+                        both.wait();
+                    }
+                });
+                let sleeps = scope.spawn(|| {
+                    own.enter();
+                    stay_on(processor);
+                    stand_back();
+                    let round = |_| {
+                        with(|thread| thread.begin_sleep(true));
+                        both.wait();
+                        let since = clock::now();
+                        thread::sleep(Duration::from_micros(600));
+                        let now = clock::now();
+                        let [late, again] = [now, clock::now()]
+                            .map(|now| with(|thread| thread.came_late(since, now)));
+                        both.wait();
+                        (now - since, late, again)
+                    };
+                    rounds.clone().map(round).collect::<Vec<_>>()
+                });
+                sleeps.join().unwrap()
             });
-            let sleeps = scope.spawn(|| {
-                stay_on(processor);
-                stand_back();
-                let round = |_| {
-                    with(|thread| thread.begin_sleep(true));
-                    both.wait();
-                    let since = clock::now();
-                    thread::sleep(Duration::from_micros(600));
-                    let now = clock::now();
-                    let [late, again] =
-                        [now, clock::now()].map(|now| with(|thread| thread.came_late(since, now)));
-                    both.wait();
-                    (now - since, late, again)
-                };
-                rounds.clone().map(round).collect::<Vec<_>>()
-            });
-            sleeps.join().unwrap()
-        });
-        LEDGER.end(clock::now());
-        drop(alone);
-        for &(slept, late, again) in &late {
-            let Late { waited, grown } = late;
-            let is_part = waited <= slept && grown == LEDGER.slope().of(waited);
-            assert!(is_part && late == again, "{late:?}, {again:?} of {slept}");
-        }
-        // If it is let in before the target is left, nothing is known yet: so it is now and then,
-        // and often where this program is not a nice one.
-        assert!(late.iter().any(|it| it.1.grown > Nanos::ZERO), "never late");
+            ledger().end(clock::now());
+            for &(slept, late, again) in &late {
+                let Late { waited, grown } = late;
+                let is_part = waited <= slept && grown == ledger().slope().of(waited);
+                assert!(is_part && late == again, "{late:?}, {again:?} of {slept}");
+            }
+            // If it is let in before the target is left, nothing is known yet: so it is now and
+            // then, and often where this program is not a nice one.
+            assert!(late.iter().any(|it| it.1.grown > Nanos::ZERO), "never late");
+        })
     }
 
     #[test]
@@ -226,27 +228,24 @@ mod tests {
         if !kernel_tells_waits() {
             return;
         }
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        LEDGER.begin(Speedup::ZERO, clock::now());
-        let asked = || {
-            with(|thread| {
-                thread.queued.waited.set(NOT_ASKED);
-                thread.begin_sleep(true);
-                thread.queued.waited.get() != NOT_ASKED
-            })
-        };
-        let slept = || {
-            thread::sleep(Duration::from_millis(1));
-            asked()
-        };
-        // Now and then it is switched out for another thread.
-        let (slept, was_not) = thread::scope(|scope| {
-            let sleeper = || ((0..5).all(|_| slept()), (0..100).any(|_| !asked()));
-            scope.spawn(sleeper).join().unwrap()
-        });
-        LEDGER.end(clock::now());
-        drop(alone);
-        assert!(slept, "who has slept may have waited");
-        assert!(was_not);
+        Own::run(|_| {
+            ledger().begin(Speedup::ZERO, clock::now());
+            let asked = || {
+                with(|thread| {
+                    thread.queued.waited.set(NOT_ASKED);
+                    thread.begin_sleep(true);
+                    thread.queued.waited.get() != NOT_ASKED
+                })
+            };
+            let slept = || {
+                thread::sleep(Duration::from_millis(1));
+                asked()
+            };
+            // Now and then it is switched out for another thread.
+            let (slept, was_not) = ((0..5).all(|_| slept()), (0..100).any(|_| !asked()));
+            ledger().end(clock::now());
+            assert!(slept, "who has slept may have waited");
+            assert!(was_not);
+        })
     }
 }

@@ -18,23 +18,37 @@
 use super::{THREAD, Thread, enabled};
 use crate::clock;
 use crate::engine::{ThreadKind, ThreadState};
+use crate::process::process;
 use crate::program_clock;
 use std::mem;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// A hook sees how threads block.
-static SEEN: AtomicBool = AtomicBool::new(false);
+/// How plain threads of a process are known.
+pub(super) struct Plain {
+    /// A hook sees how threads block.
+    blocking_is_seen: AtomicBool,
+    /// A `fn() -> bool`, or null.
+    is_of_a_runtime: AtomicPtr<()>,
+}
 
-/// A `fn() -> bool`, or null.
-static OF_A_RUNTIME: AtomicPtr<()> = AtomicPtr::new(null_mut());
+impl Plain {
+    /// They are not known.
+    pub(super) const fn new() -> Plain {
+        Plain {
+            blocking_is_seen: AtomicBool::new(false),
+            is_of_a_runtime: AtomicPtr::new(null_mut()),
+        }
+    }
+}
 
 /// Says that a hook of the system call sees it when threads block, and when they wake each other.
 #[inline]
 pub fn blocking_is_seen() {
     // Relaxed, here and below: a thread that sees it later takes part later.
-    if !SEEN.load(Ordering::Relaxed) {
-        SEEN.store(true, Ordering::Relaxed);
+    let seen = &process().threads.plain.blocking_is_seen;
+    if !seen.load(Ordering::Relaxed) {
+        seen.store(true, Ordering::Relaxed);
     }
 }
 
@@ -42,7 +56,8 @@ pub fn blocking_is_seen() {
 /// one of the blocking pool, or one that drives tasks. Plain threads take part once this was
 /// called.
 pub fn when_of_a_runtime(is_of_a_runtime: fn() -> bool) {
-    OF_A_RUNTIME.store(is_of_a_runtime as *mut (), Ordering::Relaxed);
+    let pointer = is_of_a_runtime as *mut ();
+    process().threads.plain.is_of_a_runtime.store(pointer, Ordering::Relaxed);
 }
 
 /// Whether the calling thread, which wakes a task and is no participant yet, is from now on: it is
@@ -59,8 +74,10 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn begins_to_take_part(&self) -> bool {
-        let of_a_runtime = OF_A_RUNTIME.load(Ordering::Relaxed);
-        if of_a_runtime.is_null() || !SEEN.load(Ordering::Relaxed) || self.writing.get() {
+        let plain = &process().threads.plain;
+        let of_a_runtime = plain.is_of_a_runtime.load(Ordering::Relaxed);
+        let seen = plain.blocking_is_seen.load(Ordering::Relaxed);
+        if of_a_runtime.is_null() || !seen || self.writing.get() {
             // The thread stays unknown, and may be asked again.
             return false;
         }

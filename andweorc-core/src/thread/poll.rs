@@ -2,7 +2,7 @@
 
 use super::poll_phase::Around;
 use super::runqueue_wait::Comes;
-use super::{Entered, LEDGER, Polled, THREAD, Thread, here, is_target, model, with};
+use super::{Entered, Polled, THREAD, Thread, here, is_target, ledger, model, with};
 use crate::clock;
 use crate::defer;
 use crate::engine::{ThreadKind, ThreadState};
@@ -56,7 +56,7 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn at_while_growing(&self, now: Real) -> Virtual {
-        self.participant_at(now).unwrap_or_else(|| LEDGER.virtual_now(now))
+        self.participant_at(now).unwrap_or_else(|| ledger().virtual_now(now))
     }
 
     /// The thread goes on with a task that was ready at `ready`, and pays what it owes. Returns
@@ -242,13 +242,13 @@ impl Poll {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::tests::Own;
     use crate::target::target;
     use crate::thread::target_scope::SPENT;
-    use crate::thread::{EXPERIMENTS, parked, participant_at, register, unparked, wait_begins};
+    use crate::thread::{parked, participant_at, register, unparked, wait_begins};
     use crate::time::Speedup;
     use crate::wait::Cause;
     use andweorc_profile::TargetKind;
-    use std::sync::PoisonError;
 
     /// How the wait ended of the task that is polled.
     fn ended_here() -> Option<Ended> {
@@ -275,29 +275,30 @@ mod tests {
 
     #[test]
     fn virtual_time_told_while_d_grows_is_without_the_time_spent_on_telling() {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-        let inside = LEDGER.open(clock::now()).unwrap();
-        LEDGER.enter(inside, clock::now());
-        let told = std::thread::spawn(|| {
-            let account = register().unwrap();
-            let tells = |_| {
-                let (now, spent) = (clock::now(), SPENT.get());
-                let before = LEDGER.local_delay(account, now);
-                let at = participant_at(now).unwrap();
-                let counted = SPENT.get() - spent;
-                let taken = LEDGER.local_delay(account, clock::now());
-                (at == now.less(before), counted > Nanos::ZERO && taken - before == counted)
-            };
-            // Where it waited for its processor behind another thread, it takes that too.
-            (0..100).map(tells).collect::<Vec<_>>()
-        });
-        let told = told.join();
-        LEDGER.exit(inside, clock::now(), Nanos(i64::MAX));
-        LEDGER.close(inside, clock::now());
-        LEDGER.end(clock::now());
-        drop(alone);
-        assert!(told.unwrap().contains(&(true, true)));
+        Own::run(|own| {
+            ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
+            let inside = ledger().open(clock::now()).unwrap();
+            ledger().enter(inside, clock::now());
+            let told = std::thread::spawn(move || {
+                own.enter();
+                let account = register().unwrap();
+                let tells = |_| {
+                    let (now, spent) = (clock::now(), SPENT.get());
+                    let before = ledger().local_delay(account, now);
+                    let at = participant_at(now).unwrap();
+                    let counted = SPENT.get() - spent;
+                    let taken = ledger().local_delay(account, clock::now());
+                    (at == now.less(before), counted > Nanos::ZERO && taken - before == counted)
+                };
+                // Where it waited for its processor behind another thread, it takes that too.
+                (0..100).map(tells).collect::<Vec<_>>()
+            });
+            let told = told.join();
+            ledger().exit(inside, clock::now(), Nanos(i64::MAX));
+            ledger().close(inside, clock::now());
+            ledger().end(clock::now());
+            assert!(told.unwrap().contains(&(true, true)));
+        })
     }
 
     #[test]

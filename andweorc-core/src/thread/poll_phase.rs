@@ -46,7 +46,8 @@ const PLACES: usize = 1 << 16;
 
 /// By the address of a task, the [`PollPhase`] that is its next, below, and above it what else is
 /// known of the address. While nothing is sampled this is not touched, and so takes no memory; nor
-/// does a task, of which there may be a million.
+/// does a task, of which there may be a million. Zeroes of the binary: so it is apart from the
+/// [process](crate::process).
 static NEXT: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
 /// The task that is polled, as what its next poll is known by.

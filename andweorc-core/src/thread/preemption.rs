@@ -13,24 +13,24 @@
 //! and for 14 where it really takes a quarter of its time; in tonic's echo for 6.0 us, and for 2.4
 //! where it really takes half of it.)
 
+use crate::process::process;
 use crate::time::{Nanos, Speedup};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Below this it is left: to ask the kernel takes more than a microsecond.
 const LEAST: Nanos = Nanos::from_micros(5);
 
-/// The part, ppm. Relaxed: it publishes nothing.
-static IDLE: AtomicU32 = AtomicU32::new(0);
-
 /// So many processors were idle, on average, of those that the process may use.
 pub(crate) fn set_idle(processors: f64) {
-    IDLE.store((processors.clamp(0.0, 1.0) * 1e6) as u32, Relaxed);
+    // Relaxed: it publishes nothing.
+    process().threads.idle.store((processors.clamp(0.0, 1.0) * 1e6) as u32, Relaxed);
 }
 
 /// The part of the time in which some processor was.
 pub(super) fn idle() -> Speedup {
-    Speedup::from_ppm(IDLE.load(Relaxed))
+    // Relaxed, as above.
+    Speedup::from_ppm(process().threads.idle.load(Relaxed))
 }
 
 /// Preemptions of the calling thread inside the target, as far as they are known. Plain cells
@@ -76,10 +76,10 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::experiment::{Experimenter, Phases};
+    use crate::process::tests::Own;
     use crate::schedstat::tests::kernel_tells_waits;
-    use crate::thread::processor::tests::{allowed, stay_on, work};
-    use crate::thread::{EXPERIMENTS, with};
-    use std::sync::PoisonError;
+    use crate::thread::processor::tests::{allowed, alone, stay_on, work};
+    use crate::thread::with;
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
@@ -103,45 +103,46 @@ mod tests {
 
     #[test]
     fn a_baseline_tells_how_many_processors_were_idle() {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        // No number of ticks is that part of 50 ms.
-        set_idle(0.123_456);
-        let mut experimenter = Experimenter::new().expect("one at a time");
-        let held = experimenter.run(None, Speedup::ZERO, Phases::from_millis(1, 50, 1)).record();
-        let told = idle();
-        set_idle(0.0);
-        drop(experimenter);
-        drop(alone);
-        assert!(held.is_some() && told.ppm() != 123_456, "{told:?}");
+        Own::run(|_| {
+            // No number of ticks is that part of 50 ms.
+            set_idle(0.123_456);
+            let mut experimenter = Experimenter::new().expect("one at a time");
+            let held =
+                experimenter.run(None, Speedup::ZERO, Phases::from_millis(1, 50, 1)).record();
+            let told = idle();
+            drop(experimenter);
+            assert!(held.is_some() && told.ppm() != 123_456, "{told:?}");
+        })
     }
 
     /// How long a thread is said to have run inside the target, over how long it did, beside
     /// another one that wants the same processor.
     fn beside_another(idle: f64) -> f64 {
         let (processor, done) = (allowed().next().unwrap(), AtomicBool::new(false));
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        set_idle(idle);
-        let ran = thread::scope(|scope| {
-            scope.spawn(|| {
-                stay_on(processor);
-                while !done.load(Relaxed) {
-                    std::hint::spin_loop();
-                }
-            });
-            let inside = scope.spawn(|| {
-                stay_on(processor);
-                let before = clock::thread_cpu();
-                with(|thread| thread.ran.begin(clock::now()));
-                work(Nanos::from_millis(60));
-                let ran = with(|thread| thread.ran(clock::now()));
-                done.store(true, Relaxed);
-                ran.as_secs_f64() / (clock::thread_cpu() - before).as_secs_f64()
-            });
-            inside.join().unwrap()
-        });
-        set_idle(0.0);
-        drop(alone);
-        ran
+        Own::run(|own| {
+            let _alone = alone();
+            set_idle(idle);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    own.enter();
+                    stay_on(processor);
+                    while !done.load(Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+                let inside = scope.spawn(|| {
+                    own.enter();
+                    stay_on(processor);
+                    let before = clock::thread_cpu();
+                    with(|thread| thread.ran.begin(clock::now()));
+                    work(Nanos::from_millis(60));
+                    let ran = with(|thread| thread.ran(clock::now()));
+                    done.store(true, Relaxed);
+                    ran.as_secs_f64() / (clock::thread_cpu() - before).as_secs_f64()
+                });
+                inside.join().unwrap()
+            })
+        })
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Occupants {
             [const {
                 CachePadded::new(Occupied {
                     by: AtomicPtr::new(ptr::null_mut()),
-                    left: AtomicI64::new(Real::NEVER.0),
+                    left: AtomicI64::new(0),
                     taken: AtomicI64::new(0),
                 })
             }; PROCESSORS],
@@ -161,13 +161,21 @@ impl Occupants {
 pub(super) mod tests {
     use super::*;
     use crate::clock;
+    use crate::sync::{Mutex, MutexGuard};
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::unistd::Pid;
+    use std::sync::LazyLock;
 
     /// The numbers of those that the calling thread may run on.
     pub(in crate::thread) fn allowed() -> impl Iterator<Item = usize> {
         let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
         (0..CpuSet::count()).filter(move |it| allowed.is_set(*it).unwrap())
+    }
+
+    /// Waits until no other test wants a processor for itself.
+    pub(in crate::thread) fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
+        ALONE.lock()
     }
 
     /// Puts the calling thread on one.

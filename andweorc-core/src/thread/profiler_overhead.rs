@@ -5,12 +5,11 @@
 //! processor while the target has it is the target's own time, and made faster with it. What other
 //! threads of the program take there is not, since they have so much to do for each unit of work.
 
-use super::processor::{Processor, Times};
+use super::processor::Processor;
 use crate::clock;
+use crate::process::processors;
 use crate::time::Nanos;
 use std::cell::Cell;
-
-static TAKEN: Times = Times::new();
 
 /// How much of a processor a thread of andweorc's own takes.
 pub(crate) struct Overhead {
@@ -30,7 +29,7 @@ impl Overhead {
         let now = clock::thread_cpu();
         let took = now - self.counted.replace(now);
         if let Some(processor) = Processor::current() {
-            TAKEN.add(processor, took);
+            processors().taken.add(processor, took);
         }
     }
 }
@@ -58,7 +57,7 @@ impl From {
     /// on. What was taken since it looked last, and before it came to where it is now, is not known
     /// and left out.
     pub(super) fn in_all(&self) -> Nanos {
-        let now = Processor::current().map(|here| (here, TAKEN.of(here)));
+        let now = Processor::current().map(|here| (here, processors().taken.of(here)));
         if let (Some((there, before)), Some((here, taken))) = (self.at.replace(now), now)
             && there == here
         {
@@ -71,49 +70,49 @@ impl From {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::process::tests::Own;
     use crate::schedstat::Schedstat;
-    use crate::thread::EXPERIMENTS;
     use crate::thread::on_cpu::OnCpu;
-    use std::sync::PoisonError;
 
     #[test]
     fn processor_time_taken_counts_as_time_the_thread_ran() {
         // Other tests take it for time of their targets.
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let (ran, schedstat, taken) = (OnCpu::new(), Schedstat::new(), Nanos::from_millis(50));
-        let stretch = || {
-            let began = clock::now();
-            ran.begin(began);
-            while clock::now() - began < Nanos::from_micros(100) {}
-            if let Some(here) = Processor::current() {
-                TAKEN.add(here, taken);
-            }
-            ran.end(clock::now(), &schedstat)
-        };
-        // It may be moved to another processor meanwhile.
-        let most = (0..20).map(|_| stretch()).max().unwrap();
-        drop(alone);
-        assert!(most > taken, "{most}");
+        Own::run(|_| {
+            let (ran, schedstat, taken) = (OnCpu::new(), Schedstat::new(), Nanos::from_millis(50));
+            let stretch = || {
+                let began = clock::now();
+                ran.begin(began);
+                while clock::now() - began < Nanos::from_micros(100) {}
+                if let Some(here) = Processor::current() {
+                    processors().taken.add(here, taken);
+                }
+                ran.end(clock::now(), &schedstat)
+            };
+            // It may be moved to another processor meanwhile.
+            let most = (0..20).map(|_| stretch()).max().unwrap();
+            assert!(most > taken, "{most}");
+        })
     }
 
     #[test]
     fn processor_time_taken_is_seen_on_the_same_processor() {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        std::thread::spawn(|| {
-            let (takes, from) = (Overhead::new(), From::new());
-            assert_eq!(from.in_all(), Nanos::ZERO, "nothing is known before the first look");
-            let (mut counted, mut seen) = (Nanos::ZERO, Nanos::ZERO);
-            // It may be moved to another processor meanwhile, and loses what is counted then.
-            for _ in 0..1000 {
-                let before = takes.counted.get();
-                takes.count();
-                counted += takes.counted.get() - before;
-                seen = from.in_all();
-            }
-            assert!(seen.0 > counted.0 / 2 && counted > Nanos::ZERO, "{seen} of {counted}");
+        Own::run(|own| {
+            std::thread::spawn(move || {
+                own.enter();
+                let (takes, from) = (Overhead::new(), From::new());
+                assert_eq!(from.in_all(), Nanos::ZERO, "nothing is known before the first look");
+                let (mut counted, mut seen) = (Nanos::ZERO, Nanos::ZERO);
+                // It may be moved to another processor meanwhile, and loses what is counted then.
+                for _ in 0..1000 {
+                    let before = takes.counted.get();
+                    takes.count();
+                    counted += takes.counted.get() - before;
+                    seen = from.in_all();
+                }
+                assert!(seen.0 > counted.0 / 2 && counted > Nanos::ZERO, "{seen} of {counted}");
+            })
+            .join()
+            .unwrap();
         })
-        .join()
-        .unwrap();
-        drop(alone);
     }
 }

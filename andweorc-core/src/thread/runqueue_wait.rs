@@ -31,14 +31,15 @@
 //! for the time in which it does so.
 
 use super::preemption::idle;
-use super::processor::{Occupants, Processor};
-use super::{LEDGER, Thread};
+use super::processor::Processor;
+use super::{Thread, ledger};
 use crate::clock;
 use crate::ledger::Account;
+use crate::process::{process, processors};
 use crate::time::{Nanos, Real};
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A smaller debt is left: to ask the kernel takes a system call.
 const LEAST: Nanos = Nanos::from_micros(5);
@@ -46,16 +47,11 @@ const LEAST: Nanos = Nanos::from_micros(5);
 /// A thread that is inside the target for no longer has most likely run throughout.
 const STRETCH: Nanos = Nanos::from_micros(50);
 
-static OCCUPANTS: Occupants = Occupants::new();
-
-/// The kernel did not tell how long a thread had waited for its processor. Relaxed: it publishes
-/// nothing.
-static UNTOLD: AtomicBool = AtomicBool::new(false);
-
 /// Whether threads may have paid what they had waited for, since the kernel did not tell how long
 /// that was.
 pub(crate) fn paid_waits_again() -> bool {
-    UNTOLD.load(Relaxed)
+    // Relaxed: it publishes nothing.
+    process().threads.has_untold_waits.load(Relaxed)
 }
 
 /// The calling thread's place and waits. Plain cells without a destructor: a signal handler may use
@@ -97,33 +93,38 @@ impl Thread {
         let here = Processor::current();
         let before = self.runqueue_wait.on.replace(here);
         if let Some(there) = before.filter(|_| before != here) {
-            OCCUPANTS.was_moved(there, account, LEDGER.local_delay(account, now), now);
+            processors().occupants.was_moved(
+                there,
+                account,
+                ledger().local_delay(account, now),
+                now,
+            );
         }
         if let Some(here) = here {
-            OCCUPANTS.takes(here, account);
+            processors().occupants.takes(here, account);
         }
     }
 
     /// The thread gives its processor up, of its own accord.
     pub(super) fn leave_processor(&self) {
         // Between experiments there is nothing to remember.
-        if LEDGER.is_held()
+        if ledger().is_held()
             && let Some(account) = self.account.get()
             && let Some(here) = Processor::current()
         {
             let now = clock::now();
             self.runqueue_wait.on.set(None);
-            OCCUPANTS.leaves(here, account, LEDGER.local_delay(account, now), now);
+            processors().occupants.leaves(here, account, ledger().local_delay(account, now), now);
         }
     }
 
     /// The thread runs at `now`, and owes nothing for a wait.
     pub(super) fn note_caught_up(&self, now: Real) {
-        if LEDGER.is_held()
+        if ledger().is_held()
             && let Some(account) = self.account.get()
         {
             self.runqueue_wait.caught_up_at.set(now);
-            self.runqueue_wait.experiment.set(LEDGER.experiment());
+            self.runqueue_wait.experiment.set(ledger().experiment());
             self.occupies(account, now);
         }
     }
@@ -131,48 +132,49 @@ impl Thread {
     /// The thread was idle or blocked until now, for `idle`: it has taken what it owed, as far as
     /// that goes.
     pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
-        LEDGER.absorb(account, idle, now);
+        ledger().absorb(account, idle, now);
         self.note_caught_up(now);
     }
 
     /// The debt of the thread, without what D would grow by while those inside the target have no
     /// processor.
     pub(super) fn owes_now(&self, account: &Account, now: Real) -> Nanos {
-        let debt = LEDGER.lag(account, now);
+        let debt = ledger().lag(account, now);
         if debt < LEAST {
             return debt;
         }
-        LEDGER.global_delay_less(now, |inside, since| stopped(inside, since, now))
-            - LEDGER.local_delay(account, now)
+        ledger().global_delay_less(now, |inside, since| stopped(inside, since, now))
+            - ledger().local_delay(account, now)
     }
 
     /// Takes what the thread owed and has waited for, behind who had its processor.
     pub(super) fn absorb_runqueue_wait(&self, account: &'static Account, comes: Comes, now: Real) {
-        if !LEDGER.is_held() {
+        if !ledger().is_held() {
             return;
         }
-        if self.runqueue_wait.experiment.get() != LEDGER.experiment() {
+        if self.runqueue_wait.experiment.get() != ledger().experiment() {
             // Waits before this experiment pay for nothing in it.
             let waited = self.schedstat.waited().unwrap_or(Nanos::ZERO);
             self.runqueue_wait.waited.set(waited);
             return self.note_caught_up(now);
         }
-        if LEDGER.lag(account, now) >= LEAST
+        if ledger().lag(account, now) >= LEAST
             && let Some((waited, by)) = self.waited_behind(account, comes, now)
         {
-            LEDGER.inherit(account, waited, by.min(LEDGER.global_delay(now)), now);
+            ledger().inherit(account, waited, by.min(ledger().global_delay(now)), now);
         }
         self.occupies(account, now);
     }
 
     /// For how long the thread waited for its processor behind another one, and L of that one.
     fn waited_behind(&self, account: &Account, comes: Comes, now: Real) -> Option<(Nanos, Nanos)> {
-        let last = OCCUPANTS.last(Processor::current()?)?;
+        let last = processors().occupants.last(Processor::current()?)?;
         if ptr::eq(last.account, account) {
             return None;
         }
         let Some(in_all) = self.schedstat.waited() else {
-            UNTOLD.store(true, Relaxed);
+            // Relaxed, as above.
+            process().threads.has_untold_waits.store(true, Relaxed);
             return None;
         };
         let waited = in_all - self.runqueue_wait.waited.replace(in_all);
@@ -181,7 +183,7 @@ impl Thread {
         Some(match last.left {
             None => {
                 let stopped = |inside: &Account, since| stopped(inside, since, now);
-                (waited, LEDGER.local_delay_less(last.account, now, stopped))
+                (waited, ledger().local_delay_less(last.account, now, stopped))
             }
             Some((_, taken)) if comes == Comes::Preempted => (waited, taken),
             Some((left, taken)) => {
@@ -206,18 +208,18 @@ fn stopped(account: &Account, since: Real, now: Real) -> Nanos {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::processor::Occupant;
+    use super::super::processor::{Occupant, Occupants};
     use super::*;
+    use crate::process::tests::Own;
     use crate::schedstat::tests::kernel_tells_waits;
     use crate::target::{Target, target};
-    use crate::thread::processor::tests::{allowed, stay_on, work};
+    use crate::thread::processor::tests::{allowed, alone, stay_on, work};
     use crate::thread::{
-        Blocking, EXPERIMENTS, Poll, blocked, enable, parked, participant_at, register, unparked,
-        with,
+        Blocking, Poll, blocked, enable, parked, participant_at, register, unparked, with,
     };
     use crate::time::{Speedup, Virtual};
     use andweorc_profile::TargetKind;
-    use std::sync::{Barrier, PoisonError};
+    use std::sync::Barrier;
     use std::thread;
     use std::time::Duration;
 
@@ -235,7 +237,7 @@ mod tests {
         with(|thread| {
             thread.enter_credited(now);
             let account = thread.account(now).unwrap();
-            let taken = LEDGER.local_delay(account, now);
+            let taken = ledger().local_delay(account, now);
             thread.exit_credited(now);
             taken
         })
@@ -243,11 +245,11 @@ mod tests {
 
     /// The thread goes on with a task that had taken nothing when it got ready, and pays for that.
     const JOINS: Tells = |_, now| {
-        let ready = now.less(LEDGER.forgiven_delay());
+        let ready = now.less(ledger().forgiven_delay());
         let next = Poll::begin(task(), ready, None, now);
         let began = next.began();
         // All of D that it did not pay for.
-        LEDGER.global_delay(now) - (ready - began.less(next.local_delay())).max(Nanos::ZERO)
+        ledger().global_delay(now) - (ready - began.less(next.local_delay())).max(Nanos::ZERO)
     };
 
     /// The thread pays, which takes it no time.
@@ -255,7 +257,7 @@ mod tests {
         with(|thread| {
             let account = thread.account(now).unwrap();
             thread.absorb_runqueue_wait(account, Comes::Preempted, now);
-            LEDGER.local_delay(account, now)
+            ledger().local_delay(account, now)
         })
     };
 
@@ -267,37 +269,40 @@ mod tests {
     /// what D grew by while another one was inside the target on `other`; both in ms.
     fn owes(mine: usize, other: usize, told: Tells) -> (f64, f64) {
         let task = task();
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let both = Barrier::new(2);
-        let speedup = Speedup::new(0.5).unwrap();
-        let before = LEDGER.begin(speedup, clock::now());
-        let (owes, grown) = thread::scope(|scope| {
-            scope.spawn(|| {
-                stay_on(other);
-                register().unwrap();
-                both.wait();
-                with(|thread| thread.enter_credited(clock::now()));
-                work(Nanos::from_millis(60));
-                with(|thread| thread.exit_credited(clock::now()));
-                both.wait();
+        Own::run(|own| {
+            let _alone = alone();
+            let both = Barrier::new(2);
+            let speedup = Speedup::new(0.5).unwrap();
+            let before = ledger().begin(speedup, clock::now());
+            let (owes, grown) = thread::scope(|scope| {
+                scope.spawn(|| {
+                    own.enter();
+                    stay_on(other);
+                    register().unwrap();
+                    both.wait();
+                    with(|thread| thread.enter_credited(clock::now()));
+                    work(Nanos::from_millis(60));
+                    with(|thread| thread.exit_credited(clock::now()));
+                    both.wait();
+                });
+                let waits = scope.spawn(|| {
+                    own.enter();
+                    stay_on(mine);
+                    register().unwrap();
+                    with(|thread| thread.note_caught_up(clock::now()));
+                    let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
+                    both.wait();
+                    work(Nanos::from_millis(60));
+                    both.wait();
+                    let now = clock::now();
+                    let taken = told(&mut poll, now);
+                    (ledger().global_delay(now) - taken, ledger().global_delay(now) - before)
+                });
+                waits.join().unwrap()
             });
-            let waits = scope.spawn(|| {
-                stay_on(mine);
-                register().unwrap();
-                with(|thread| thread.note_caught_up(clock::now()));
-                let mut poll = Poll::begin(task, Virtual(0), None, clock::now());
-                both.wait();
-                work(Nanos::from_millis(60));
-                both.wait();
-                let now = clock::now();
-                let taken = told(&mut poll, now);
-                (LEDGER.global_delay(now) - taken, LEDGER.global_delay(now) - before)
-            });
-            waits.join().unwrap()
-        });
-        LEDGER.end(clock::now());
-        drop(alone);
-        (owes.as_secs_f64() * 1e3, grown.as_secs_f64() * 1e3)
+            ledger().end(clock::now());
+            (owes.as_secs_f64() * 1e3, grown.as_secs_f64() * 1e3)
+        })
     }
 
     #[test]
@@ -325,36 +330,41 @@ mod tests {
     /// Runs `f` in an experiment in which everybody owes 100 us and one thread has taken `taken` of
     /// them, on a thread that has taken none and was level 1 ms ago.
     fn behind(taken: Nanos, f: impl FnOnce(&Thread, Occupant) -> Nanos + Send) -> Nanos {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-        let processor = allowed().next().unwrap();
-        let took = thread::scope(|scope| {
-            let waits = scope.spawn(|| {
-                stay_on(processor);
-                register().unwrap();
-                let other = LEDGER.open(clock::now()).unwrap();
-                LEDGER.took(other, taken, clock::now());
-                with(|thread| {
-                    let now = clock::now();
-                    thread.absorb_runqueue_wait(
-                        thread.account(now).unwrap(),
-                        Comes::Preempted,
-                        now,
-                    );
-                    thread.runqueue_wait.caught_up_at.set(Real(now.0 - Nanos::from_millis(1).0));
-                    let target = LEDGER.open(now).unwrap();
-                    LEDGER.credit(target, US(200));
-                    LEDGER.close(target, now);
-                    let took = f(thread, Occupant { account: other, left: None });
-                    LEDGER.close(other, clock::now());
-                    took
-                })
+        Own::run(|own| {
+            let _alone = alone();
+            let before = ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
+            let processor = allowed().next().unwrap();
+            let took = thread::scope(|scope| {
+                let waits = scope.spawn(|| {
+                    own.enter();
+                    stay_on(processor);
+                    register().unwrap();
+                    let other = ledger().open(clock::now()).unwrap();
+                    ledger().took(other, taken, clock::now());
+                    with(|thread| {
+                        let now = clock::now();
+                        thread.absorb_runqueue_wait(
+                            thread.account(now).unwrap(),
+                            Comes::Preempted,
+                            now,
+                        );
+                        thread
+                            .runqueue_wait
+                            .caught_up_at
+                            .set(Real(now.0 - Nanos::from_millis(1).0));
+                        let target = ledger().open(now).unwrap();
+                        ledger().credit(target, US(200));
+                        ledger().close(target, now);
+                        let took = f(thread, Occupant { account: other, left: None });
+                        ledger().close(other, clock::now());
+                        took
+                    })
+                });
+                waits.join().unwrap()
             });
-            waits.join().unwrap()
-        });
-        assert!(LEDGER.end(clock::now()) - before >= US(100));
-        drop(alone);
-        took
+            assert!(ledger().end(clock::now()) - before >= US(100));
+            took
+        })
     }
 
     /// By how much L of the thread grows when the kernel says that it has waited for so long,
@@ -362,8 +372,8 @@ mod tests {
     fn takes(thread: &Thread, other: Occupant, waited: Option<Nanos>, comes: Comes) -> Nanos {
         let here = Processor::current().unwrap();
         match other.left {
-            None => OCCUPANTS.takes(here, other.account),
-            Some((left, taken)) => OCCUPANTS.leaves(here, other.account, taken, left),
+            None => processors().occupants.takes(here, other.account),
+            Some((left, taken)) => processors().occupants.leaves(here, other.account, taken, left),
         }
         match waited {
             Some(waited) => thread.schedstat.tells(thread.runqueue_wait.waited.get() + waited),
@@ -371,9 +381,9 @@ mod tests {
         }
         let now = clock::now();
         let account = thread.account(now).unwrap();
-        let before = LEDGER.local_delay(account, now);
+        let before = ledger().local_delay(account, now);
         thread.absorb_runqueue_wait(account, comes, now);
-        LEDGER.local_delay(account, now) - before
+        ledger().local_delay(account, now) - before
     }
 
     #[test]
@@ -393,7 +403,7 @@ mod tests {
         let woken = |left_ago: i64, comes| {
             behind(US(100), move |thread, other| {
                 let left = Real(clock::now().0 - US(left_ago).0);
-                let other = Occupant { left: Some((left, LEDGER.global_delay(left))), ..other };
+                let other = Occupant { left: Some((left, ledger().global_delay(left))), ..other };
                 takes(thread, other, Some(US(80)), comes)
             })
         };
@@ -411,103 +421,110 @@ mod tests {
             takes(thread, Occupant { account, ..other }, Some(US(500)), Comes::Preempted)
         });
         assert_eq!(own, US(0));
-        assert!(!UNTOLD.load(Relaxed));
-        let silent = behind(US(100), |thread, other| takes(thread, other, None, Comes::Preempted));
+        let silent = behind(US(100), |thread, other| {
+            assert!(!paid_waits_again());
+            let took = takes(thread, other, None, Comes::Preempted);
+            assert!(paid_waits_again(), "the report says so");
+            took
+        });
         assert_eq!(silent, US(0));
-        assert!(UNTOLD.swap(false, Relaxed), "the report says so");
     }
 
     #[test]
     fn moved_thread_has_left_its_old_processor() {
-        static OCCUPANTS: Occupants = Occupants::new();
+        let occupants = Occupants::new();
         let here = Processor::current().unwrap();
-        let [one, other] = [0, 1].map(|_| LEDGER.open(clock::now()).unwrap());
-        let left = || OCCUPANTS.last(here).unwrap().left;
-        assert!(OCCUPANTS.last(here).is_none());
-        OCCUPANTS.takes(here, one);
+        let [one, other] = [0, 1].map(|_| ledger().open(clock::now()).unwrap());
+        let left = || occupants.last(here).unwrap().left;
+        assert!(occupants.last(here).is_none());
+        occupants.takes(here, one);
         assert_eq!(left(), None);
-        OCCUPANTS.was_moved(here, other, US(7), Real(5));
+        occupants.was_moved(here, other, US(7), Real(5));
         assert_eq!(left(), None, "another one has it");
-        OCCUPANTS.was_moved(here, one, US(7), Real(5));
+        occupants.was_moved(here, one, US(7), Real(5));
         assert_eq!(left(), Some((Real(5), US(7))));
-        OCCUPANTS.was_moved(here, one, US(8), Real(6));
+        occupants.was_moved(here, one, US(8), Real(6));
         assert_eq!(left(), Some((Real(5), US(7))), "it had left by then");
         for account in [one, other] {
-            LEDGER.close(account, clock::now());
+            ledger().close(account, clock::now());
         }
     }
 
     #[test]
     fn thread_that_blocks_or_parks_leaves_its_processor() {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        LEDGER.begin(Speedup::ZERO, clock::now());
-        let processor = allowed().next().unwrap();
-        let seen = thread::spawn(move || {
-            stay_on(processor);
-            enable();
-            let account = register().unwrap();
-            let has_left = || {
-                let last = OCCUPANTS.last(Processor::current().unwrap()).unwrap();
-                ptr::eq(last.account, account).then(|| last.left.is_some())
-            };
-            let runs = || with(|thread| thread.note_caught_up(clock::now()));
-            let blocks = || {
-                let wait = Blocking::begin(8).unwrap();
-                let seen = has_left();
-                wait.end_by_time();
-                seen
-            };
-            let says_so = || blocked(has_left);
-            let parks = || {
-                parked(false);
-                let seen = has_left();
-                unparked();
-                seen
-            };
-            let waits: [&dyn Fn() -> Option<bool>; 3] = [&blocks, &says_so, &parks];
-            waits.map(|wait| {
-                (0..100)
-                    .map(|_| {
-                        runs();
-                        let before = has_left();
-                        (before, wait())
-                    })
-                    // Threads of other tests may come in between.
-                    .find(|(before, inside)| before.is_some() && inside.is_some())
-            })
-        });
-        let seen = seen.join();
-        LEDGER.end(clock::now());
-        drop(alone);
-        assert_eq!(seen.unwrap(), [Some((Some(false), Some(true))); 3]);
+        Own::run(|own| {
+            let _alone = alone();
+            ledger().begin(Speedup::ZERO, clock::now());
+            let processor = allowed().next().unwrap();
+            let seen = thread::spawn(move || {
+                own.enter();
+                stay_on(processor);
+                enable();
+                let account = register().unwrap();
+                let has_left = || {
+                    let last = processors().occupants.last(Processor::current().unwrap()).unwrap();
+                    ptr::eq(last.account, account).then(|| last.left.is_some())
+                };
+                let runs = || with(|thread| thread.note_caught_up(clock::now()));
+                let blocks = || {
+                    let wait = Blocking::begin(8).unwrap();
+                    let seen = has_left();
+                    wait.end_by_time();
+                    seen
+                };
+                let says_so = || blocked(has_left);
+                let parks = || {
+                    parked(false);
+                    let seen = has_left();
+                    unparked();
+                    seen
+                };
+                let waits: [&dyn Fn() -> Option<bool>; 3] = [&blocks, &says_so, &parks];
+                waits.map(|wait| {
+                    (0..100)
+                        .map(|_| {
+                            runs();
+                            let before = has_left();
+                            (before, wait())
+                        })
+                        // Threads of other tests may come in between.
+                        .find(|(before, inside)| before.is_some() && inside.is_some())
+                })
+            });
+            let seen = seen.join();
+            ledger().end(clock::now());
+            assert_eq!(seen.unwrap(), [Some((Some(false), Some(true))); 3]);
+        })
     }
 
     #[test]
     fn d_does_not_grow_while_the_target_has_no_processor() {
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
-        let both = Barrier::new(2);
-        let (quick, owes) = thread::scope(|scope| {
-            scope.spawn(|| {
-                register().unwrap();
-                // More than it is inside for: only what it runs there counts.
-                work(Nanos::from_millis(60));
-                with(|thread| thread.enter_credited(clock::now()));
-                thread::sleep(Duration::from_millis(40));
+        Own::run(|own| {
+            ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
+            let both = Barrier::new(2);
+            let (quick, owes) = thread::scope(|scope| {
+                scope.spawn(|| {
+                    own.enter();
+                    register().unwrap();
+                    // More than it is inside for: only what it runs there counts.
+                    work(Nanos::from_millis(60));
+                    with(|thread| thread.enter_credited(clock::now()));
+                    thread::sleep(Duration::from_millis(40));
+                    both.wait();
+                    both.wait();
+                    with(|thread| thread.exit_credited(clock::now()));
+                });
+                let account = register().unwrap();
                 both.wait();
+                let now = clock::now();
+                let debts =
+                    (ledger().lag(account, now), with(|thread| thread.owes_now(account, now)));
                 both.wait();
-                with(|thread| thread.exit_credited(clock::now()));
+                debts
             });
-            let account = register().unwrap();
-            both.wait();
-            let now = clock::now();
-            let debts = (LEDGER.lag(account, now), with(|thread| thread.owes_now(account, now)));
-            both.wait();
-            debts
-        });
-        LEDGER.end(clock::now());
-        drop(alone);
-        assert!(quick >= Nanos::from_millis(20), "{quick}");
-        assert!(owes.0 < quick.0 / 2, "{owes} of {quick}");
+            ledger().end(clock::now());
+            assert!(quick >= Nanos::from_millis(20), "{quick}");
+            assert!(owes.0 < quick.0 / 2, "{owes} of {quick}");
+        })
     }
 }

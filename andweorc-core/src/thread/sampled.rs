@@ -2,7 +2,7 @@
 
 use super::target_scope::spent;
 use super::timeline_cursor::TimelineCursor;
-use super::{LEDGER, THREAD, Thread};
+use super::{THREAD, Thread, ledger};
 use crate::clock;
 use crate::ledger::Account;
 use crate::sampler::FINE;
@@ -50,7 +50,7 @@ impl Thread {
                 let share = Speedup::from_ppm(share);
                 if goes_on {
                     let inside = share.of(self.ran(now));
-                    self.grew(LEDGER.settle(account, inside, now), now);
+                    self.grew(ledger().settle(account, inside, now), now);
                 } else {
                     self.unshare();
                     self.has_share_in(aim);
@@ -60,7 +60,7 @@ impl Thread {
                 // From when it is credited on: else it would seem to be inside for longer than it
                 // was there.
                 let now = self.ran.at();
-                LEDGER.expect(account, share.of(AHEAD), now, now + AHEAD);
+                ledger().expect(account, share.of(AHEAD), now, now + AHEAD);
                 spent
             }
             // What follows counts from when it has an account.
@@ -88,7 +88,7 @@ impl Thread {
         } else {
             let inside = stretch.inside(self.ran(now), now);
             let inside = if before == aim || aim == 0 { inside } else { Nanos::ZERO };
-            self.grew(LEDGER.settle(account, inside, now), now);
+            self.grew(ledger().settle(account, inside, now), now);
         }
         let until = self.spent_since(now, account);
         self.is_on(stretch, account, aim, until);
@@ -104,7 +104,7 @@ impl Thread {
     /// sample is told to who reads D meanwhile.
     fn is_on(&self, stretch: TimelineCursor, account: &Account, aim: u32, now: Real) {
         if aim != 0 {
-            LEDGER.expect(account, stretch.expected(), now, now + FINE);
+            ledger().expect(account, stretch.expected(), now, now + FINE);
         }
         self.stretch.set(Some(stretch));
     }
@@ -128,7 +128,7 @@ impl Thread {
         if goes_on {
             let by_share = credit != Credit::Samples && inside() == Some(true);
             let credited = stretch.sampled(self.ran(now), at, now, by_share);
-            self.grew(LEDGER.settle(account, credited, now), now);
+            self.grew(ledger().settle(account, credited, now), now);
             self.is_on(stretch, account, aim, now);
         } else {
             stretch.interrupted(at, now);
@@ -163,7 +163,7 @@ impl Thread {
     /// Nothing is expected of the thread any more, which is credited up to now.
     fn expects_no_more(&self) {
         if let Some(account) = self.account.get() {
-            LEDGER.settle(account, Nanos::ZERO, clock::now());
+            ledger().settle(account, Nanos::ZERO, clock::now());
         }
     }
 
@@ -208,7 +208,7 @@ impl Thread {
         {
             // As above.
             let now = self.ran.at();
-            LEDGER.expect(account, Speedup::from_ppm(share).of(AHEAD), now, now + AHEAD);
+            ledger().expect(account, Speedup::from_ppm(share).of(AHEAD), now, now + AHEAD);
         }
     }
 }
@@ -239,7 +239,7 @@ pub(crate) fn sampled(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u
             (credit, thread.account.get(), target_fraction::aim() != 0)
             && inside() == Some(true)
         {
-            thread.grew(LEDGER.credit(account, ran), now);
+            thread.grew(ledger().credit(account, ran), now);
         }
         thread.writing.set(false);
         Some(context)
@@ -253,7 +253,6 @@ mod tests {
     use crate::thread::target_scope::SPENT;
     use crate::thread::{EXPERIMENTS, enable, enter, exit, participant_at, register, with};
     use andweorc_profile::TargetKind;
-    use std::sync::PoisonError;
 
     /// Works in a context and in one inside of it, for so long, in visits of a few microseconds.
     /// Returns the CPU time that it took, and what the thread was credited with: what it takes to
@@ -261,7 +260,7 @@ mod tests {
     fn visits([outer, inner]: [&'static Target; 2], time: Nanos) -> (Nanos, Nanos) {
         let account = register().unwrap();
         let around = enter(outer, clock::now());
-        let taken = || LEDGER.local_delay(account, clock::now()) - SPENT.get();
+        let taken = || ledger().local_delay(account, clock::now()) - SPENT.get();
         let (began, before) = (clock::thread_cpu(), taken());
         while clock::thread_cpu() - began < time {
             for _ in 0..100 {
@@ -281,8 +280,8 @@ mod tests {
         let speedup = Speedup::from_ppm(500_000);
         std::thread::spawn(move || {
             enable();
-            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-            LEDGER.begin(speedup, clock::now());
+            let _alone = EXPERIMENTS.lock();
+            ledger().begin(speedup, clock::now());
             target_fraction::begin([(context.id(), 800_000)].into_iter());
             let account = register().unwrap();
             let before = clock::now();
@@ -290,13 +289,13 @@ mod tests {
             // However late the thread is by now: what is expected of it ends there.
             let later = clock::now() + AHEAD;
             assert_eq!(
-                LEDGER.global_delay(later) - LEDGER.local_delay(account, before),
+                ledger().global_delay(later) - ledger().local_delay(account, before),
                 speedup.of(Speedup::from_ppm(800_000).of(AHEAD))
             );
             exit(visit, clock::now());
-            assert_eq!(LEDGER.global_delay(later), LEDGER.global_delay(clock::now()));
+            assert_eq!(ledger().global_delay(later), ledger().global_delay(clock::now()));
             target_fraction::end();
-            LEDGER.end(clock::now());
+            ledger().end(clock::now());
         })
         .join()
         .unwrap();
@@ -307,22 +306,22 @@ mod tests {
         let context = target(TargetKind::Span, "shared: tells", None, None);
         let told = std::thread::spawn(move || {
             enable();
-            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = EXPERIMENTS.lock();
             // So little that D hardly grows.
-            LEDGER.begin(Speedup::from_ppm(1), clock::now());
+            ledger().begin(Speedup::from_ppm(1), clock::now());
             target_fraction::begin([(context.id(), 500_000)].into_iter());
             let account = register().unwrap();
             let visit = enter(context, clock::now());
             let tells = |_| {
                 let (now, spent) = (clock::now(), SPENT.get());
-                let before = LEDGER.local_delay(account, now);
+                let before = ledger().local_delay(account, now);
                 let at = participant_at(now).unwrap();
                 (now.less(before) - at, SPENT.get() - spent)
             };
             let told: Vec<_> = (0..100).map(tells).collect();
             exit(visit, clock::now());
             target_fraction::end();
-            LEDGER.end(clock::now());
+            ledger().end(clock::now());
             told
         });
         let told = told.join().unwrap();
@@ -338,8 +337,8 @@ mod tests {
             .map(|name| target(TargetKind::Span, &format!("long way: {name}"), None, None));
         std::thread::spawn(move || {
             enable();
-            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-            LEDGER.begin(Speedup::from_ppm(1), clock::now());
+            let _alone = EXPERIMENTS.lock();
+            ledger().begin(Speedup::from_ppm(1), clock::now());
             register().unwrap();
             let is_caught_up = || with(|thread| thread.caught_up()).is_some();
             assert!(is_caught_up());
@@ -357,7 +356,7 @@ mod tests {
             assert!(!is_caught_up(), "nor that there is no experiment any more");
             with(Thread::share);
             assert!(is_caught_up());
-            LEDGER.end(clock::now());
+            ledger().end(clock::now());
         })
         .join()
         .unwrap();
@@ -374,9 +373,9 @@ mod tests {
         let speedup = Speedup::from_ppm(100_000);
         std::thread::spawn(move || {
             enable();
-            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = EXPERIMENTS.lock();
             let shared = |share| contexts(share).map(|context| (context.id(), share));
-            LEDGER.begin(speedup, clock::now());
+            ledger().begin(speedup, clock::now());
             target_fraction::begin(shares.into_iter().flat_map(shared));
             for share in shares {
                 let (ran, credited) = visits(contexts(share), Nanos::from_millis(20));
@@ -386,7 +385,7 @@ mod tests {
                 assert_eq!(SPENT.get() == Nanos::ZERO, share == 0, "no clock is read for no share");
             }
             target_fraction::end();
-            LEDGER.end(clock::now());
+            ledger().end(clock::now());
             assert_eq!(visits(contexts(800_000), Nanos::from_millis(1)).1, Nanos::ZERO);
         })
         .join()

@@ -1,14 +1,14 @@
 //! Switches andweorc on and off, and chooses the target of the running experiment.
 
-use super::LEDGER;
-use crate::asked::{ASKED, enabled, was_enabled};
+use super::ledger;
+use crate::asked::{enabled, was_enabled};
 use crate::clock;
 use crate::fork;
+use crate::process::process;
 use crate::sampler;
 use crate::target::Target;
 use crate::wall;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Switches andweorc on. Each call holds it, so that by this alone it stays on for the life of the
 /// process: experiments let go of it as they [end](crate::experiment::Experimenter).
@@ -31,23 +31,25 @@ pub(crate) fn let_go() {
 
 /// Calls `hook` each time that andweorc is switched on or off from now on.
 pub fn when_switched(hook: fn()) {
-    switch().hooks.push(hook);
+    process().threads.switch.lock().hooks.push(hook);
 }
 
 /// Number of those that hold andweorc on, and the hooks that are told when that changes.
-struct Switch {
+pub(super) struct Switch {
     holds: u32,
     hooks: Vec<fn()>,
 }
 
-fn switch() -> MutexGuard<'static, Switch> {
-    static SWITCH: Mutex<Switch> = Mutex::new(Switch { holds: 0, hooks: Vec::new() });
-    SWITCH.lock().unwrap_or_else(PoisonError::into_inner)
+impl Switch {
+    /// Andweorc is off, and nobody is told.
+    pub(super) const fn new() -> Switch {
+        Switch { holds: 0, hooks: Vec::new() }
+    }
 }
 
 /// Changes how many hold andweorc on, and switches it where that is from none or to none.
 fn hold(change: impl FnOnce(u32) -> u32) {
-    let mut switch = switch();
+    let mut switch = process().threads.switch.lock();
     switch.holds = change(switch.holds);
     let on = switch.holds > 0;
     if on == enabled() {
@@ -55,9 +57,9 @@ fn hold(change: impl FnOnce(u32) -> u32) {
     }
     if on && !was_enabled() {
         clock::start();
-        ASKED.was_enabled.store(true, Ordering::SeqCst);
+        process().asked.was_enabled.store(true, Ordering::SeqCst);
     }
-    ASKED.enabled.store(on, Ordering::SeqCst);
+    process().asked.enabled.store(on, Ordering::SeqCst);
     let hooks = switch.hooks.clone();
     // First: what is called may want to hold locks that `when_switched` is called under.
     drop(switch);
@@ -66,15 +68,15 @@ fn hold(change: impl FnOnce(u32) -> u32) {
 
 /// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
 fn reset_after_fork() {
-    ASKED.enabled.store(false, Ordering::SeqCst);
-    ASKED.was_enabled.store(false, Ordering::SeqCst);
-    ASKED.target.store(0, Ordering::SeqCst);
+    process().asked.enabled.store(false, Ordering::SeqCst);
+    process().asked.was_enabled.store(false, Ordering::SeqCst);
+    process().asked.target.store(0, Ordering::SeqCst);
     wall::reset_after_fork();
-    LEDGER.reset_after_fork();
+    ledger().reset_after_fork();
 }
 
 /// Chooses the target of the running experiment. The ledger must be between experiments.
 pub(crate) fn set_target(target: Option<&Target>) {
     sampler::aim(target);
-    ASKED.target.store(target.map_or(0, Target::id), Ordering::SeqCst);
+    process().asked.target.store(target.map_or(0, Target::id), Ordering::SeqCst);
 }

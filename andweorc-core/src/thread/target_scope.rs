@@ -2,7 +2,7 @@
 //! that of the experiment.
 
 use super::runqueue_wait::Comes;
-use super::{LEDGER, Thread, is_target, with};
+use super::{Thread, is_target, ledger, with};
 use crate::clock;
 use crate::ledger::Account;
 use crate::sampler::target_fraction;
@@ -157,7 +157,7 @@ impl Thread {
             self.absorb_runqueue_wait(account, Comes::Preempted, now);
             self.ran.begin(now);
             account.set_cpu(self.ran.cpu());
-            LEDGER.enter(account, self.spent_since(now, account));
+            ledger().enter(account, self.spent_since(now, account));
         }
     }
 
@@ -168,7 +168,7 @@ impl Thread {
         if depth == 1
             && let Some(account) = self.account(now)
         {
-            self.grew(LEDGER.exit(account, now, self.ran(now)), now);
+            self.grew(ledger().exit(account, now, self.ran(now)), now);
             self.spent_since(now, account);
         }
     }
@@ -181,7 +181,7 @@ impl Thread {
         let spent = spent(since, now);
         #[cfg(test)]
         SPENT.set(SPENT.get() + spent);
-        LEDGER.took(account, spent, now);
+        ledger().took(account, spent, now);
         now
     }
 }
@@ -200,36 +200,35 @@ crate::plain_thread_local! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::tests::Own;
     use crate::target::target;
     #[cfg(not(loom))]
     use crate::{
-        thread::{EXPERIMENTS, register, set_target},
+        thread::{register, set_target},
         time::Speedup,
     };
     use andweorc_profile::TargetKind;
     #[cfg(not(loom))]
-    use std::sync::PoisonError;
-
     #[cfg(not(loom))]
     #[test]
     fn target_entry_cost_is_credited_to_the_thread() {
         let target = target(TargetKind::Span, "entered often", None, None);
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        set_target(Some(target));
-        let began = clock::now();
-        // So little that D hardly grows.
-        LEDGER.begin(Speedup::from_ppm(1), began);
-        let account = register().unwrap();
-        let before = LEDGER.local_delay(account, began);
-        for _ in 0..100 {
-            exit(enter(target, clock::now()), clock::now());
-        }
-        let now = clock::now();
-        let taken = LEDGER.local_delay(account, now) - before;
-        LEDGER.end(now);
-        set_target(None);
-        drop(alone);
-        assert!(Nanos::ZERO < taken && taken < now - began, "{taken} of {}", now - began);
+        Own::run(|_| {
+            set_target(Some(target));
+            let began = clock::now();
+            // So little that D hardly grows.
+            ledger().begin(Speedup::from_ppm(1), began);
+            let account = register().unwrap();
+            let before = ledger().local_delay(account, began);
+            for _ in 0..100 {
+                exit(enter(target, clock::now()), clock::now());
+            }
+            let now = clock::now();
+            let taken = ledger().local_delay(account, now) - before;
+            ledger().end(now);
+            set_target(None);
+            assert!(Nanos::ZERO < taken && taken < now - began, "{taken} of {}", now - began);
+        })
     }
 
     #[test]

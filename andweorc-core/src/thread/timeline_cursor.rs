@@ -123,10 +123,9 @@ mod tests {
     use crate::sampler::site_timeline::SiteTimelines;
     use crate::target::target;
     use crate::thread::target_scope::SPENT;
-    use crate::thread::{EXPERIMENTS, LEDGER, enable, enter, exit, register, with};
+    use crate::thread::{EXPERIMENTS, enable, enter, exit, ledger, register, with};
     use crate::time::Speedup;
     use andweorc_profile::TargetKind;
-    use std::sync::PoisonError;
     use tests_support::kept;
 
     /// A timeline whose first 128 us are outside the target, and what follows inside.
@@ -195,8 +194,8 @@ mod tests {
     fn a_timeline_that_begins_in_an_experiment_counts_from_there_on() {
         std::thread::spawn(|| {
             enable();
-            let _alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-            LEDGER.begin(Speedup::from_ppm(1), clock::now());
+            let _alone = EXPERIMENTS.lock();
+            ledger().begin(Speedup::from_ppm(1), clock::now());
             target_fraction::begin(std::iter::empty());
             register();
             with(Thread::share);
@@ -209,7 +208,7 @@ mod tests {
             assert!(SPENT.get() > spent, "what it takes to say how far it has come is delay");
             target_fraction::end();
             with(Thread::end_stretch);
-            LEDGER.end(clock::now());
+            ledger().end(clock::now());
         })
         .join()
         .unwrap();

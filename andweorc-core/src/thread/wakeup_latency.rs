@@ -15,12 +15,12 @@
 //! about something else.
 
 use super::runqueue_wait::Comes;
-use super::{LEDGER, Thread, virtual_at};
+use super::{Thread, ledger, virtual_at};
 use crate::clock;
 use crate::defer;
 use crate::ledger::Account;
+use crate::process::process;
 use crate::time::{Nanos, Real, Speedup, Virtual};
-use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// Time within which a thread that was notified gets going.
@@ -34,12 +34,17 @@ const MAX_CREDIT: Nanos = Nanos::from_millis(1);
 /// When somebody may have been notified last, and L of who did it. Relaxed, and one after the
 /// other: they publish nothing else, and where two threads write at once both tell of the same
 /// moment.
-struct Last {
+pub(super) struct Last {
     at: AtomicI64,
     taken: AtomicI64,
 }
 
 impl Last {
+    /// Nobody yet.
+    pub(super) const fn new() -> Last {
+        Last { at: AtomicI64::new(0), taken: AtomicI64::new(0) }
+    }
+
     fn set(&self, taken: Nanos, now: Real) {
         self.taken.store(taken.0, Relaxed);
         self.at.store(now.0, Relaxed);
@@ -57,14 +62,11 @@ impl Last {
     }
 }
 
-static LAST: CachePadded<Last> =
-    CachePadded::new(Last { at: AtomicI64::new(0), taken: AtomicI64::new(0) });
-
 /// Somebody whose L is `taken` wakes or spawns a task at `now`: an idle worker may be notified of
 /// that.
 #[inline]
 pub(super) fn note_wake(taken: Nanos, now: Real) {
-    if LEDGER.speedup() != Speedup::ZERO {
+    if ledger().speedup() != Speedup::ZERO {
         note_wake_of_worker(taken, now);
     }
 }
@@ -74,14 +76,14 @@ pub(super) fn note_wake(taken: Nanos, now: Real) {
 fn note_wake_of_worker(taken: Nanos, now: Real) {
     // Where all are busy, a line that all would write is not touched.
     if defer::is_worker_idle() {
-        LAST.set(taken, now);
+        process().threads.last_wake.set(taken, now);
     }
 }
 
 /// The thread of `account` is about to wake another one, at `now`.
 pub(super) fn note_wake_of_thread(account: &Account, now: Real) {
-    if LEDGER.speedup() != Speedup::ZERO {
-        LAST.set(LEDGER.local_delay(account, now), now);
+    if ledger().speedup() != Speedup::ZERO {
+        process().threads.last_wake.set(ledger().local_delay(account, now), now);
     }
 }
 
@@ -97,10 +99,10 @@ pub fn spawns(now: Real) -> Virtual {
 /// itself: who has been notified a moment ago was so by somebody else.
 #[inline]
 pub fn pass_on() {
-    if LEDGER.speedup() != Speedup::ZERO {
+    if ledger().speedup() != Speedup::ZERO {
         let now = clock::now();
-        if !LAST.is_recent(now) {
-            note_wake_of_worker(LEDGER.global_delay(now), now);
+        if !process().threads.last_wake.is_recent(now) {
+            note_wake_of_worker(ledger().global_delay(now), now);
         }
     }
 }
@@ -109,24 +111,24 @@ impl Thread {
     /// The thread slept from `since` until now, when another one had got it going: it takes what it
     /// owed by then, and pays the rest.
     pub(super) fn resume_notified(&self, account: &'static Account, since: Real, now: Real) {
-        let Some(by) = LAST.taken(since, now) else {
+        let Some(by) = process().threads.last_wake.taken(since, now) else {
             return self.idled(account, now - since, now);
         };
         self.inherit(account, since, by, now);
         self.absorb_runqueue_wait(account, Comes::Woken, now);
         let now = self.catch_up(now);
         // If it finds work it notifies another one.
-        note_wake(LEDGER.local_delay(account, now), now);
+        note_wake(ledger().local_delay(account, now), now);
     }
 
     /// The thread was idle or blocked from `since` until now, when one had got it going whose L was
     /// `by`. It does not pay yet.
     pub(super) fn inherit(&self, account: &Account, since: Real, by: Nanos, now: Real) {
-        let by = by.min(LEDGER.global_delay(now) + MAX_CREDIT);
+        let by = by.min(ledger().global_delay(now) + MAX_CREDIT);
         // What it waited behind the target, for its processor, a faster target would have spared
         // it.
         let by = by + self.came_late(since, now).grown;
-        LEDGER.inherit(account, now - since, by, now);
+        ledger().inherit(account, now - since, by, now);
         self.note_caught_up(now);
     }
 }

@@ -1,10 +1,11 @@
 //! When a worker is idle, as its hooks tell, and what it notices when it looks for events.
 
-use super::{LEDGER, THREAD, Thread, with};
+use super::{THREAD, Thread, ledger, with};
 use crate::clock;
 use crate::defer;
 use crate::engine::{ThreadKind, ThreadState};
-use crate::late_events::{Arrival, DRIVER_POLLS, DriverPoll, READINESS, WaitHistory};
+use crate::late_events::{Arrival, DriverPoll, WaitHistory};
+use crate::process::process;
 use crate::time::{Nanos, Real};
 
 /// A worker that waited in the driver for as long has slept, most likely.
@@ -15,7 +16,7 @@ impl Thread {
     /// noticed something there before.
     fn has_slept(&self, since: Real, now: Real) -> bool {
         // Between experiments nothing is asked of it that would have to be known so well.
-        let told = LEDGER.is_held().then(|| self.sleeps.has_slept()).flatten();
+        let told = ledger().is_held().then(|| self.sleeps.has_slept()).flatten();
         told.unwrap_or(now - since > SLEPT)
     }
 
@@ -23,7 +24,7 @@ impl Thread {
     fn notices(&self, now: Real) -> DriverPoll {
         let idle = self.parked_since();
         let has_slept = || idle.is_some_and(|since| self.has_slept(since, now));
-        DRIVER_POLLS.notice(&self.look, now, idle, has_slept, &READINESS)
+        process().driver_polls.notice(&self.look, now, idle, has_slept, &process().readiness)
     }
 }
 
@@ -67,7 +68,7 @@ pub fn unparked() {
             thread.set_state(ThreadState::Outside);
             if state == ThreadState::Watching {
                 let slept = !thread.look.get().is_same(parked, now) && thread.has_slept(since, now);
-                DRIVER_POLLS.record_wait(since, now, slept);
+                process().driver_polls.record_wait(since, now, slept);
             }
             defer::worker_unparked(since, now);
         }
@@ -89,7 +90,7 @@ pub fn unparked() {
 /// difference, and is `now`.
 #[inline]
 pub fn came(now: Real, waits: Option<Real>, typical: &WaitHistory) -> Real {
-    if LEDGER.is_held() { came_before(now, waits, typical) } else { now }
+    if ledger().is_held() { came_before(now, waits, typical) } else { now }
 }
 
 #[cold]
@@ -101,7 +102,7 @@ fn came_before(now: Real, waits: Option<Real>, typical: &WaitHistory) -> Real {
         }
         let idle = thread.parked_since();
         let mut look = thread.notices(now);
-        let came = look.arrival(waits, typical, &READINESS);
+        let came = look.arrival(waits, typical, &process().readiness);
         let late = idle.filter(|_| came.at_once).map(|since| thread.came_late(since, came.at));
         let waited = late.map_or(Nanos::ZERO, |late| late.waited);
         look.set_waited(waited);
@@ -116,7 +117,7 @@ fn came_before(now: Real, waits: Option<Real>, typical: &WaitHistory) -> Real {
 
 /// A worker that sleeps in the driver needs so long on average to get going when something comes.
 pub fn wakes_in(mean: Nanos) {
-    DRIVER_POLLS.set_wakeup_latency(mean);
+    process().driver_polls.set_wakeup_latency(mean);
 }
 
 /// The calling thread has found something in the driver that is no event of the world outside: what
@@ -150,7 +151,7 @@ pub fn handed_back() {
         if let Some(since) = thread.idle_since.replace(Some(now)) {
             // It has looked into the driver since, or another one is there.
             if thread.kind.get() == ThreadKind::Worker {
-                DRIVER_POLLS.record_wait(since, now, false);
+                process().driver_polls.record_wait(since, now, false);
             }
             if let Some(account) = thread.account(now) {
                 thread.idled(account, now - since, now);
@@ -163,10 +164,9 @@ pub fn handed_back() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::EXPERIMENTS;
+    use crate::process::tests::Own;
     use crate::thread::context_switches::ContextSwitches;
     use crate::time::Speedup;
-    use std::sync::PoisonError;
     use std::time::Duration;
 
     /// The thread parks just as the one goes that watched the driver, and so seems not to watch it.
@@ -178,23 +178,24 @@ mod tests {
             let now = clock::now();
             let mut look = with(|thread| thread.notices(now));
             unparked();
-            look.arrival(None, &WaitHistory::default(), &READINESS).at_once
+            look.arrival(None, &WaitHistory::default(), &process().readiness).at_once
         };
-        let alone = EXPERIMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        LEDGER.begin(Speedup::ZERO, clock::now());
-        let worker = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(1));
-            let tells = ContextSwitches::new().has_slept().is_some();
-            // Now and then it waits for a page in between.
-            (tells, (0..20).all(|_| finds_at_once()))
-        });
-        let (tells, always) = worker.join().unwrap();
-        LEDGER.end(clock::now());
-        drop(alone);
-        if !tells {
-            return println!("skipped: this kernel does not count how often a thread sleeps");
-        }
-        assert!(!always);
+        Own::run(|own| {
+            ledger().begin(Speedup::ZERO, clock::now());
+            let worker = std::thread::spawn(move || {
+                own.enter();
+                std::thread::sleep(Duration::from_millis(1));
+                let tells = ContextSwitches::new().has_slept().is_some();
+                // Now and then it waits for a page in between.
+                (tells, (0..20).all(|_| finds_at_once()))
+            });
+            let (tells, always) = worker.join().unwrap();
+            ledger().end(clock::now());
+            if !tells {
+                return println!("skipped: this kernel does not count how often a thread sleeps");
+            }
+            assert!(!always);
+        })
     }
 
     #[test]

@@ -62,7 +62,7 @@ async fn in_driver<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) ->
 /// Holds something for `ms` from now on. Returns who holds it and since when.
 fn hold_for(ms: i64, tell: mpsc::Sender<(ThreadId, Real)>) -> (ThreadId, Real) {
     let now = clock::now();
-    until(Virtual(LEDGER.virtual_now(now).0 + ms * 1_000_000), Arc::new(Tell(tell)));
+    until(Virtual(ledger().virtual_now(now).0 + ms * 1_000_000), Arc::new(Tell(tell)));
     (std::thread::current().id(), now)
 }
 
@@ -78,7 +78,7 @@ fn hold(runtime: &Runtime, ms: i64) -> (ThreadId, Real, mpsc::Receiver<(ThreadId
 /// The name of the thread that releases what no runtime holds.
 fn is_of_defer(thread: ThreadId) -> bool {
     let (tell, told) = mpsc::channel();
-    defer::until(LEDGER.virtual_now(clock::now()), Arc::new(Tell(tell)));
+    defer::until(ledger().virtual_now(clock::now()), Arc::new(Tell(tell)));
     told.recv_timeout(AGES).unwrap().0 == thread
 }
 
@@ -164,7 +164,7 @@ fn worker_that_waits_in_the_driver_sets_the_timer() {
     let _context = runtime.enter();
     let (tell, told) = mpsc::channel();
     let alarm = of_runtime(&shared, RuntimeId::current()).unwrap();
-    let due = Virtual(LEDGER.virtual_now(clock::now()).0 + 3_600_000_000_000);
+    let due = Virtual(ledger().virtual_now(clock::now()).0 + 3_600_000_000_000);
     alarm.hold(due, Arc::new(Tell(tell)));
     assert_eq!(alarm.holds().set_by, thread_key());
     std::thread::scope(|scope| {
@@ -196,20 +196,20 @@ fn the_timer_is_set_earlier_by_what_a_sleeper_needs_unless_it_is_due_soon_and_v_
     // How much earlier the timer goes off than what is due `early` from now on, were V as fast as
     // real time.
     let mut earlier = |early: Nanos| {
-        let due = Virtual(LEDGER.virtual_now(now).0 + early.0);
+        let due = Virtual(ledger().virtual_now(now).0 + early.0);
         alarm.set(&mut holds, due, now);
-        now + LEDGER.time_until_due(due, now) - holds.set.unwrap()
+        now + ledger().time_until_due(due, now) - holds.set.unwrap()
     };
     let (soon, later) = (lead + lead - Nanos(2000), lead + lead + lead);
     assert_eq!([earlier(soon), earlier(later)], [lead, lead]);
     // The same with somebody in the target.
-    LEDGER.begin(Speedup::from_ppm(500_000), now);
-    let account = LEDGER.open(now).unwrap();
-    LEDGER.enter(account, now);
+    ledger().begin(Speedup::from_ppm(500_000), now);
+    let account = ledger().open(now).unwrap();
+    ledger().enter(account, now);
     let inside = [earlier(soon), earlier(later)];
-    LEDGER.exit(account, now, Nanos::ZERO);
-    LEDGER.close(account, now);
-    LEDGER.end(now);
+    ledger().exit(account, now, Nanos::ZERO);
+    ledger().close(account, now);
+    ledger().end(now);
     assert_eq!(inside, [Nanos::ZERO, lead]);
 }
 
@@ -294,7 +294,7 @@ fn with_a_paused_clock_nothing_is_held() {
     let _alone = alone();
     thread::enable();
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    let early = Virtual(LEDGER.virtual_now(clock::now()).0 + 3_600_000_000_000);
+    let early = Virtual(ledger().virtual_now(clock::now()).0 + 3_600_000_000_000);
     assert!(crate::wake::is_early(early, clock::now()));
     runtime.block_on(async { assert!(!crate::wake::is_early(early, clock::now())) });
 }
@@ -348,7 +348,7 @@ struct Again(mpsc::Sender<(ThreadId, Real)>);
 impl Held for Again {
     fn release(self: Arc<Self>) {
         let now = clock::now();
-        until(LEDGER.virtual_now(now), Arc::new(Tell(self.0.clone())));
+        until(ledger().virtual_now(now), Arc::new(Tell(self.0.clone())));
     }
 }
 
@@ -364,7 +364,7 @@ fn wake_released_as_the_alarm_ends_may_hold_another() {
             let again = Arc::new(Again(tell.clone()));
             runtime.block_on(async {
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                let far = Virtual(LEDGER.virtual_now(clock::now()).0 + 3_600_000_000_000);
+                let far = Virtual(ledger().virtual_now(clock::now()).0 + 3_600_000_000_000);
                 in_driver(move || until(far, again)).await;
             });
             if last {

@@ -3,7 +3,7 @@
 
 use crate::thread_key::{NOBODY, thread_key};
 use andweorc_core::hooks::clock;
-use andweorc_core::hooks::thread::LEDGER;
+use andweorc_core::hooks::thread::ledger;
 use andweorc_core::hooks::time::Virtual;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
@@ -50,7 +50,7 @@ impl Watch {
     }
 
     fn looks(&self) {
-        self.looked.fetch_max(LEDGER.virtual_now(clock::now()).0, Relaxed);
+        self.looked.fetch_max(ledger().virtual_now(clock::now()).0, Relaxed);
     }
 
     /// Whether what lies in the driver since `ready` would have been found.
@@ -67,7 +67,7 @@ mod tests {
 
     /// V in a moment, which nobody has got to.
     fn soon() -> Virtual {
-        LEDGER.virtual_now(clock::now() + Nanos::from_millis(3_600_000))
+        ledger().virtual_now(clock::now() + Nanos::from_millis(3_600_000))
     }
 
     fn as_another<T: Send>(does: impl FnOnce() -> T + Send) -> T {
@@ -79,7 +79,7 @@ mod tests {
         let watch = Watch::new();
         watch.idle();
         assert!(watch.finds(soon()), "somebody is there");
-        let before = LEDGER.virtual_now(clock::now());
+        let before = ledger().virtual_now(clock::now());
         as_another(|| watch.idle());
         watch.busy(false);
         assert!(watch.finds(before) && !watch.finds(soon()));

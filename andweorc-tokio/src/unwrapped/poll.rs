@@ -5,7 +5,7 @@ use super::{UnwrappedTask, watch};
 use crate::deferred;
 use crate::profiled::Begun;
 use andweorc_core::hooks::clock;
-use andweorc_core::hooks::thread::{self, LEDGER, Poll as PollScope};
+use andweorc_core::hooks::thread::{self, Poll as PollScope, ledger};
 use andweorc_core::hooks::time::{Nanos, Real, Virtual};
 use andweorc_core::hooks::unwrapped::How;
 use std::cell::{Cell, RefCell};
@@ -125,7 +125,7 @@ fn nap(task: &UnwrappedTask) {
     let now = clock::now();
     // V does not go faster than time. One that is due waits for a worker to look into the driver.
     let early =
-        task.cell.due().map(|due| LEDGER.time_until_due(due, now)).filter(|&it| it > Nanos::ZERO);
+        task.cell.due().map(|due| ledger().time_until_due(due, now)).filter(|&it| it > Nanos::ZERO);
     let nap = early.map_or(LOOK, |early| early.min(NAP));
     if nap > MIN_NAP {
         andweorc_core::hooks::pause::nap(now + nap);
@@ -152,10 +152,10 @@ fn begin(task: &UnwrappedTask) -> Entry {
     let woken = ready != Virtual::NEVER;
     let from = match task.how {
         // Nobody says who woke it.
-        How::Root => LEDGER.virtual_now(now),
+        How::Root => ledger().virtual_now(now),
         // One that can't be held must not hold up its worker either: what came for it too early is
         // forgiven.
-        How::Worker if woken => ready.min(LEDGER.virtual_now(now)),
+        How::Worker if woken => ready.min(ledger().virtual_now(now)),
         How::Worker | How::Blocking if woken => ready,
         How::Worker | How::Blocking => state.parking.at,
     };

@@ -10,7 +10,7 @@
 //! the driver is held for as long as nobody would have looked.
 
 use crate::driver_timer::with_ours;
-use andweorc_core::hooks::thread::LEDGER;
+use andweorc_core::hooks::thread::ledger;
 use andweorc_core::hooks::time::{Speedup, Virtual};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -51,7 +51,7 @@ pub(super) fn is_idle() -> bool {
 /// Whether it may have found by now what lies in the driver since `ready`.
 pub(super) fn finds(ready: Virtual) -> bool {
     // Between experiments nothing is held.
-    LEDGER.speedup() == Speedup::ZERO
+    ledger().speedup() == Speedup::ZERO
         || with_ours(|watch, idle| !idle.get() || watch.finds(ready)).unwrap_or(true)
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::profiled::{Kind, Profile, wait_ended};
 use andweorc_core::engine::Rules;
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::Speedup;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -38,14 +38,14 @@ fn as_busy_worker<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> 
 
 fn cell(kind: &'static str) -> (Arc<WakeCell>, Nanos) {
     let targets = Kind::Name(kind.into()).targets();
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     (WakeCell::new(Waker::noop().clone(), targets, taken, Virtual::NEVER), taken)
 }
 
 #[test]
 fn task_woken_by_a_busy_worker_was_ready_before_the_wake() {
     as_busy_worker(|| {
-        LEDGER.begin(Speedup::from_ppm(500_000), clock::now());
+        ledger().begin(Speedup::from_ppm(500_000), clock::now());
         let (cell, taken) = cell("wake: noticed late");
         let parks = clock::now();
         cell.clock.waits_from(parks);
@@ -58,7 +58,7 @@ fn task_woken_by_a_busy_worker_was_ready_before_the_wake() {
         assert!(
             cell.clock.take_woken().is_some_and(|(at, by)| at >= before && by == Cause::Outside)
         );
-        LEDGER.end(clock::now());
+        ledger().end(clock::now());
     });
 }
 
@@ -66,7 +66,7 @@ fn task_woken_by_a_busy_worker_was_ready_before_the_wake() {
 fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
     as_busy_worker(|| {
         let half = Speedup::from_ppm(500_000);
-        LEDGER.begin(half, clock::now());
+        ledger().begin(half, clock::now());
         // Of a test beside this one a worker may look at this very moment: then nothing came
         // before.
         let ends = (0..20).map(|_| {
@@ -88,7 +88,7 @@ fn a_wait_that_is_the_target_ends_when_that_came_which_ended_it() {
             (came, noticed)
         });
         let late = ends.filter(|(came, noticed)| came < noticed).count();
-        LEDGER.end(clock::now());
+        ledger().end(clock::now());
         assert!(late > 0);
     });
 }
@@ -98,7 +98,7 @@ fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
     let targets = Kind::Name("wake: polled on a clock that is behind".into()).targets();
     let now = clock::now();
     let cell =
-        WakeCell::new(Waker::noop().clone(), targets, LEDGER.global_delay(now), Virtual::NEVER);
+        WakeCell::new(Waker::noop().clone(), targets, ledger().global_delay(now), Virtual::NEVER);
     cell.clock.set_woken(now, Cause::Task);
     let parked = now + Nanos(50);
     let ended = wait_ended(targets.wait, parked, &cell, now).expect("it was woken");
@@ -108,11 +108,11 @@ fn a_poll_on_a_thread_whose_clock_is_behind_ends_the_wait() {
 /// Lets D grow, by half of the time that this takes.
 fn delay(time: Duration) {
     std::thread::spawn(move || {
-        let account = LEDGER.open(clock::now()).expect("accounts are free");
-        LEDGER.enter(account, clock::now());
+        let account = ledger().open(clock::now()).expect("accounts are free");
+        ledger().enter(account, clock::now());
         sleep(time);
-        LEDGER.exit(account, clock::now(), Nanos(i64::MAX));
-        LEDGER.close(account, clock::now());
+        ledger().exit(account, clock::now(), Nanos(i64::MAX));
+        ledger().close(account, clock::now());
     })
     .join()
     .unwrap();
@@ -122,10 +122,10 @@ fn delay(time: Duration) {
 fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     let _alone = alone();
     thread::enable();
-    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
     let Watched { waker: outer, woken: told, .. } = &Watched::spawn();
     let targets = Kind::Name("wake: waits for two".into()).targets();
-    let taken = LEDGER.global_delay(clock::now());
+    let taken = ledger().global_delay(clock::now());
     let cell = WakeCell::new(outer.clone(), targets, taken, Virtual::NEVER);
     delay(100 * MS);
     Arc::clone(&cell).wake();
@@ -134,18 +134,18 @@ fn a_task_is_held_until_all_is_due_that_came_while_it_was() {
     Arc::clone(&cell).wake();
     let woken = told.recv().unwrap();
     assert!(
-        LEDGER.time_until_due(second.less(taken), woken) <= Rules::SHIPPED.min_hold,
+        ledger().time_until_due(second.less(taken), woken) <= Rules::SHIPPED.min_hold,
         "{woken:?} {second:?}"
     );
     assert!(cell.take_ready(Virtual(i64::MIN)) >= second.less(taken), "as of the second");
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
 }
 
 #[test]
 fn a_task_is_ready_when_the_latest_is_that_came_from_outside() {
     let _alone = alone();
     thread::enable();
-    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
     let (cell, taken) = cell("wake: two came");
     Arc::clone(&cell).wake();
     sleep(MS);
@@ -158,7 +158,7 @@ fn a_task_is_ready_when_the_latest_is_that_came_from_outside() {
         cell.clock.woken(model(), source, clock::now());
     }
     assert_eq!(cell.take_ready(Virtual(i64::MIN)), (second + Nanos(2)).less(taken));
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
 }
 
 /// A waker of an executor that is gone.
@@ -174,10 +174,10 @@ impl Wake for Gone {
 fn a_foreign_wake_is_made_where_it_is_called() {
     let _alone = alone();
     thread::enable();
-    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
     let targets = Kind::Name("wake: foreign".into()).targets();
     let cells = |outer: Waker| {
-        let taken = LEDGER.global_delay(clock::now());
+        let taken = ledger().global_delay(clock::now());
         let cell = WakeCell::new(outer, targets, taken, Virtual::NEVER);
         // A part of it, as of a request in a connection.
         let part = WakeCell::new((*cell.waker()).clone(), targets, taken, Virtual::NEVER);
@@ -198,7 +198,7 @@ fn a_foreign_wake_is_made_where_it_is_called() {
         Arc::clone(&cell).wake();
         assert!(task.woken.recv().unwrap() - before > Nanos::from_millis(1), "it is held");
     }
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
 }
 
 /// A part of `task` that leaves its waker in what is returned, and ends when it is polled once
@@ -220,7 +220,7 @@ fn leaves_its_waker(task: &Watched) -> (Pin<Box<impl Future<Output = ()>>>, Wake
 fn a_future_that_is_gone_is_not_woken() {
     let _alone = alone();
     thread::enable();
-    LEDGER.begin(Speedup::new(0.5).unwrap(), clock::now());
+    ledger().begin(Speedup::new(0.5).unwrap(), clock::now());
     let (of_gone, of_kept) = (Watched::spawn(), Watched::spawn());
     let (gone, its_waker) = leaves_its_waker(&of_gone);
     let (_kept, waker) = leaves_its_waker(&of_kept);
@@ -231,5 +231,5 @@ fn a_future_that_is_gone_is_not_woken() {
     // All that is due then or before has been released when this is.
     of_kept.woken.recv().unwrap();
     assert!(of_gone.woken.try_recv().is_err());
-    LEDGER.end(clock::now());
+    ledger().end(clock::now());
 }

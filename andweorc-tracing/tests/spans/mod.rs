@@ -6,7 +6,7 @@ use andweorc_core::clock;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::point::{Importance, Point, points};
 use andweorc_core::target::{Target, targets};
-use andweorc_core::thread::LEDGER;
+use andweorc_core::thread::ledger;
 use andweorc_core::time::Speedup;
 use andweorc_profile::{PointKind, TargetKind};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -18,7 +18,7 @@ use tracing::{Dispatch, Instrument, Level, Span, info, info_span, trace_span, wa
 /// Switches andweorc on for this process, and holds a baseline, so that latencies are recorded.
 pub(crate) static ON: LazyLock<Experimenter> = LazyLock::new(|| {
     let on = Experimenter::new().expect("the only one in this process");
-    LEDGER.begin(Speedup::ZERO, clock::now());
+    ledger().begin(Speedup::ZERO, clock::now());
     on
 });
 

@@ -34,6 +34,7 @@ use crate::point::Point;
 use crate::sampler::{self, Found, Sampling, is_sampled};
 use crate::settings::Settings;
 use crate::spelled::spelled;
+use crate::sync::Mutex;
 use crate::target::{Target, target};
 use crate::time::Speedup;
 use andweorc_profile::estimate::{Analysis, Ongoing};
@@ -41,7 +42,7 @@ use andweorc_profile::{Header, TargetKind, Writer};
 use andweorc_sampling::copies::Copies;
 use journal::Journal;
 use samples::Samples;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the program is watched before targets are chosen, again and again until there are some.
@@ -322,7 +323,7 @@ impl ExperimentLoop {
     }
 
     fn set_status(&self, phase: &'static str, experiment: Option<String>) {
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Status {
+        *self.status.lock() = Status {
             phase,
             experiment,
             held: self.journal.run().held(),

@@ -21,10 +21,6 @@
 use crate::ledger::{Account, Ledger};
 use crate::time::{Nanos, Real};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Of all threads that say when they are blocked.
-pub(super) static DOOR: Mutex<Door> = Mutex::new(Door { last: None });
 
 /// How long after its wake a thread comes out.
 const WAKE: Nanos = Nanos::from_micros(100);
@@ -33,12 +29,9 @@ const WAKE: Nanos = Nanos::from_micros(100);
 /// told more rarely: one that runs on for longer with the lock held is taken for one that sleeps.
 const MOST: Nanos = Nanos::from_millis(4);
 
-pub(super) fn lock(door: &Mutex<Door>) -> MutexGuard<'_, Door> {
-    door.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
+/// The threads of a process that say when they are blocked.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(in crate::thread) struct Door {
     last: Option<Last>,
 }
 
@@ -51,6 +44,11 @@ struct Last {
 }
 
 impl Door {
+    /// None has come out yet.
+    pub(in crate::thread) const fn new() -> Door {
+        Door { last: None }
+    }
+
     /// The thread is blocked from `now` on.
     pub(super) fn go_in(&mut self, ledger: &Ledger, account: &'static Account, now: Real) {
         if let Some(last) = &mut self.last

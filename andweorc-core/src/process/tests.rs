@@ -1,0 +1,62 @@
+//! Processes that tests have for themselves.
+
+use super::Process;
+use crate::thread::processors::Processors;
+use std::cell::Cell;
+use std::panic::resume_unwind;
+use std::thread;
+
+/// A process of a test's own, for the threads that [enter](Own::enter) it. It is there as long as
+/// the tests run, as the real one is.
+#[derive(Clone, Copy)]
+pub(crate) struct Own {
+    pub(super) process: &'static Process,
+    pub(super) processors: &'static Processors,
+}
+
+thread_local! {
+    static OWN: Cell<Option<Own>> = const { Cell::new(None) };
+}
+
+impl Own {
+    /// A process in which nothing has happened.
+    pub(crate) fn new() -> Own {
+        Own {
+            process: Box::leak(Box::new(Process::new())),
+            processors: Box::leak(Box::new(Processors::new())),
+        }
+    }
+
+    /// Runs `test` on a new thread, in a process in which nothing has happened.
+    pub(crate) fn run<T: Send>(test: impl FnOnce(Own) -> T + Send) -> T {
+        let own = Own::new();
+        let run = || {
+            own.enter();
+            test(own)
+        };
+        thread::scope(|scope| scope.spawn(run).join()).unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// The calling thread, a new one, is in this process from now on.
+    pub(crate) fn enter(self) {
+        OWN.set(Some(self));
+    }
+
+    /// Has a new thread that is to run `run` enter the process that the calling thread has entered,
+    /// if that is a test's own.
+    pub(crate) fn hand_on<T>(run: impl FnOnce() -> T) -> impl FnOnce() -> T {
+        let own = Own::get();
+        move || {
+            if let Some(own) = own {
+                own.enter();
+            }
+            run()
+        }
+    }
+
+    /// The process that the calling thread has entered, if that is a test's own.
+    #[inline(always)]
+    pub(super) fn get() -> Option<Own> {
+        OWN.get()
+    }
+}
