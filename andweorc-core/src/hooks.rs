@@ -36,7 +36,7 @@ pub mod fork {
     pub use crate::fork::forked;
 }
 
-/// What to say where nothing is seen.
+/// Sentences for where nothing is seen.
 pub mod hints {
     pub use crate::hints::add;
 }
@@ -101,7 +101,7 @@ pub mod target {
     pub use crate::target::{Target, TaskTargets, target};
 }
 
-/// What the calling thread is to the virtual clock, and what happens on it.
+/// State of the calling thread, and events on it.
 pub mod thread {
     pub use crate::thread::{
         BeforeWake, Blocking, CaughtUp, Entered, Poll, Polled, Stay, after_final_wake, before_wake,
