@@ -113,7 +113,7 @@ pub struct Effect {
     /// The speedup, a fraction.
     pub speedup: f64,
     /// The change in %, with what the [overhead](Effect::overhead_pct) took from it as far as
-    /// processors are [short](crate::Analysis::shortage).
+    /// processors are [short](crate::estimate::Analysis::shortage).
     pub effect_pct: f64,
     /// The metric as it would be: per second, or in ns. `None` where the interval says nothing, and
     /// where no baseline tells what it is now.
