@@ -16,6 +16,7 @@ use crate::counter;
 use crate::target::targets;
 use crate::thread::{self, Visit};
 use andweorc_profile::{AllocationsRecord, TargetAllocations};
+pub use number::left_out;
 use number::number;
 use table::{Shard, TARGETS, Table};
 

@@ -5,7 +5,7 @@ pub use crate::{enabled, plain_thread_local, signals_of_others, weak_symbol};
 
 /// Counting of allocations.
 pub mod allocations {
-    pub use crate::allocations::{Mark, allocated, freed};
+    pub use crate::allocations::{Mark, allocated, freed, left_out};
 }
 
 /// Real time.

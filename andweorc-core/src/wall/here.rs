@@ -3,6 +3,7 @@
 use super::request::PollWait;
 use super::stacks::{WallState, ns};
 use super::{OpenSpan, RECORDING, is_recording, lock};
+use crate::allocations::left_out;
 use crate::target::Target;
 use crate::thread;
 use crate::time::Real;
@@ -89,7 +90,7 @@ fn with<R>(f: impl FnOnce(&Here) -> R) -> Option<R> {
             here.polls.borrow_mut().clear();
             here.entries.borrow_mut().clear();
         }
-        Some(f(here))
+        Some(left_out(|| f(here)))
     };
     HERE.try_with(here).ok().flatten()
 }
