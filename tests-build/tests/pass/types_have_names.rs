@@ -61,7 +61,7 @@ fn best(analysis: &Analysis) -> Option<(TargetKind, Verdict, Option<&Effect>, Op
 }
 
 fn judged(analysis: &Analysis, point_index: usize, metric: Metric) -> Vec<Judged> {
-    analysis.judged_by(Ranking { point_index, metric })
+    analysis.judged_by(Ranking::new(point_index, metric))
 }
 
 fn load(analysis: &Analysis) -> (Option<Load>, Option<Probes>) {
