@@ -58,10 +58,10 @@ fn with_entries<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     with.ok().flatten()
 }
 
-/// Leaves the entry of this span. Says whether there is one. Time that entries of one call site
-/// share is counted once.
+/// Leaves the entry of this span, if there is one. Time that entries of one call site share is
+/// counted once.
 #[inline]
-fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
+fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) {
     // Most often the last one, which stays in its place meanwhile: to copy it out would have to
     // wait for what was just written there.
     match entries.split_last() {
@@ -69,18 +69,17 @@ fn leave(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
             let again = below.iter().any(|entry| ptr::eq(entry.target, *target));
             thread::leave(target, entered, !again, now);
             entries.pop();
-            true
         }
         _ => leave_below(entries, id, now),
     }
 }
 
-/// Leaves the entry of a span that is not the last: spans may be left out of order. Says whether
-/// there is one.
+/// Leaves the entry of a span that is not the last, if there is one: spans may be left out of
+/// order.
 #[cold]
 #[inline(never)]
-fn leave_below(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
-    let Some(at) = entries.iter().rposition(|entry| entry.id == id) else { return false };
+fn leave_below(entries: &mut Vec<Entry>, id: u64, now: Real) {
+    let Some(at) = entries.iter().rposition(|entry| entry.id == id) else { return };
     let Entry { target, entered, .. } = entries.remove(at);
     let (below, above) = entries.split_at_mut(at);
     let same = |entry: &&Entry| ptr::eq(entry.target, target);
@@ -94,7 +93,6 @@ fn leave_below(entries: &mut Vec<Entry>, id: u64, now: Real) -> bool {
         let Stay { own, .. } = thread::exit_under(entered, &mut next.entered, now);
         target.record(busy, own);
     }
-    true
 }
 
 /// Whether a span is one of the user's: each is in one of tokio's, where tokio reports its tasks.

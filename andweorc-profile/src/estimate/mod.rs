@@ -157,8 +157,7 @@ fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> An
 }
 
 /// Analyses only what the ranking needs: one metric of one point, no impacts, waits and
-/// allocations. Cheap
-/// enough to repeat after each experiment.
+/// allocations. Cheap enough to repeat after each experiment.
 pub fn analyse_ranking(runs: &[Run]) -> Analysis {
     let points = ranking_points(runs);
     let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, &points, MOST)).collect();
