@@ -47,7 +47,9 @@ use std::ptr;
 /// # fn main() {}
 /// ```
 ///
-/// While andweorc is off it does nothing but hand on.
+/// While andweorc is off it counts nothing. It asks the inner allocator for blocks aligned to 16 at
+/// least, and for blocks aligned to 16 or more it asks for their alignment in bytes more: there is
+/// room for a mark.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alloc<A = System> {
     inner: A,
