@@ -55,24 +55,71 @@ pub(crate) fn cpu() -> Nanos {
 /// Does so, and spins for the last `spin` of it.
 fn sleep_and_spin(until: Real, spin: Nanos) -> Real {
     let mut now = clock::now();
+    let mut used = Used::begin(until - now, clock::thread_cpu);
     if until - now > spin {
         sleep_until(until - spin);
+        used.something_else(clock::thread_cpu);
         now = clock::now();
     }
-    let mut spun = Nanos::ZERO;
     while now < until {
         std::hint::spin_loop();
         let before = std::mem::replace(&mut now, clock::now());
-        if now - before < MOST_STEP {
-            spun += now - before;
+        if used.step(now - before, clock::thread_cpu) {
+            now = clock::now();
         }
     }
-    process().machine.paused.fetch_add(spun.0, Relaxed);
+    process().machine.paused.fetch_add(used.total().0, Relaxed);
     now
 }
 
-/// A step of a spin that took longer was not one: the thread had no processor meanwhile.
+/// A step of a spin that took longer was not one alone: the kernel had the processor for a tick or
+/// another interrupt, which counts as CPU time of the thread, or others had it, which does not.
 const MOST_STEP: Nanos = Nanos::from_micros(5);
+
+/// Shorter pauses don't read the CPU clock, which takes about a microsecond.
+const LEAST_READ: Nanos = Nanos::from_micros(20);
+
+/// CPU time that a pause uses: by the sum of its steps, which costs nothing, and by the thread's
+/// CPU clock whenever something else than a step went on.
+#[derive(Debug)]
+struct Used {
+    /// The thread's CPU time at the begin. `None` of a pause that is too short to read it.
+    began: Option<Nanos>,
+    /// Used up to the last reading.
+    read: Nanos,
+    /// Sum of the steps since then.
+    steps: Nanos,
+}
+
+impl Used {
+    /// Of a pause of this length that begins now.
+    fn begin(length: Nanos, thread_cpu: impl FnOnce() -> Nanos) -> Used {
+        let began = (length > LEAST_READ).then(thread_cpu);
+        Used { began, read: Nanos::ZERO, steps: Nanos::ZERO }
+    }
+
+    /// Adds a step of the spin. Returns whether that took the time to read the clock.
+    fn step(&mut self, step: Nanos, thread_cpu: impl FnOnce() -> Nanos) -> bool {
+        if step < MOST_STEP {
+            self.steps += step;
+            return false;
+        }
+        self.something_else(thread_cpu)
+    }
+
+    /// Something else than steps went on until now. Returns whether that took the time to read the
+    /// clock.
+    fn something_else(&mut self, thread_cpu: impl FnOnce() -> Nanos) -> bool {
+        let Some(began) = self.began else { return false };
+        (self.read, self.steps) = (thread_cpu() - began, Nanos::ZERO);
+        true
+    }
+
+    /// CPU time that the pause used in all.
+    fn total(&self) -> Nanos {
+        self.read + self.steps
+    }
+}
 
 /// Sleeps until `until`, with the least timer slack, which is put back afterwards. Signals don't
 /// shorten it.
@@ -161,6 +208,31 @@ mod tests {
         let before = cpu();
         until(clock::now() + Nanos::from_micros(300));
         assert!(cpu() > before);
+    }
+
+    #[test]
+    fn steps_of_a_pause_are_summed_until_something_else_goes_on() {
+        let never = || -> Nanos { unreachable!("no clock is read") };
+        let us = Nanos::from_micros;
+        let mut used = Used::begin(us(100), || us(1000));
+        assert!(!used.step(us(1), never) && !used.step(us(2), never));
+        assert_eq!(used.total(), us(3));
+        // A tick of 8 us is CPU time of the thread, and so is what the clock saw beside the steps.
+        assert!(used.step(us(8), || us(1012)));
+        assert_eq!(used.total(), us(12));
+        assert!(!used.step(us(1), never));
+        // Another thread had the processor for 3 ms.
+        assert!(used.step(us(3000), || us(1014)));
+        assert_eq!(used.total(), us(14));
+    }
+
+    #[test]
+    fn short_pause_reads_no_clock_and_leaves_out_long_steps() {
+        let never = || -> Nanos { unreachable!("no clock is read") };
+        let us = Nanos::from_micros;
+        let mut used = Used::begin(us(20), never);
+        assert!(!used.step(us(2), never) && !used.step(us(8), never) && !used.step(us(1), never));
+        assert_eq!(used.total(), us(3));
     }
 
     #[test]
