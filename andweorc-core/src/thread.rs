@@ -55,6 +55,7 @@ use crate::engine::{Model, Rules, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
+use crate::process::asked::Switches;
 use crate::process::process;
 use crate::sampler::site_timeline::SiteTimelines;
 use crate::sampler::{target_fraction, threads};
@@ -143,7 +144,7 @@ struct Thread {
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
-    /// How many visits it ended that were not inside of others.
+    /// How many visits it ended that were not inside of others, since that was asked for.
     visits: Cell<u32>,
     /// When it parked last.
     parked: Cell<Real>,
@@ -469,7 +470,8 @@ pub(crate) struct Visit {
     pub(crate) number: u32,
 }
 
-/// Where the calling thread is. May be asked for anywhere, also in the allocator.
+/// Where the calling thread is, once [visits are counted](Switches::COUNTS_VISITS). May be asked
+/// for anywhere, also in the allocator.
 #[inline]
 pub(crate) fn visit() -> Visit {
     let thread = here();

@@ -5,6 +5,8 @@ use super::runqueue_wait::Comes;
 use super::{Thread, is_target, ledger, with};
 use crate::clock;
 use crate::ledger::Account;
+use crate::process::asked::Switches;
+use crate::process::process;
 use crate::sampler::target_fraction;
 use crate::target::Target;
 use crate::time::{Nanos, Real};
@@ -106,7 +108,20 @@ impl Thread {
     #[inline]
     fn go_back_to(&self, context: u32) {
         let in_turn = context != 0 && target_fraction::has_learned();
-        self.go_on_in(if in_turn { self.in_this_part(context) } else { context });
+        let context = if in_turn { self.in_this_part(context) } else { context };
+        if process().asked.is_any_on(Switches::AIMS.or(Switches::COUNTS_VISITS)) {
+            self.end_visit(context);
+        } else {
+            self.context.set(context);
+        }
+    }
+
+    /// Counts the visit that the thread leaves for this context, if it is an outermost one.
+    #[cold]
+    #[inline(never)]
+    fn end_visit(&self, context: u32) {
+        self.visits.set(self.visits.get().wrapping_add(u32::from(context == 0)));
+        self.go_on_in(context);
     }
 
     /// The context of a visit of `target` that begins.
@@ -132,7 +147,6 @@ impl Thread {
             self.exit_credited(now);
         }
         self.go_back_to(entered.context);
-        self.visits.set(self.visits.get().wrapping_add(u32::from(entered.context == 0)));
         let busy = now - entered.at;
         let own = busy - self.inner.replace(entered.inner + busy);
         Stay { busy, own }
