@@ -55,7 +55,6 @@ use crate::engine::{Model, Rules, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
-use crate::process::asked::Switches;
 use crate::process::process;
 use crate::sampler::site_timeline::SiteTimelines;
 use crate::sampler::{target_fraction, threads};
@@ -470,8 +469,8 @@ pub(crate) struct Visit {
     pub(crate) number: u32,
 }
 
-/// Where the calling thread is, once [visits are counted](Switches::COUNTS_VISITS). May be asked
-/// for anywhere, also in the allocator.
+/// Where the calling thread is, once visits [are counted](crate::process::asked::Switches). May be
+/// asked for anywhere, also in the allocator.
 #[inline]
 pub(crate) fn visit() -> Visit {
     let thread = here();

@@ -12,7 +12,7 @@
 
 use crate::process::asked::Switches;
 use crate::process::process;
-use crate::sampler::{FINE, site_timeline};
+use crate::sampler::FINE;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ const PHASE: u32 = 20;
 /// Nothing of what [`in_phase`] says is below this.
 pub(crate) const IN_PHASE: u32 = 1 << PHASE;
 
-const _: () = assert!(TARGETS <= 1 << PHASE && site_timeline::IS_STEP >= PHASES << PHASE);
+const _: () = assert!(TARGETS <= 1 << PHASE);
 
 /// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is
 /// never written, and so takes no memory.
@@ -194,6 +194,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampler::site_timeline;
 
     #[test]
     fn polls_of_each_kind_have_a_share_of_their_own() {
