@@ -1,6 +1,7 @@
 //! Whether andweorc is on, and what the running experiment asks of threads: what each poll reads
 //! before anything else.
 
+use crate::process::asked::Switches;
 use crate::process::process;
 use crate::target::Target;
 use std::sync::atomic::Ordering;
@@ -8,16 +9,14 @@ use std::sync::atomic::Ordering;
 /// Whether andweorc is on. Everything in the hot paths asks this first.
 #[inline]
 pub fn enabled() -> bool {
-    // Relaxed: a thread that sees the switch later starts to take part later.
-    process().asked.enabled.load(Ordering::Relaxed)
+    process().asked.is_any_on(Switches::ENABLED)
 }
 
 /// Whether andweorc is on, or was: what it began to keep then is kept up, so that there is no gap
 /// in it when it is on again.
 #[inline]
 pub fn was_enabled() -> bool {
-    // Relaxed, as above.
-    process().asked.was_enabled.load(Ordering::Relaxed)
+    process().asked.is_any_on(Switches::WAS_ENABLED)
 }
 
 /// Whether this is the target of the running experiment.

@@ -27,6 +27,7 @@ mod wakeup_latency;
 mod worker;
 
 pub use crate::asked::{enabled, is_target, was_enabled};
+pub use crate::engine::{Entered, Stay};
 pub use crate::point::Within;
 pub use crate::process::ledger;
 pub use block::{Blocking, blocked, catch_up_before_waking};
@@ -41,7 +42,7 @@ pub(crate) use sampled::sampled;
 pub use switch::{enable, when_switched};
 pub(crate) use switch::{let_go, set_target};
 pub use sync_points::{BeforeWake, after_final_wake, before_wake, catch_up, sync_point};
-pub use target_scope::{Entered, Stay, enter, exit, exit_under, leave};
+pub use target_scope::{enter, exit, exit_under, leave};
 pub use wakeup_latency::{pass_on, spawns};
 pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
@@ -51,7 +52,7 @@ use crate::asked;
 use crate::clock;
 use crate::counter;
 use crate::defer;
-use crate::engine::{Model, Rules, ThreadKind, ThreadState};
+use crate::engine::{Depth, Model, Payment, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
@@ -86,22 +87,6 @@ pub fn model() -> Model<'static> {
 pub(crate) static EXPERIMENTS: std::sync::LazyLock<crate::sync::Mutex<()>> =
     std::sync::LazyLock::new(Default::default);
 
-/// A debt below this is left for later: pausing costs about as much.
-const MIN_PAUSE: Nanos = Nanos::from_micros(2);
-const _: () = assert!(
-    MIN_PAUSE.0 < Rules::SHIPPED.min_hold.0,
-    "a caught-up thread would poll tasks too early"
-);
-
-/// Overshoot of a pause that is still counted, at most. What is later was a stop, or a machine too
-/// busy to be measured on, and would be credit for whole experiments.
-const MAX_OVERSHOOT: Nanos = Nanos::from_millis(20);
-
-/// How often D may have grown again during a pause before the rest is left for later. Bounded,
-/// because with a speedup of 100 % D grows as fast as the pause pays, and the target may be waiting
-/// for this very thread.
-const ROUNDS: usize = 8;
-
 /// How many threads found no free account and so are not delayed.
 pub(crate) fn without_account() -> u64 {
     process().threads.without_account.load(Ordering::SeqCst)
@@ -119,7 +104,7 @@ struct Thread {
     /// parked. `None` where it is busy.
     idle_since: Cell<Option<Real>>,
     /// How many times the target was entered and not left.
-    depth: Cell<u32>,
+    depth: Cell<Depth>,
     /// The innermost target that was entered and not left, as a [context](share); 0 for none.
     context: Cell<u32>,
     /// The part of a [context](share) that is that of the poll.
@@ -143,7 +128,7 @@ struct Thread {
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
-    /// How many visits it ended that were not inside of others.
+    /// How many visits it ended that were not inside of others, since that was asked for.
     visits: Cell<u32>,
     /// When it parked last.
     parked: Cell<Real>,
@@ -198,7 +183,7 @@ crate::plain_thread_local! {
             asked: Cell::new(false),
             state: Cell::new(ThreadState::Outside),
             kind: Cell::new(ThreadKind::Unknown),
-            depth: Cell::new(0),
+            depth: Cell::new(Depth::OUTSIDE),
             ran: OnCpu::new(),
             queued: DriverLateness::new(),
             runqueue_wait: RunqueueWait::new(),
@@ -267,8 +252,7 @@ impl Thread {
     fn set_state(&self, state: ThreadState) {
         self.state.set(state);
         if let Some(account) = self.account.get() {
-            // A plain thread may be in a system call that a signal ends.
-            let told = state == ThreadState::Active && self.kind.get() != ThreadKind::Plain;
+            let told = state.is_told_to_pay(self.kind.get());
             account.set_runs_as(if told { self.tid.get() } else { 0 });
         }
     }
@@ -285,11 +269,11 @@ impl Thread {
     #[inline(never)]
     fn caught_up(&self) -> Option<Nanos> {
         let account = self.account.get()?;
-        if !self.is_clear_of(target_fraction::aim()) || self.depth.get() != 0 {
+        if !self.is_clear_of(target_fraction::aim()) || self.depth.get().is_inside() {
             return None;
         }
         let (debt, taken) = ledger().at_rest(account)?;
-        (debt < MIN_PAUSE).then_some(taken)
+        Payment::is_needless(debt).then_some(taken)
     }
 
     /// Whether the thread owes nothing to speak of.
@@ -303,12 +287,12 @@ impl Thread {
     #[inline(never)]
     fn owes_nothing_yet(&self) -> bool {
         self.share();
-        self.depth.get() > 0
+        self.depth.get().is_inside()
             || self
                 .account
                 .get()
                 .and_then(|account| ledger().lag_at_rest(account))
-                .is_some_and(|debt| debt < MIN_PAUSE)
+                .is_some_and(Payment::is_needless)
     }
 
     /// Pays what the thread owes. Returns when it was done, no earlier than `now`, a moment ago.
@@ -324,14 +308,11 @@ impl Thread {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
         self.absorb_runqueue_wait(account, Comes::Preempted, now);
-        for _ in 0..ROUNDS {
-            let debt = self.owes_now(account, now);
-            if debt < MIN_PAUSE {
-                break;
-            }
+        let mut payment = Payment::begin();
+        while let Some(pause) = payment.next_pause(self.owes_now(account, now)) {
             let begun = now;
-            now = pause::until(begun + debt);
-            ledger().took(account, (now - begun).min(debt + MAX_OVERSHOOT), now);
+            now = pause::until(begun + pause);
+            ledger().took(account, Payment::taken_by(pause, now - begun), now);
             self.paused_since(begun, now);
         }
         self.note_caught_up(now);
@@ -360,7 +341,7 @@ impl Thread {
         let mut spent = self.share();
         let account = self.account(now)?;
         // In a poll that the target preempted: nobody has asked yet for how long.
-        if self.depth.get() == 0 && ledger().is_held() {
+        if !self.depth.get().is_inside() && ledger().is_held() {
             spent += self.share_no_more();
             let since = clock::now();
             self.absorb_runqueue_wait(account, Comes::Preempted, now);
@@ -469,7 +450,8 @@ pub(crate) struct Visit {
     pub(crate) number: u32,
 }
 
-/// Where the calling thread is. May be asked for anywhere, also in the allocator.
+/// Where the calling thread is, once visits [are counted](crate::process::asked::Switches). May be
+/// asked for anywhere, also in the allocator.
 #[inline]
 pub(crate) fn visit() -> Visit {
     let thread = here();

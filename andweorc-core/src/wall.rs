@@ -14,9 +14,11 @@ mod request;
 mod shares;
 mod stacks;
 
-pub use here::{enter, exit, poll_begins, poll_ends, woken};
+pub use here::{enter, exit, woken};
+pub(crate) use here::{poll_begins, poll_ends};
 
 use crate::clock;
+use crate::process::asked::Switches;
 use crate::process::process;
 use crate::target::{Target, targets};
 use crate::time::Real;
@@ -37,8 +39,7 @@ const SHARDS: usize = 16;
 /// Whether wall time is recorded. All hooks ask this first.
 #[inline]
 pub fn is_recording() -> bool {
-    // Relaxed: a thread that sees the switch later records later.
-    process().asked.records_wall.load(Ordering::Relaxed)
+    process().asked.is_any_on(Switches::RECORDS_WALL)
 }
 
 /// The recording of this process. Stacks keep their numbers from one to the next.
@@ -132,12 +133,12 @@ fn polled_outside_of_spans() -> HashMap<u32, u64> {
 /// from now on, and spans that are open keep their places.
 pub fn begin_stretch() {
     here::alone(|| RECORDING.clear(clock::now()));
-    process().asked.records_wall.store(true, Ordering::SeqCst);
+    process().asked.switch_on(Switches::RECORDS_WALL);
 }
 
 /// Ends the recording. Returns what was counted since the last stretch began.
 pub fn end() -> WallRecord {
-    process().asked.records_wall.store(false, Ordering::SeqCst);
+    process().asked.switch_off(Switches::RECORDS_WALL);
     here::alone(end_alone).unwrap_or_default()
 }
 
@@ -175,7 +176,7 @@ fn end_alone() -> WallRecord {
 
 /// Stops recording in a child of fork. Async-signal-safe.
 pub(crate) fn reset_after_fork() {
-    process().asked.records_wall.store(false, Ordering::SeqCst);
+    process().asked.switch_off(Switches::RECORDS_WALL);
 }
 
 /// A span that is open while wall time is recorded.

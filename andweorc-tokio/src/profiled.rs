@@ -9,7 +9,7 @@ use andweorc_core::hooks::target::{Target, TaskTargets, target};
 use andweorc_core::hooks::thread::{self, CaughtUp, Poll as PollScope, Polled, ledger, model};
 use andweorc_core::hooks::time::{Real, Virtual};
 use andweorc_core::hooks::wait::Ended;
-use andweorc_core::hooks::{clock, enabled, unstarted, wall};
+use andweorc_core::hooks::{clock, enabled, unstarted};
 use andweorc_profile::TargetKind;
 use andweorc_profile::plain;
 use pin_project_lite::pin_project;
@@ -313,8 +313,6 @@ pub(crate) struct Begun {
     pub(crate) poll: PollBegun,
     /// How many wakers its thread had cloned when it began.
     clones: u32,
-    /// The poll as the recording of wall time knows it; 0 where it does not.
-    wall: u32,
 }
 
 impl Begun {
@@ -337,12 +335,7 @@ impl Begun {
         let polled = Polled::of(cell, parking.since == Real::NEVER);
         let scope = PollScope::begin_on(caught_up, targets.task, polled, from, ended, now);
         let poll = cell.clock.poll_begun(scope.local_delay(), woken);
-        let wall = if wall::is_recording() {
-            wall::poll_begins(targets.task, cell.number(), ended, now)
-        } else {
-            0
-        };
-        Begun { scope, listen: Listen::begin(), poll, clones: clones(), wall }
+        Begun { scope, listen: Listen::begin(), poll, clones: clones() }
     }
 
     /// Ends the poll, but for [catching up](PollScope::catch_up), which follows when this is
@@ -353,9 +346,6 @@ impl Begun {
         let waits = !completed && self.scope.waits(cell.targets().wait);
         let now = clock::now();
         let at = self.scope.end(completed, now).at;
-        if self.wall != 0 {
-            wall::poll_ends(self.wall);
-        }
         if completed {
             cell.clock.let_go();
             return;

@@ -3,6 +3,8 @@
 //! Other numbers of threads are given on when a thread ends, which takes a destructor. These are
 //! not, and so are there for all that the allocator is asked for.
 
+use crate::process::asked::Switches;
+use crate::process::process;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,6 +36,8 @@ fn new_number() -> u32 {
     // Relaxed: only that the numbers differ.
     let number = NEXT.fetch_add(1, Ordering::Relaxed) % MAX + 1;
     NUMBER.set(number);
+    // Before the first block of this thread has a mark.
+    process().asked.switch_on(Switches::COUNTS_VISITS);
     number
 }
 

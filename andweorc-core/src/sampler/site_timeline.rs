@@ -10,7 +10,7 @@
 //! A thread has a few sites, which are its own: two threads that meet at one barrier do different
 //! things afterwards.
 
-use crate::sampler::target_fraction::{Credit, Seen};
+use crate::sampler::target_fraction::{Credit, IN_PHASE, PHASES, Seen};
 use crate::time::{Nanos, Speedup};
 use std::array;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -31,6 +31,7 @@ const BY_SAMPLES: u32 = u32::MAX;
 /// [`target_fraction`](super::target_fraction).
 pub(super) const IS_STEP: u32 = 1 << 31;
 
+const _: () = assert!(IS_STEP / IN_PHASE >= PHASES, "a context of a target is none of a step");
 const _: () = assert!(STEPS.is_power_of_two() && SITES.is_power_of_two());
 
 /// SiteTimeline of a thread: what it does after it acted at one site.

@@ -10,8 +10,9 @@
 //! credited with the share of each visit, as it ends and at each sample in it ([`Credit::Share`]).
 //! Where they are longer, samples are fine enough ([`Credit::Samples`]).
 
+use crate::process::asked::Switches;
 use crate::process::process;
-use crate::sampler::{FINE, site_timeline};
+use crate::sampler::FINE;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -27,7 +28,7 @@ const PHASE: u32 = 20;
 /// Nothing of what [`in_phase`] says is below this.
 pub(crate) const IN_PHASE: u32 = 1 << PHASE;
 
-const _: () = assert!(TARGETS <= 1 << PHASE && site_timeline::IS_STEP >= PHASES << PHASE);
+const _: () = assert!(TARGETS <= 1 << PHASE);
 
 /// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is
 /// never written, and so takes no memory.
@@ -59,21 +60,21 @@ pub(crate) fn aim() -> u32 {
 /// Whether shares are learned at the moment, from threads that are sampled.
 #[inline]
 pub(crate) fn learns() -> bool {
-    // Relaxed: a thread that sees the change later takes part later.
-    process().asked.learns.load(Ordering::Relaxed)
+    process().asked.is_any_on(Switches::LEARNS)
 }
 
 /// Whether they ever were, so that a thread may be on a timeline.
 #[inline]
 pub(crate) fn has_learned() -> bool {
-    // Relaxed: as above.
-    process().asked.has_learned.load(Ordering::Relaxed)
+    process().asked.is_any_on(Switches::HAS_LEARNED)
 }
 
 /// Sets whether shares are learned from now on.
 pub(super) fn set_learns(learns: bool) {
-    process().asked.has_learned.fetch_or(learns, Ordering::SeqCst);
-    process().asked.learns.store(learns, Ordering::SeqCst);
+    if learns {
+        process().asked.switch_on(Switches::HAS_LEARNED);
+    }
+    process().asked.switch(Switches::LEARNS, learns);
 }
 
 /// Part of a poll's context beside the target's id, if the poll is of the kind `number`.
@@ -137,13 +138,16 @@ pub(crate) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
             SHARES[place].store(u64::from(share) + 1, Ordering::Relaxed);
         }
     }
-    // Relaxed: only that it differs from the one before matters.
+    // First: who sees the aim sees that there is one. Relaxed: only that the number differs from
+    // the one before matters.
+    process().asked.switch_on(Switches::AIMS);
     process().asked.aim.store(NEXT.fetch_add(1, Ordering::Relaxed).max(1), Ordering::SeqCst);
 }
 
 /// Ends it.
 pub(crate) fn end() {
     process().asked.aim.store(0, Ordering::SeqCst);
+    process().asked.switch_off(Switches::AIMS);
 }
 
 /// Evidence of the samples on a context and a target.
@@ -190,6 +194,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampler::site_timeline;
 
     #[test]
     fn polls_of_each_kind_have_a_share_of_their_own() {

@@ -70,7 +70,7 @@ impl Thread {
             if let Some(since) = self.idle_since.take() {
                 self.idled(account, now - since, now);
             }
-            if self.depth.get() == 0 {
+            if !self.depth.get().is_inside() {
                 self.absorb_runqueue_wait(account, Comes::Preempted, now);
                 model().join(account, ready, now);
             }
@@ -115,7 +115,7 @@ impl Poll {
                 caught_up.map_or_else(|| thread.join(ready, now), |CaughtUp(at)| (now, at));
             let before = thread.state_around_a_poll();
             thread.set_state(ThreadState::Active);
-            let outer_turn = thread.begin_turn(polled, ended);
+            let outer_turn = thread.begin_turn(target, polled, ended, now);
             Poll {
                 before,
                 taken: at.delay_at(began),

@@ -13,10 +13,18 @@
 //!
 //! And in a poll it does one thing until it *acts*, wakes another task or hits a point, and then
 //! another: it lets go of a lock, and begins the next round.
+//!
+//! While [wall time](crate::wall) is recorded polls are told apart as well, so that all which is
+//! seldom asked of a poll is asked at once.
 
 use super::{Thread, with};
+use crate::process::asked::Switches;
+use crate::process::process;
 use crate::sampler::target_fraction;
+use crate::target::Target;
+use crate::time::Real;
 use crate::wait::{Cause, Ended};
+use crate::wall;
 use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,10 +81,15 @@ impl Polled {
         self.address & 1 != 0
     }
 
+    /// The number by which recordings know the task; 0 for one whose polls are not told apart.
+    fn number(self) -> usize {
+        self.address & !1
+    }
+
     /// Where its turn is kept, and what there tells it from others.
     fn place(self) -> (&'static AtomicU64, u64) {
         // As hash tables do it, by the golden ratio: addresses differ in few bits.
-        let hash = (self.address as u64 & !1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = (self.number() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (&NEXT[hash as usize >> 16 & (PLACES - 1)], hash >> 32 << 32)
     }
 
@@ -92,7 +105,7 @@ impl Polled {
     }
 
     fn keep(self, turn: PollPhase) {
-        if self.address != 0 {
+        if self.address != 0 && target_fraction::has_learned() {
             let (place, own) = self.place();
             place.store(own | u64::from(turn.0), Ordering::Relaxed);
         }
@@ -171,15 +184,31 @@ impl Around {
 }
 
 impl Thread {
-    /// A poll begins, if what the thread does is to be told apart.
+    /// A poll of `task` begins at `now`, if what the thread does is to be told apart.
     #[inline]
-    pub(super) fn begin_turn(&self, polled: Polled, ended: Option<Ended>) -> Option<Around> {
-        target_fraction::has_learned().then(|| self.take_turn(polled, ended))
+    pub(super) fn begin_turn(
+        &self,
+        task: &'static Target,
+        polled: Polled,
+        ended: Option<Ended>,
+        now: Real,
+    ) -> Option<Around> {
+        let tells_apart = Switches::HAS_LEARNED.or(Switches::RECORDS_WALL);
+        process().asked.is_any_on(tells_apart).then(|| self.take_turn(task, polled, ended, now))
     }
 
     #[cold]
     #[inline(never)]
-    fn take_turn(&self, polled: Polled, ended: Option<Ended>) -> Around {
+    fn take_turn(
+        &self,
+        task: &'static Target,
+        polled: Polled,
+        ended: Option<Ended>,
+        now: Real,
+    ) -> Around {
+        if polled.number() != 0 && wall::is_recording() {
+            wall::poll_begins(task, polled.number(), ended, now);
+        }
         let turn = polled.turn();
         let phase = self.phase.replace(target_fraction::in_phase(turn.phase(ended)));
         // Polls that are not told apart are so in one piece.
@@ -225,6 +254,9 @@ impl Thread {
         self.phase.set(phase);
         self.acts.set(acts);
         around.polled.keep(self.turn.replace(around.turn()).next());
+        if around.polled.number() != 0 && wall::is_recording() {
+            wall::poll_ends(around.polled.number());
+        }
     }
 }
 
@@ -276,6 +308,7 @@ mod tests {
     fn each_task_has_a_turn_of_its_own() {
         let [one, other] = [1_u64, 2];
         let again = |own| Polled::of(own, false);
+        process().asked.switch_on(Switches::HAS_LEARNED);
         again(&one).keep(PollPhase(5));
         again(&other).keep(PollPhase(6));
         assert_eq!([again(&one).turn(), again(&other).turn()], [PollPhase(5), PollPhase(6)]);

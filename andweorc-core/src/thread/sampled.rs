@@ -5,6 +5,8 @@ use super::timeline_cursor::TimelineCursor;
 use super::{THREAD, Thread, ledger};
 use crate::clock;
 use crate::ledger::Account;
+use crate::process::asked::Switches;
+use crate::process::process;
 use crate::sampler::FINE;
 use crate::sampler::target_fraction::{self, Credit};
 use crate::time::{Nanos, Real, Speedup};
@@ -177,10 +179,10 @@ impl Thread {
     /// The thread goes on in another context. Returns the one before.
     #[inline]
     pub(super) fn go_on_in(&self, context: u32) -> u32 {
-        if target_fraction::aim() == 0 {
-            self.context.replace(context)
-        } else {
+        if process().asked.is_any_on(Switches::AIMS) {
             self.share_and_go_on_in(context)
+        } else {
+            self.context.replace(context)
         }
     }
 

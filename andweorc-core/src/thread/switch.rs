@@ -4,6 +4,7 @@ use super::ledger;
 use crate::asked::{enabled, was_enabled};
 use crate::clock;
 use crate::fork;
+use crate::process::asked::Switches;
 use crate::process::process;
 use crate::sampler;
 use crate::target::Target;
@@ -57,9 +58,9 @@ fn hold(change: impl FnOnce(u32) -> u32) {
     }
     if on && !was_enabled() {
         clock::start();
-        process().asked.was_enabled.store(true, Ordering::SeqCst);
+        process().asked.switch_on(Switches::WAS_ENABLED);
     }
-    process().asked.enabled.store(on, Ordering::SeqCst);
+    process().asked.switch(Switches::ENABLED, on);
     let hooks = switch.hooks.clone();
     // First: what is called may want to hold locks that `when_switched` is called under.
     drop(switch);
@@ -68,8 +69,7 @@ fn hold(change: impl FnOnce(u32) -> u32) {
 
 /// Switches andweorc off in a child of fork, and forgives all debts. Async-signal-safe.
 fn reset_after_fork() {
-    process().asked.enabled.store(false, Ordering::SeqCst);
-    process().asked.was_enabled.store(false, Ordering::SeqCst);
+    process().asked.switch_off(Switches::ENABLED.or(Switches::WAS_ENABLED));
     process().asked.target.store(0, Ordering::SeqCst);
     wall::reset_after_fork();
     ledger().reset_after_fork();

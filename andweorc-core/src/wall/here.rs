@@ -29,6 +29,8 @@ static WOKEN_BY: [AtomicU64; WAKERS] = [const { AtomicU64::new(0) }; WAKERS];
 #[derive(Debug)]
 struct InPoll {
     task: &'static Target,
+    /// The task's number.
+    number: usize,
     /// The wait that ended with it, and when it began.
     wait: Option<(PollWait, Real)>,
     /// A span that was entered has had that wait.
@@ -136,36 +138,26 @@ fn tag_of(task: usize) -> u64 {
 }
 
 /// The calling thread begins, at `now`, to poll a task that is known by this number to
-/// [`woken`], whose wait ended like this if that is known. Returns how to call the poll's
-/// [end](poll_ends); 0 where it is not recorded.
-#[cold]
-#[inline(never)]
-pub fn poll_begins(task: &'static Target, number: usize, ended: Option<Ended>, now: Real) -> u32 {
+/// [`woken`], whose wait ended like this if that is known.
+pub(crate) fn poll_begins(task: &'static Target, number: usize, ended: Option<Ended>, now: Real) {
     let by = take_waker(number);
-    let begun = with(|here| {
-        let mut polls = here.polls.borrow_mut();
-        if polls.len() >= MAX_POLLS {
-            return 0;
-        }
-        let wait = ended.map(|ended| (PollWait { ended, by }, now));
-        polls.push(InPoll { task, wait, is_a_spans: false });
-        polls.len() as u32
-    });
-    begun.unwrap_or(0)
-}
-
-/// The calling thread ends a poll that [began](poll_begins) as `poll`. The wait before it is the
-/// task's own if no span had it.
-#[cold]
-#[inline(never)]
-pub fn poll_ends(poll: u32) {
     with(|here| {
         let mut polls = here.polls.borrow_mut();
-        let ended = {
-            let first = (poll as usize - 1).min(polls.len());
-            polls.drain(first..).next()
-        };
-        if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false }) = ended
+        if polls.len() < MAX_POLLS {
+            let wait = ended.map(|ended| (PollWait { ended, by }, now));
+            polls.push(InPoll { task, number, wait, is_a_spans: false });
+        }
+    });
+}
+
+/// The calling thread ends its innermost poll of the task of this number, and with it those inside,
+/// if it has [begun](poll_begins). The wait before it is the task's own if no span had it.
+pub(crate) fn poll_ends(number: usize) {
+    with(|here| {
+        let mut polls = here.polls.borrow_mut();
+        let place = polls.iter().rposition(|poll| poll.number == number);
+        let ended = place.and_then(|place| polls.drain(place..).next());
+        if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false, .. }) = ended
             && is_recording()
         {
             let since = lock(&RECORDING.stretch).since;
