@@ -6,6 +6,7 @@ use crate::perf::{self, PerfError};
 use crate::queue::{DEPTH, Queue, Sample};
 use crate::signal::{self, Work};
 use crate::source::{Kind, Source};
+use crate::thread_name::ThreadName;
 use crate::walk::{self, Registers};
 use crate::{addresses, late};
 use andweorc_profile::settings::Event;
@@ -24,6 +25,8 @@ struct Slot {
     queue: Queue,
     /// The thread's stack: first address, and the one after the last.
     stack: [AtomicUsize; 2],
+    /// The thread's [name](ThreadName).
+    name: [AtomicU64; 2],
     /// CPU time that a sample stands for, ns; 0 for the time since the one before.
     stands_for: AtomicI64,
     /// CPU time at the last sample, ns, where that is asked for.
@@ -43,6 +46,12 @@ crate::plain_thread_local! {
     // A signal handler may read them.
     static SLOT: Cell<Option<(&'static Slot, Sampled)>> = Cell::new(None);
     static SKIPS: Cell<bool> = Cell::new(false);
+    static TASK: Cell<u32> = Cell::new(0);
+}
+
+/// The calling thread polls a task of the kind with this id from now on; 0 for none.
+pub fn set_task(task: u32) {
+    TASK.set(task);
 }
 
 impl Slot {
@@ -51,6 +60,7 @@ impl Slot {
             number,
             queue: Queue::new(),
             stack: [const { AtomicUsize::new(0) }; 2],
+            name: [const { AtomicU64::new(0) }; 2],
             stands_for: AtomicI64::new(0),
             cpu: AtomicI64::new(0),
             handled: AtomicU64::new(0),
@@ -73,7 +83,11 @@ impl Slot {
         let length = unsafe { walk::chain(at, &stack, &mut chain) };
         let chain = &chain[..length];
         let context = sampled(ran, &|| addresses::known().and_then(|known| known.judge(chain)));
-        if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
+        let is_full = |context| {
+            let sample = Sample::new(context, chain).of_task(TASK.get());
+            !self.queue.push(&sample)
+        };
+        if context.is_some_and(is_full) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -201,6 +215,9 @@ pub fn open(tid: i32, is_deaf: bool, sampled: Sampled, hands_on: impl FnOnce(usi
     // Relaxed: read by this thread alone.
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
+    // Relaxed: a name that is read as this is written is of both threads, and nothing but a name.
+    let name = ThreadName::own().words();
+    slot.name.iter().zip(name).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     SLOT.set(Some((slot, sampled)));
     let mut live = Live::new(tid, slot, is_deaf);
     // Without the lock. Of threads that begin together one would wait for the other, and be woken
@@ -326,12 +343,16 @@ pub fn check() -> Result<(), PerfError> {
     }
 }
 
-/// Takes the oldest sample of any thread. For one reader.
-pub fn drain(mut each: impl FnMut(&Sample)) {
+/// Takes the oldest sample of any thread, with the thread's name. For one reader. A sample that was
+/// on its way as its thread ended may have the name of the thread that came into its place.
+pub fn drain(mut each: impl FnMut(&Sample, ThreadName)) {
     let all = registry().all.clone();
     for slot in all {
+        // Relaxed: see `open`.
+        let name = slot.name.each_ref().map(|word| word.load(Ordering::Relaxed));
+        let name = ThreadName::of_words(name);
         while let Some(sample) = slot.queue.pop() {
-            each(&sample);
+            each(&sample, name);
         }
     }
 }

@@ -2,11 +2,12 @@
 //! context.
 
 use crate::sampler::site_timeline::{self, Steps};
+use crate::sampler::stacks::Stacks;
 use crate::sampler::target_fraction::{self, Seen};
 use crate::sampler::{COARSE, threads};
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
-use andweorc_profile::TargetKind;
+use andweorc_profile::{StacksRecord, TargetKind};
 use andweorc_sampling::addresses::{Addresses, Verdict};
 use andweorc_sampling::queue::Sample;
 use andweorc_sampling::slots;
@@ -76,6 +77,8 @@ pub(super) struct Finder {
     /// all told.
     contexts: HashMap<u32, (u64, Nanos)>,
     inside: HashMap<(u32, u32), u64>,
+    /// Whole call chains while they are recorded, and what was told before.
+    stacks: Option<(Stacks, slots::Tally)>,
 }
 
 impl std::fmt::Debug for Finder {
@@ -101,7 +104,25 @@ impl Finder {
             learns: true,
             contexts: HashMap::new(),
             inside: HashMap::new(),
+            stacks: None,
         }
+    }
+
+    /// Records whole call chains from now on, and forgets those that were recorded.
+    pub(super) fn begin_stacks(&mut self) {
+        self.drain();
+        self.stacks = Some((Stacks::default(), slots::tally()));
+    }
+
+    /// Ends the recording of whole call chains. Returns those since it began, of which the times of
+    /// the program are not known here; `None` where it did not.
+    pub(super) fn end_stacks(&mut self) -> Option<StacksRecord> {
+        self.drain();
+        let (stacks, before) = self.stacks.take()?;
+        let mut record = stacks.into_record();
+        record.sample_ns = self.period.0.unsigned_abs();
+        record.lost = slots::tally().lost - before.lost;
+        Some(record)
     }
 
     pub(super) fn set_period(&mut self, period: Nanos) {
@@ -141,12 +162,26 @@ impl Finder {
     pub(super) fn drain(&mut self) {
         let changed = self.symbols.refresh();
         self.forget(&changed);
-        slots::drain(|sample| self.count(sample, &changed));
+        slots::drain(|sample, thread| {
+            if let Some((stacks, _)) = &mut self.stacks {
+                let gone = |address| changed.iter().any(|code| code.contains(&address));
+                let symbols = &mut self.symbols;
+                let look_up = |address| match gone(address) {
+                    true => Arc::from([]),
+                    false => symbols.frames(address),
+                };
+                stacks.count(sample, thread, look_up);
+            }
+            self.count(sample, &changed);
+        });
     }
 
     /// Forgets what is known of addresses in these ranges, whose code was loaded or unloaded.
     fn forget(&mut self, changed: &[Range<u64>]) {
         if !changed.is_empty() {
+            if let Some((stacks, _)) = &mut self.stacks {
+                stacks.forget(changed);
+            }
             let table = self.table;
             self.known.retain(|&address, _| {
                 let stays = !changed.iter().any(|code| code.contains(&address));

@@ -16,11 +16,13 @@
 //! | `target_fraction` | by samples, or by an expected share |
 //! | `site_timeline` | the contexts of a plain thread outside of spans |
 //! | `found` | what the samples tell |
+//! | `stacks` | whole call chains, while a run observes |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
 mod found;
 pub(crate) mod site_timeline;
+mod stacks;
 pub(crate) mod target_fraction;
 pub(crate) mod threads;
 
@@ -37,7 +39,7 @@ use crate::fork::forked;
 use crate::own_thread;
 use crate::target::Target;
 use crate::time::Nanos;
-use andweorc_profile::TargetKind;
+use andweorc_profile::{StacksRecord, TargetKind};
 use andweorc_sampling::signal::{self, Handler, Sender};
 use andweorc_sampling::slots::{self, SAMPLES, Shortfall};
 use andweorc_sampling::symbols::{SymbolError, Symbols};
@@ -143,6 +145,16 @@ impl Sampling {
     /// Takes what was found since the last call. What is learned of shares is kept.
     pub fn take(&self) -> Found {
         lock(&self.finder).take()
+    }
+
+    /// Records whole call chains from now on.
+    pub(crate) fn begin_stacks(&self) {
+        lock(&self.finder).begin_stacks();
+    }
+
+    /// Ends that. Returns the call chains since it began; `None` where it did not.
+    pub(crate) fn end_stacks(&self) -> Option<StacksRecord> {
+        lock(&self.finder).end_stacks()
     }
 
     /// Whether samples can be charged to lines.

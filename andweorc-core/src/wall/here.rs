@@ -8,6 +8,7 @@ use crate::target::Target;
 use crate::thread;
 use crate::time::Real;
 use crate::wait::{Cause, Ended};
+use andweorc_sampling::slots;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -149,6 +150,7 @@ pub fn poll_begins(task: &'static Target, number: usize, ended: Option<Ended>, n
         }
         let wait = ended.map(|ended| (PollWait { ended, by }, now));
         polls.push(InPoll { task, wait, is_a_spans: false });
+        slots::set_task(task.id());
         polls.len() as u32
     });
     begun.unwrap_or(0)
@@ -163,7 +165,9 @@ pub fn poll_ends(poll: u32) {
         let mut polls = here.polls.borrow_mut();
         let ended = {
             let first = (poll as usize - 1).min(polls.len());
-            polls.drain(first..).next()
+            let ended = polls.drain(first..).next();
+            slots::set_task(polls.last().map_or(0, |poll| poll.task.id()));
+            ended
         };
         if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false }) = ended
             && is_recording()

@@ -121,6 +121,7 @@ impl ExperimentLoop {
         let chosen = self.look_until_chosen();
         // Where nothing was chosen it goes on.
         wall::end();
+        self.samples.end_stacks(0, 0);
         chosen
     }
 
@@ -139,6 +140,7 @@ impl ExperimentLoop {
         }
         loop {
             wall::begin_stretch();
+            self.samples.begin_stacks();
             let start = Start::now();
             let length = if start.had_load { OBSERVATION } else { AWAIT_LOAD };
             let stopper = self.experimenter.stopper();
@@ -209,6 +211,8 @@ impl ExperimentLoop {
     /// Writes the targets of the program and the time that each had, and notes what keeps them from
     /// being measured well.
     fn write_observed(&mut self, start: &Start, seen: &ObservedStretch) {
+        // At the period that all of them were taken at.
+        let stacks = self.samples.end_stacks(seen.real_ns, seen.cpu_ns);
         self.samples.refine(&seen.targets);
         if seen.targets.iter().any(|it| is_sampled(it) && it.kind() != TargetKind::Line)
             && let Some(lack) = self.samples.lack()
@@ -235,6 +239,9 @@ impl ExperimentLoop {
         }
         if !wall.stacks.is_empty() {
             self.journal.write(Record::Wall(wall));
+        }
+        if let Some(stacks) = stacks {
+            self.journal.write(Record::Stacks(stacks));
         }
     }
 

@@ -2,10 +2,11 @@
 
 use super::journal::Journal;
 use crate::experiment::choose::{names, want_functions_alone};
-use crate::sampler::{Found, Sampling};
+use crate::sampler::{Event, Found, Kind, Sampling};
 use crate::settings::Settings;
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
+use andweorc_profile::StacksRecord;
 use andweorc_sampling::descriptors;
 use andweorc_sampling::slots::Shortfall;
 
@@ -57,6 +58,25 @@ impl Samples {
     /// Whether samples were taken and are not any more.
     pub(super) fn is_over(&self) -> bool {
         self.sampling.as_ref().is_some_and(Sampling::is_over)
+    }
+
+    /// Records whole call chains from now on, if samples are taken.
+    pub(super) fn begin_stacks(&self) {
+        self.sampling.iter().for_each(Sampling::begin_stacks);
+    }
+
+    /// Ends that. Returns the call chains since it began, in a stretch of `real_ns` in which the
+    /// program used `cpu_ns`; `None` where there were no samples.
+    pub(super) fn end_stacks(&self, real_ns: u64, cpu_ns: u64) -> Option<StacksRecord> {
+        let sampling = self.sampling.as_ref()?;
+        let mut record = sampling.end_stacks().filter(|record| record.samples > 0)?;
+        (record.real_ns, record.cpu_ns) = (real_ns, cpu_ns);
+        record.source = sampling.kind().to_string();
+        if sampling.kind() != Kind::Perf(Event::TaskClock) {
+            // Others come as often as their event does, and timers once in a tick of the kernel.
+            record.sample_ns = record.sample_ns.max(cpu_ns / record.samples);
+        }
+        Some(record)
     }
 
     /// Takes note of how much was sampled up to now.
