@@ -84,7 +84,7 @@ impl Slot {
         let chain = &chain[..length];
         let context = sampled(ran, &|| addresses::known().and_then(|known| known.judge(chain)));
         let is_full = |context| {
-            let sample = Sample::new(context, chain).of_task(TASK.get());
+            let sample = Sample::new(context, ran, chain).of_task(TASK.get());
             !self.queue.push(&sample)
         };
         if context.is_some_and(is_full) {
@@ -261,6 +261,12 @@ pub fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
     Ok(kind)
 }
 
+/// Has timers take the samples from now on, in the place of perf events.
+pub fn use_timers() {
+    registry().use_timers();
+    late::forget();
+}
+
 /// Ends that.
 pub fn off() {
     let mut registry = registry();
@@ -399,6 +405,17 @@ impl Registry {
     fn remove(&mut self, slot: &'static Slot) -> Option<Live> {
         let at = self.live.iter().position(|live| std::ptr::eq(live.slot, slot))?;
         Some(self.live.swap_remove(at))
+    }
+
+    fn use_timers(&mut self) {
+        let Some(asked) = &mut self.asked else { return };
+        asked.kind = Kind::Timer;
+        let mut live = std::mem::take(&mut self.live);
+        for live in &mut live {
+            live.end(&mut self.tally);
+            self.begin(live);
+        }
+        self.live = live;
     }
 
     fn begin(&mut self, live: &mut Live) {
@@ -565,6 +582,27 @@ mod tests {
         let live = registry.remove(slot).unwrap();
         assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
         assert_eq!(registry.refused.is_some(), refused);
+    }
+
+    #[test]
+    fn threads_with_a_perf_event_have_a_timer_once_timers_are_used() {
+        let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
+        let period = Nanos::from_millis(1000);
+        let kind = Kind::Perf(Event::TaskClock);
+        let mut registry = Registry::new();
+        registry.use_timers();
+        assert_eq!(registry.asked, None, "nobody asks for samples");
+        registry.asked = Some(Asked { event: Event::TaskClock, kind, period });
+        let (slot, asked) = registry.slot(|_, _| {});
+        keep(slot);
+        let mut live = Live::new(nix::unistd::gettid().as_raw(), slot, false);
+        let begun = live.begin(asked.unwrap());
+        registry.add(live, asked, begun);
+        registry.use_timers();
+        let live = registry.remove(slot).unwrap();
+        assert!(matches!(live.source, Some(Source::Timer(_))), "{:?}", live.source);
+        // Relaxed: of this thread.
+        assert_eq!(slot.stands_for.load(Ordering::Relaxed), 0, "the time since the one before");
     }
 
     #[test]

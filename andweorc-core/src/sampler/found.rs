@@ -4,7 +4,7 @@
 use crate::sampler::site_timeline::{self, Steps};
 use crate::sampler::stacks::Stacks;
 use crate::sampler::target_fraction::{self, Seen};
-use crate::sampler::{COARSE, threads};
+use crate::sampler::threads;
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
 use andweorc_profile::{StacksRecord, TargetKind};
@@ -69,7 +69,6 @@ pub(super) struct Finder {
     alone: bool,
     /// The target of the running experiment, if it is sampled.
     aimed: Option<u32>,
-    period: Nanos,
     found: Found,
     told: slots::Tally,
     learns: bool,
@@ -98,7 +97,6 @@ impl Finder {
             known: HashMap::new(),
             alone: false,
             aimed: None,
-            period: COARSE,
             found: Found::default(),
             told: slots::tally(),
             learns: true,
@@ -120,14 +118,8 @@ impl Finder {
         self.drain();
         let (stacks, before) = self.stacks.take()?;
         let mut record = stacks.into_record();
-        record.sample_ns = self.period.0.unsigned_abs();
         record.lost = slots::tally().lost - before.lost;
         Some(record)
-    }
-
-    pub(super) fn set_period(&mut self, period: Nanos) {
-        self.drain();
-        self.period = period;
     }
 
     pub(super) fn set_learns(&mut self, learns: bool) {
@@ -208,7 +200,7 @@ impl Finder {
         if *learns {
             let (samples, time) = contexts.entry(sample.context).or_default();
             *samples += 1;
-            *time += self.period;
+            *time += sample.ran;
         }
         let mut line = None;
         let mut functions: Vec<&'static Target> = Vec::new();
@@ -238,20 +230,20 @@ impl Finder {
             }
         }
         let mut hit = |target: &'static Target, own| {
-            target.record(self.period, own);
+            target.record(sample.ran, own);
             if *learns {
                 *inside.entry((sample.context, target.id())).or_default() += 1;
             }
         };
         if let Some((line, place)) = line {
-            hit(line, self.period);
+            hit(line, sample.ran);
             *found.lines.entry(place).or_default() += 1;
         }
         if let Some(innermost) = functions.first().filter(|_| *alone) {
-            hit(target(TargetKind::FunctionSelf, innermost.name(), None, None), self.period);
+            hit(target(TargetKind::FunctionSelf, innermost.name(), None, None), sample.ran);
         }
         for (depth, function) in functions.into_iter().enumerate() {
-            hit(function, if is_own(depth, inlined) { self.period } else { Nanos::ZERO });
+            hit(function, if is_own(depth, inlined) { sample.ran } else { Nanos::ZERO });
         }
     }
 
@@ -339,8 +331,8 @@ pub(crate) fn line_target(place: &Place) -> &'static Target {
 mod tests {
     use super::*;
     use crate::experiment::choose::TargetTimes;
-    use crate::sampler::lock;
     use crate::sampler::tests::SAMPLINGS;
+    use crate::sampler::{COARSE, lock};
     use std::collections::BTreeSet;
     use tests_support::{Plugin, build_program, code_of, kept};
 
@@ -367,7 +359,7 @@ mod tests {
         finder.aimed = Some(target.id());
         let loaded = gone.load();
         let inside = loaded.inside();
-        let sample = Sample::new(0, &[inside]);
+        let sample = Sample::new(0, COARSE, &[inside]);
         let hits = || [target.count(), function("next::stock::update").count()];
         finder.drain();
         finder.count(&sample, &[]);
@@ -428,7 +420,7 @@ fn main() {
         let mut finder = finder(open(folder));
         finder.count_functions_alone();
         let before = TargetTimes::read();
-        sampled.iter().for_each(|&address| finder.count(&Sample::new(0, &[address]), &[]));
+        sampled.iter().for_each(|&address| finder.count(&Sample::new(0, COARSE, &[address]), &[]));
         let cpu_ns = sampled.len() as u64 * COARSE.0 as u64;
         let (targets, _) =
             TargetTimes::read().choose_targets(&before, [cpu_ns; 2], &[wanted.to_owned()], 8);

@@ -111,9 +111,19 @@ impl Sampling {
         self.kind
     }
 
+    /// Has CPU timers take the samples from now on, where perf events by the clock do. Returns
+    /// whether they did.
+    pub(crate) fn use_timers(&mut self) -> bool {
+        let is_event = self.kind == Kind::Perf(Event::TaskClock);
+        if is_event {
+            slots::use_timers();
+            self.kind = Kind::Timer;
+        }
+        is_event
+    }
+
     /// Sets the CPU time between two samples of a thread.
     pub fn set_period(&self, period: Nanos) {
-        lock(&self.finder).set_period(period);
         slots::set_period(period);
     }
 

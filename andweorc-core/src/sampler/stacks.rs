@@ -9,6 +9,7 @@ mod chain;
 
 use crate::sampler::{site_timeline, target_fraction};
 use crate::target::targets;
+use crate::time::Nanos;
 use andweorc_profile::{StackFrame, StackGroup, StackNode, StacksRecord, TargetKind};
 use andweorc_sampling::queue::Sample;
 use andweorc_sampling::symbols::Frame;
@@ -78,6 +79,8 @@ pub(super) struct Stacks {
     /// The place of each frame inside of a node of a group.
     nodes: HashMap<(usize, Option<u32>, u32), u32>,
     samples: u64,
+    /// CPU time that they stand for.
+    ran: Nanos,
     merged: u64,
     cut_off: u64,
     ended_early: u64,
@@ -92,6 +95,7 @@ impl Stacks {
         mut look_up: impl FnMut(u64) -> Arc<[Frame]>,
     ) {
         self.samples += 1;
+        self.ran += sample.ran;
         let origin = Origin::of(sample, thread, |id| self.kind(id));
         let mut is_whole_name = true;
         let mut chain: Vec<u32> = Vec::new();
@@ -196,9 +200,11 @@ impl Stacks {
         self.addresses.retain(|address, _| !changed.iter().any(|code| code.contains(address)));
     }
 
-    /// The record of what was counted: its times and losses are set by who knows them.
+    /// The record of what was counted: the times of the program and what was lost are set by who
+    /// knows them.
     pub(super) fn into_record(self) -> StacksRecord {
         StacksRecord {
+            sample_ns: self.ran.0.unsigned_abs() / self.samples.max(1),
             frames: self.frames,
             groups: self.groups,
             samples: self.samples,

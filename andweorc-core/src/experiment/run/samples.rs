@@ -2,7 +2,7 @@
 
 use super::journal::Journal;
 use crate::experiment::choose::{names, want_functions_alone};
-use crate::sampler::{Event, Found, Kind, Sampling};
+use crate::sampler::{Found, Sampling};
 use crate::settings::Settings;
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
@@ -72,10 +72,6 @@ impl Samples {
         let mut record = sampling.end_stacks().filter(|record| record.samples > 0)?;
         (record.real_ns, record.cpu_ns) = (real_ns, cpu_ns);
         record.source = sampling.kind().to_string();
-        if sampling.kind() != Kind::Perf(Event::TaskClock) {
-            // Others come as often as their event does, and timers once in a tick of the kernel.
-            record.sample_ns = record.sample_ns.max(cpu_ns / record.samples);
-        }
         Some(record)
     }
 
@@ -115,6 +111,12 @@ impl Samples {
     pub(super) fn source(&self) -> String {
         let kind = self.sampling.as_ref().map(|sampling| sampling.kind().to_string());
         kind.unwrap_or_else(|| "timed".to_owned())
+    }
+
+    /// Has CPU timers take the samples from now on, where perf events do that are bound to the
+    /// kernel's timers. Returns whether they did.
+    pub(super) fn use_timers(&mut self) -> bool {
+        self.sampling.as_mut().is_some_and(Sampling::use_timers)
     }
 
     /// Samples as finely as experiments on these targets ask for.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sampler::COARSE;
 use crate::target::{Target, target};
 
 /// Adds the frames of these names to chains of one address each. A name that begins with a star is
@@ -48,11 +49,12 @@ fn chains_are_counted_by_task_span_and_thread() {
         (kind("stacks: task", TargetKind::Task), kind("stacks: span", TargetKind::Span));
     let mut stacks = Stacks::default();
     let chain = [4, 3, 2, 1];
-    let in_task = Sample::new(task.id(), &chain);
+    let in_task = Sample::new(task.id(), COARSE, &chain);
     // As contexts of sampled targets are, with the number of the poll's phase above the id.
-    let in_span = Sample::new(span.id() | target_fraction::in_phase(3), &chain).of_task(task.id());
-    let outside = Sample::new(0, &chain);
-    let on_timeline = Sample::new(site_timeline::IS_STEP | 7, &chain).of_task(task.id());
+    let in_span =
+        Sample::new(span.id() | target_fraction::in_phase(3), COARSE, &chain).of_task(task.id());
+    let outside = Sample::new(0, COARSE, &chain);
+    let on_timeline = Sample::new(site_timeline::IS_STEP | 7, COARSE, &chain).of_task(task.id());
     for (sample, thread) in [
         (&in_task, "worker"),
         (&in_span, "worker"),
@@ -94,10 +96,10 @@ fn chains_are_counted_by_task_span_and_thread() {
 #[test]
 fn chains_that_reach_no_start_are_marked_and_counted() {
     let mut stacks = Stacks::default();
-    stacks.count(&Sample::new(0, &[4, 3]), name("main"), at);
-    stacks.count(&Sample::new(0, &[3; 64]), name("main"), at);
+    stacks.count(&Sample::new(0, COARSE, &[4, 3]), name("main"), at);
+    stacks.count(&Sample::new(0, COARSE, &[3; 64]), name("main"), at);
     // Code without a name, called by such with one.
-    stacks.count(&Sample::new(0, &[9, 3, 1]), name("main"), at);
+    stacks.count(&Sample::new(0, COARSE, &[9, 3, 1]), name("main"), at);
     let record = stacks.into_record();
     let chains: Vec<_> = chains(&record, &record.groups[0])
         .into_iter()
@@ -119,7 +121,7 @@ fn chains_beyond_those_that_are_told_apart_are_merged_and_counted() {
     let mut stacks = Stacks::default();
     let many = MAX_NODES as u64 + 10;
     for address in 1000..1000 + many {
-        stacks.count(&Sample::new(0, &[address, 3, 1]), name("main"), at);
+        stacks.count(&Sample::new(0, COARSE, &[address, 3, 1]), name("main"), at);
     }
     let record = stacks.into_record();
     let group = &record.groups[0];
@@ -137,7 +139,7 @@ fn names_beyond_their_bytes_are_left_out_and_counted() {
         if address == 1 { at(1) } else { frames(&[&format!("shop::{address:0>50000}")]) }
     };
     for address in 2..32 {
-        stacks.count(&Sample::new(0, &[address, 1]), name("main"), long);
+        stacks.count(&Sample::new(0, COARSE, &[address, 1]), name("main"), long);
     }
     let record = stacks.into_record();
     let bytes: usize = record.frames.iter().map(|frame| frame.name.len()).sum();
@@ -149,7 +151,7 @@ fn names_beyond_their_bytes_are_left_out_and_counted() {
 #[test]
 fn code_that_came_into_the_place_of_other_code_is_looked_up_anew() {
     let mut stacks = Stacks::default();
-    let sample = Sample::new(0, &[3, 1]);
+    let sample = Sample::new(0, COARSE, &[3, 1]);
     stacks.count(&sample, name("main"), at);
     stacks.forget(&[3..4]);
     stacks.count(&sample, name("main"), |address| match address {
