@@ -62,11 +62,11 @@ impl Pace {
     }
 }
 
-/// What follows where CPU timers take the samples from then on.
+/// End of the note where CPU timers take the samples from then on.
 pub(super) const USES_TIMERS: &str = "Its threads hand over so often that a perf event for each costs too much. CPU timers take the \
     samples instead, a sample in each tick of the kernel, 4 ms most often: give the run more time";
 
-/// What follows where it stays so.
+/// End of the note where nothing else can take them.
 pub(super) const STAYS_SLOW: &str = "What is predicted is about the sampled program. Tasks, spans and waits need no samples: name \
     those in ANDWEORC_TARGETS, or put spans around the work";
 
