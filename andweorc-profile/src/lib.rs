@@ -47,8 +47,9 @@ mod writer;
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
     AllocationsRecord, EndRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind,
-    PointRecord, Record, SamplesRecord, TargetAllocations, TargetKind, TargetRecord, TargetTime,
-    VERSION, WaitTime, WallRecord, WallStack, WallWaker,
+    PointRecord, Record, SamplesRecord, StackFrame, StackGroup, StackNode, StacksRecord,
+    TargetAllocations, TargetKind, TargetRecord, TargetTime, VERSION, WaitTime, WallRecord,
+    WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

@@ -6,7 +6,7 @@
 use crate::plain;
 use crate::{
     AllocationsRecord, EndRecord, ExperimentRecord, Header, LONGEST_LINE, NoteRecord, PointRecord,
-    Record, SamplesRecord, TargetRecord, VERSION, WallRecord,
+    Record, SamplesRecord, StackNode, StacksRecord, TargetRecord, VERSION, WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -49,6 +49,8 @@ pub struct Run {
     pub allocations: Vec<AllocationsRecord>,
     /// Where wall time went; empty in older profiles.
     pub wall: Vec<WallRecord>,
+    /// Where the CPU time went by call chains; empty where nothing was sampled.
+    pub stacks: Vec<StacksRecord>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -68,6 +70,7 @@ impl Run {
             samples: Vec::new(),
             allocations: Vec::new(),
             wall: Vec::new(),
+            stacks: Vec::new(),
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -89,6 +92,7 @@ impl Run {
             Record::Samples(samples) => self.samples.push(samples),
             Record::Allocations(allocations) => self.allocations.push(allocations),
             Record::Wall(wall) => self.wall.push(wall),
+            Record::Stacks(stacks) => self.stacks.push(stacks),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -135,9 +139,23 @@ impl Described {
                     .map(|parent| format!("stack {parent}"))
                     .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
             }),
+            Record::Stacks(it) => it.groups.iter().find_map(|group| {
+                let unknown = unknown_of_chains(&group.stacks, it.frames.len());
+                let target = group.task.into_iter().chain(group.span).find_map(target);
+                target.or(unknown)
+            }),
             _ => None,
         }
     }
+}
+
+/// The first chain or function that chains name and that is not there.
+fn unknown_of_chains(stacks: &[StackNode], frames: usize) -> Option<String> {
+    stacks.iter().enumerate().find_map(|(at, node)| {
+        let parent = node.parent.filter(|parent| *parent as usize >= at);
+        let frame = Some(node.frame).filter(|frame| *frame as usize >= frames);
+        parent.map(|it| format!("stack {it}")).or(frame.map(|it| format!("frame {it}")))
+    })
 }
 
 impl Profile {

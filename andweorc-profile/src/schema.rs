@@ -33,6 +33,8 @@ pub enum Record {
     Allocations(AllocationsRecord),
     /// Where the wall time of requests and tasks went, over the same stretch.
     Wall(WallRecord),
+    /// Where the CPU time went by call chains, over the same stretch.
+    Stacks(StacksRecord),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.
@@ -462,6 +464,93 @@ pub struct WallWaker {
     pub by: Option<u32>,
     /// The time, ns.
     pub ns: u64,
+}
+
+/// Where the CPU time of sampled threads went over a stretch of the run without any delay, by call
+/// chains. Only runs that sample lines or functions have one, and older profiles have none.
+///
+/// A chain begins with the first code that a task or thread runs; what starts threads and polls
+/// tasks is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StacksRecord {
+    /// Length of the stretch in real ns.
+    pub real_ns: u64,
+    /// CPU time of the whole program in it, ns, in threads that are not sampled too.
+    pub cpu_ns: u64,
+    /// CPU time that a sample stands for, ns.
+    pub sample_ns: u64,
+    /// Name of the sampler.
+    pub source: String,
+    /// Functions, by their numbers in chains.
+    pub frames: Vec<StackFrame>,
+    /// The chains of each part of the program.
+    pub groups: Vec<StackGroup>,
+    /// Samples in all.
+    pub samples: u64,
+    /// Samples lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+    /// Samples that are counted as a chain around theirs, or without some functions of it, since
+    /// there were too many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub merged: u64,
+    /// Samples whose chain has more frames than are kept: the outermost are not in it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_off: u64,
+    /// Samples whose chain ended before the start of its task or thread, at a function without a
+    /// frame pointer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ended_early: u64,
+}
+
+/// A function in a call chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackFrame {
+    /// Its name. Those in brackets stand for what is not known.
+    pub name: String,
+    /// Whether it is in scope: of the program's own crates, unless the scope says otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
+}
+
+/// The call chains of one part of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackGroup {
+    /// The name of its threads.
+    pub thread: String,
+    /// Id of the kind of task that the thread polled; `None` outside of tasks, and where it is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
+    /// Id of the innermost span that the thread was in; `None` outside of spans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<u32>,
+    /// The chains and their beginnings, each after the one that it goes on from.
+    pub stacks: Vec<StackNode>,
+}
+
+/// A call chain, or the beginning of some: an array of three numbers in a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(Option<u32>, u32, u64)", into = "(Option<u32>, u32, u64)")]
+pub struct StackNode {
+    /// Index of the chain of the caller; `None` where there is none.
+    pub parent: Option<u32>,
+    /// Index of its innermost function.
+    pub frame: u32,
+    /// Samples in that function itself, not in what it calls.
+    pub samples: u64,
+}
+
+impl From<(Option<u32>, u32, u64)> for StackNode {
+    fn from((parent, frame, samples): (Option<u32>, u32, u64)) -> StackNode {
+        StackNode { parent, frame, samples }
+    }
+}
+
+impl From<StackNode> for (Option<u32>, u32, u64) {
+    fn from(node: StackNode) -> Self {
+        (node.parent, node.frame, node.samples)
+    }
 }
 
 fn is_zero(number: &u64) -> bool {

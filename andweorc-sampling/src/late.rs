@@ -38,6 +38,12 @@ pub fn late() -> Nanos {
     Nanos(LATE.load(Ordering::Relaxed))
 }
 
+/// Forgets it: for timers, which come by ticks.
+pub(crate) fn forget() {
+    // Relaxed: as above.
+    LATE.store(0, Ordering::Relaxed);
+}
+
 /// Measures it on the calling thread, unless that was done before. Where timers stand in for perf
 /// events, which come by ticks, it is left out.
 pub fn measure(kind: Kind) {

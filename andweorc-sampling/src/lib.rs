@@ -12,6 +12,7 @@
 //! | [`source`], [`perf`], `ring` | what sends the signal of a sample, and what the kernel held back |
 //! | [`signal`] | the one signal that andweorc sends to threads, and its handler |
 //! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
+//! | [`thread_name`] | what threads are called |
 //! | `walk`, [`addresses`] | the call chain, and what is known of its addresses |
 //! | [`late`] | how late the handler comes |
 //! | [`period`], [`descriptors`] | how often a thread is sampled; how many files that may take |
@@ -52,6 +53,8 @@ pub mod source;
 #[cfg(feature = "symbols")]
 #[doc(hidden)]
 pub mod symbols;
+#[doc(hidden)]
+pub mod thread_name;
 mod walk;
 #[doc(hidden)]
 pub mod weak_symbol;

@@ -4,6 +4,7 @@
 //! needs unsafe code: `written` and `read` only grow, each is moved by one side, and a place
 //! between them is not written.
 
+use andweorc_profile::time::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Frames that are kept of a call chain.
@@ -13,22 +14,46 @@ pub(crate) const DEPTH: usize = 14;
 /// are read.
 const ROOM: usize = 256;
 
+/// Bits of a sample's first word for the length of its chain, and above them for its task. The
+/// context is above these.
+const LENGTH_BITS: u32 = 8;
+const TASK_BITS: u32 = 24;
+
+const _: () = assert!(LENGTH_BITS + TASK_BITS == 32 && DEPTH < 1 << LENGTH_BITS);
+
 /// Where a thread was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The context of the thread, as the function that credits its samples says; 0 for none.
     pub context: u32,
+    /// The id of the kind of task that the thread polled, as [`set_task`](crate::slots::set_task)
+    /// was told; 0 for none.
+    pub task: u32,
+    /// CPU time that the sample stands for.
+    pub ran: Nanos,
     frames: [u64; DEPTH],
     length: usize,
 }
 
 impl Sample {
-    /// The chain of `context`; what is deeper than [`DEPTH`] is left out.
-    pub fn new(context: u32, chain: &[u64]) -> Sample {
+    /// The chain of `context`, of a thread that `ran` for so long since the sample before; what is
+    /// deeper than [`DEPTH`] is left out.
+    pub fn new(context: u32, ran: Nanos, chain: &[u64]) -> Sample {
         let length = chain.len().min(DEPTH);
         let mut frames = [0; DEPTH];
         frames[..length].copy_from_slice(&chain[..length]);
-        Sample { context, frames, length }
+        Sample { context, task: 0, ran, frames, length }
+    }
+
+    /// The sample of a thread that polled a task of this kind. Ids of more than 24 bits are not
+    /// told.
+    pub fn of_task(self, task: u32) -> Sample {
+        Sample { task: if task >> TASK_BITS == 0 { task } else { 0 }, ..self }
+    }
+
+    /// Whether the chain has all the frames that are kept: it may go on beyond them.
+    pub fn is_full(&self) -> bool {
+        self.length == DEPTH
     }
 
     /// The instruction, then for each caller an address in its call.
@@ -42,13 +67,13 @@ impl Sample {
 pub(crate) struct Queue {
     written: AtomicUsize,
     read: AtomicUsize,
-    /// Context and length in the first word of each place, then the frames.
-    places: Box<[[AtomicU64; DEPTH + 1]]>,
+    /// Context, task and length in the first word of each place, then the time, then the frames.
+    places: Box<[[AtomicU64; DEPTH + 2]]>,
 }
 
 impl Queue {
     pub(crate) fn new() -> Queue {
-        let place = || [const { AtomicU64::new(0) }; DEPTH + 1];
+        let place = || [const { AtomicU64::new(0) }; DEPTH + 2];
         let places = (0..ROOM).map(|_| place()).collect();
         Queue { written: AtomicUsize::new(0), read: AtomicUsize::new(0), places }
     }
@@ -62,10 +87,12 @@ impl Queue {
             return false;
         }
         let place = &self.places[at % ROOM];
-        let head = u64::from(sample.context) << 32 | sample.length as u64;
+        let task = u64::from(sample.task) << LENGTH_BITS;
+        let head = u64::from(sample.context) << 32 | task | sample.length as u64;
         // Relaxed: published by `written`.
         place[0].store(head, Ordering::Relaxed);
-        for (word, frame) in place[1..].iter().zip(sample.chain()) {
+        place[1].store(sample.ran.0.cast_unsigned(), Ordering::Relaxed);
+        for (word, frame) in place[2..].iter().zip(sample.chain()) {
             word.store(*frame, Ordering::Relaxed);
         }
         // Release: pairs with the acquire in `pop`.
@@ -84,11 +111,13 @@ impl Queue {
         let place = &self.places[at % ROOM];
         // Relaxed: the acquire above made them visible.
         let head = place[0].load(Ordering::Relaxed);
-        let frames = std::array::from_fn(|i| place[i + 1].load(Ordering::Relaxed));
-        let length = (head as u32 as usize).min(DEPTH);
+        let ran = Nanos(place[1].load(Ordering::Relaxed).cast_signed());
+        let frames = std::array::from_fn(|i| place[i + 2].load(Ordering::Relaxed));
+        let length = (head as usize & ((1 << LENGTH_BITS) - 1)).min(DEPTH);
+        let task = head as u32 >> LENGTH_BITS;
         // Release: pairs with the acquire in `push`.
         self.read.store(at.wrapping_add(1), Ordering::Release);
-        Some(Sample { context: (head >> 32) as u32, frames, length })
+        Some(Sample { context: (head >> 32) as u32, task, ran, frames, length })
     }
 }
 
@@ -102,10 +131,16 @@ mod tests {
         assert_eq!(queue.pop(), None);
         let deep: Vec<u64> = (0..2 * DEPTH as u64).collect();
         for n in 0..3 * ROOM as u64 {
-            assert!(queue.push(&Sample::new(7, &[n, 2])) && queue.push(&Sample::new(8, &deep)));
-            let first = queue.pop().unwrap();
-            assert_eq!((first.context, first.chain()), (7, &[n, 2][..]));
-            assert_eq!(queue.pop().unwrap().chain(), &deep[..DEPTH]);
+            let most = (1 << TASK_BITS) - 1;
+            let first = Sample::new(7, Nanos(3), &[n, 2]).of_task(most);
+            assert!(
+                queue.push(&first)
+                    && queue.push(&Sample::new(8, Nanos(3), &deep).of_task(most + 1))
+            );
+            assert_eq!(queue.pop(), Some(first));
+            let second = queue.pop().unwrap();
+            assert_eq!((second.context, second.task, second.chain()), (8, 0, &deep[..DEPTH]));
+            assert!(second.is_full() && !first.is_full());
         }
         assert_eq!(queue.pop(), None);
     }
@@ -114,11 +149,14 @@ mod tests {
     fn a_full_queue_takes_no_more() {
         let queue = Queue::new();
         for n in 0..ROOM as u64 {
-            assert!(queue.push(&Sample::new(0, &[n])));
+            assert!(queue.push(&Sample::new(0, Nanos(3), &[n])));
         }
-        assert!(!queue.push(&Sample::new(0, &[1])));
+        assert!(!queue.push(&Sample::new(0, Nanos(3), &[1])));
         assert_eq!(queue.pop().unwrap().chain(), [0]);
-        assert!(queue.push(&Sample::new(0, &[1])) && !queue.push(&Sample::new(0, &[2])));
+        assert!(
+            queue.push(&Sample::new(0, Nanos(3), &[1]))
+                && !queue.push(&Sample::new(0, Nanos(3), &[2]))
+        );
     }
 
     #[test]
@@ -128,7 +166,7 @@ mod tests {
             scope.spawn(|| {
                 let mut n = 0;
                 while n < 20_000 {
-                    n += u64::from(queue.push(&Sample::new(n as u32, &[n, n, n])));
+                    n += u64::from(queue.push(&Sample::new(n as u32, Nanos(3), &[n, n, n])));
                 }
             });
             let mut next = 0;

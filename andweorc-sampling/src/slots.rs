@@ -6,6 +6,7 @@ use crate::perf::{self, PerfError};
 use crate::queue::{DEPTH, Queue, Sample};
 use crate::signal::{self, Work};
 use crate::source::{Kind, Source};
+use crate::thread_name::ThreadName;
 use crate::walk::{self, Registers};
 use crate::{addresses, late};
 use andweorc_profile::settings::Event;
@@ -24,6 +25,8 @@ struct Slot {
     queue: Queue,
     /// The thread's stack: first address, and the one after the last.
     stack: [AtomicUsize; 2],
+    /// The thread's [name](ThreadName).
+    name: [AtomicU64; 2],
     /// CPU time that a sample stands for, ns; 0 for the time since the one before.
     stands_for: AtomicI64,
     /// CPU time at the last sample, ns, where that is asked for.
@@ -43,6 +46,12 @@ crate::plain_thread_local! {
     // A signal handler may read them.
     static SLOT: Cell<Option<(&'static Slot, Sampled)>> = Cell::new(None);
     static SKIPS: Cell<bool> = Cell::new(false);
+    static TASK: Cell<u32> = Cell::new(0);
+}
+
+/// The calling thread polls a task of the kind with this id from now on; 0 for none.
+pub fn set_task(task: u32) {
+    TASK.set(task);
 }
 
 impl Slot {
@@ -51,6 +60,7 @@ impl Slot {
             number,
             queue: Queue::new(),
             stack: [const { AtomicUsize::new(0) }; 2],
+            name: [const { AtomicU64::new(0) }; 2],
             stands_for: AtomicI64::new(0),
             cpu: AtomicI64::new(0),
             handled: AtomicU64::new(0),
@@ -73,7 +83,11 @@ impl Slot {
         let length = unsafe { walk::chain(at, &stack, &mut chain) };
         let chain = &chain[..length];
         let context = sampled(ran, &|| addresses::known().and_then(|known| known.judge(chain)));
-        if context.is_some_and(|context| !self.queue.push(&Sample::new(context, chain))) {
+        let is_full = |context| {
+            let sample = Sample::new(context, ran, chain).of_task(TASK.get());
+            !self.queue.push(&sample)
+        };
+        if context.is_some_and(is_full) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -201,6 +215,9 @@ pub fn open(tid: i32, is_deaf: bool, sampled: Sampled, hands_on: impl FnOnce(usi
     // Relaxed: read by this thread alone.
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
+    // Relaxed: a name that is read as this is written is of both threads, and nothing but a name.
+    let name = ThreadName::own().words();
+    slot.name.iter().zip(name).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     SLOT.set(Some((slot, sampled)));
     let mut live = Live::new(tid, slot, is_deaf);
     // Without the lock. Of threads that begin together one would wait for the other, and be woken
@@ -242,6 +259,12 @@ pub fn on(event: Event, period: Nanos) -> Result<Kind, PerfError> {
     live.iter_mut().for_each(|live| registry.begin(live));
     registry.live = live;
     Ok(kind)
+}
+
+/// Has timers take the samples from now on, in the place of perf events.
+pub fn use_timers() {
+    registry().use_timers();
+    late::forget();
 }
 
 /// Ends that.
@@ -326,12 +349,16 @@ pub fn check() -> Result<(), PerfError> {
     }
 }
 
-/// Takes the oldest sample of any thread. For one reader.
-pub fn drain(mut each: impl FnMut(&Sample)) {
+/// Takes the oldest sample of any thread, with the thread's name. For one reader. A sample that was
+/// on its way as its thread ended may have the name of the thread that came into its place.
+pub fn drain(mut each: impl FnMut(&Sample, ThreadName)) {
     let all = registry().all.clone();
     for slot in all {
+        // Relaxed: see `open`.
+        let name = slot.name.each_ref().map(|word| word.load(Ordering::Relaxed));
+        let name = ThreadName::of_words(name);
         while let Some(sample) = slot.queue.pop() {
-            each(&sample);
+            each(&sample, name);
         }
     }
 }
@@ -378,6 +405,17 @@ impl Registry {
     fn remove(&mut self, slot: &'static Slot) -> Option<Live> {
         let at = self.live.iter().position(|live| std::ptr::eq(live.slot, slot))?;
         Some(self.live.swap_remove(at))
+    }
+
+    fn use_timers(&mut self) {
+        let Some(asked) = &mut self.asked else { return };
+        asked.kind = Kind::Timer;
+        let mut live = std::mem::take(&mut self.live);
+        for live in &mut live {
+            live.end(&mut self.tally);
+            self.begin(live);
+        }
+        self.live = live;
     }
 
     fn begin(&mut self, live: &mut Live) {
@@ -544,6 +582,27 @@ mod tests {
         let live = registry.remove(slot).unwrap();
         assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
         assert_eq!(registry.refused.is_some(), refused);
+    }
+
+    #[test]
+    fn threads_with_a_perf_event_have_a_timer_once_timers_are_used() {
+        let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
+        let period = Nanos::from_millis(1000);
+        let kind = Kind::Perf(Event::TaskClock);
+        let mut registry = Registry::new();
+        registry.use_timers();
+        assert_eq!(registry.asked, None, "nobody asks for samples");
+        registry.asked = Some(Asked { event: Event::TaskClock, kind, period });
+        let (slot, asked) = registry.slot(|_, _| {});
+        keep(slot);
+        let mut live = Live::new(nix::unistd::gettid().as_raw(), slot, false);
+        let begun = live.begin(asked.unwrap());
+        registry.add(live, asked, begun);
+        registry.use_timers();
+        let live = registry.remove(slot).unwrap();
+        assert!(matches!(live.source, Some(Source::Timer(_))), "{:?}", live.source);
+        // Relaxed: of this thread.
+        assert_eq!(slot.stands_for.load(Ordering::Relaxed), 0, "the time since the one before");
     }
 
     #[test]

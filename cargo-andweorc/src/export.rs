@@ -14,10 +14,13 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   cargo andweorc export --format folded -o shop.folded
+  cargo andweorc export --format folded --of cpu -o shop.cpu.folded
   cargo andweorc export --format dhat -o shop.dhat.json target/andweorc/shop.jsonl
 
 Folded stacks are what most flame graph tools read: a line for each stack, its frames separated by
-semicolons, and its time in ns. The last frame is the state that the time was spent in.
+semicolons, and its time in ns. Those of wall time are spans, and their last frame is the state that
+the time was spent in. Those of CPU time are call chains by task and span, where the profile has
+samples.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
 while nothing was delayed, where the program has andweorc's allocator.")]
@@ -25,6 +28,9 @@ pub(crate) struct ExportOptions {
     /// The form
     #[arg(long, value_enum)]
     format: ExportFormat,
+    /// With `--format folded`: the time that is exported [default: wall]
+    #[arg(long, value_enum, value_name = "TIME")]
+    of: Option<ExportedTime>,
     /// Write to this file; `-` is the standard output
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
@@ -37,19 +43,30 @@ pub(crate) struct ExportOptions {
 /// The form of what is exported.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ExportFormat {
-    /// Wall time by stacks of spans, for flame graph tools
+    /// Wall time by stacks of spans, or CPU time by call chains, for flame graph tools
     Folded,
     /// Allocations by target, for valgrind's viewer of heap profiles
     Dhat,
+}
+
+/// The time that stacks are weighed by.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExportedTime {
+    /// Wall time of requests, by their spans
+    Wall,
+    /// CPU time, by call chains
+    Cpu,
 }
 
 /// Prints or writes what the options ask for.
 pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>> {
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
-    let text = match options.format {
-        ExportFormat::Folded => folded::folded(&profile.runs)?,
-        ExportFormat::Dhat => dhat::dhat(&profile.runs)?,
+    let text = match (options.format, options.of) {
+        (ExportFormat::Folded, None | Some(ExportedTime::Wall)) => folded::folded(&profile.runs)?,
+        (ExportFormat::Folded, Some(ExportedTime::Cpu)) => folded::folded_cpu(&profile.runs)?,
+        (ExportFormat::Dhat, None) => dhat::dhat(&profile.runs)?,
+        (ExportFormat::Dhat, Some(_)) => return Err("`--of` goes with `--format folded`".into()),
     };
     report::put(options.output.as_deref(), &text, &paths)?;
     Ok(ExitCode::SUCCESS)

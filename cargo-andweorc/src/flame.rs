@@ -60,9 +60,11 @@ pub(crate) struct Flame<'a> {
 }
 
 /// Identity by which two targets of different runs are the same.
-type Identity<'a> = Option<(andweorc_profile::TargetKind, &'a str, Option<&'a str>, Option<u32>)>;
+pub(crate) type Identity<'a> =
+    Option<(andweorc_profile::TargetKind, &'a str, Option<&'a str>, Option<u32>)>;
 
-fn identity<'a>(target: Option<&'a TargetRecord>) -> Identity<'a> {
+/// The identity of a target; `None` of none.
+pub(crate) fn identity<'a>(target: Option<&'a TargetRecord>) -> Identity<'a> {
     let target = target?;
     Some((target.kind, target.name.as_str(), target.file.as_deref(), target.line))
 }

@@ -30,6 +30,7 @@ mod child;
 mod ci;
 mod cli;
 mod console;
+mod cpu;
 mod diff;
 mod doctor;
 mod drive;

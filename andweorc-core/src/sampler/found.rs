@@ -2,11 +2,12 @@
 //! context.
 
 use crate::sampler::site_timeline::{self, Steps};
+use crate::sampler::stacks::Stacks;
 use crate::sampler::target_fraction::{self, Seen};
-use crate::sampler::{COARSE, threads};
+use crate::sampler::threads;
 use crate::target::{Target, target, targets};
 use crate::time::Nanos;
-use andweorc_profile::TargetKind;
+use andweorc_profile::{StacksRecord, TargetKind};
 use andweorc_sampling::addresses::{Addresses, Verdict};
 use andweorc_sampling::queue::Sample;
 use andweorc_sampling::slots;
@@ -68,7 +69,6 @@ pub(super) struct Finder {
     alone: bool,
     /// The target of the running experiment, if it is sampled.
     aimed: Option<u32>,
-    period: Nanos,
     found: Found,
     told: slots::Tally,
     learns: bool,
@@ -76,6 +76,8 @@ pub(super) struct Finder {
     /// all told.
     contexts: HashMap<u32, (u64, Nanos)>,
     inside: HashMap<(u32, u32), u64>,
+    /// Whole call chains while they are recorded, and what was told before.
+    stacks: Option<(Stacks, slots::Tally)>,
 }
 
 impl std::fmt::Debug for Finder {
@@ -95,18 +97,29 @@ impl Finder {
             known: HashMap::new(),
             alone: false,
             aimed: None,
-            period: COARSE,
             found: Found::default(),
             told: slots::tally(),
             learns: true,
             contexts: HashMap::new(),
             inside: HashMap::new(),
+            stacks: None,
         }
     }
 
-    pub(super) fn set_period(&mut self, period: Nanos) {
+    /// Records whole call chains from now on, and forgets those that were recorded.
+    pub(super) fn begin_stacks(&mut self) {
         self.drain();
-        self.period = period;
+        self.stacks = Some((Stacks::default(), slots::tally()));
+    }
+
+    /// Ends the recording of whole call chains. Returns those since it began, of which the times of
+    /// the program are not known here; `None` where it did not.
+    pub(super) fn end_stacks(&mut self) -> Option<StacksRecord> {
+        self.drain();
+        let (stacks, before) = self.stacks.take()?;
+        let mut record = stacks.into_record();
+        record.lost = slots::tally().lost - before.lost;
+        Some(record)
     }
 
     pub(super) fn set_learns(&mut self, learns: bool) {
@@ -141,12 +154,26 @@ impl Finder {
     pub(super) fn drain(&mut self) {
         let changed = self.symbols.refresh();
         self.forget(&changed);
-        slots::drain(|sample| self.count(sample, &changed));
+        slots::drain(|sample, thread| {
+            if let Some((stacks, _)) = &mut self.stacks {
+                let gone = |address| changed.iter().any(|code| code.contains(&address));
+                let symbols = &mut self.symbols;
+                let look_up = |address| match gone(address) {
+                    true => Arc::from([]),
+                    false => symbols.frames(address),
+                };
+                stacks.count(sample, thread, look_up);
+            }
+            self.count(sample, &changed);
+        });
     }
 
     /// Forgets what is known of addresses in these ranges, whose code was loaded or unloaded.
     fn forget(&mut self, changed: &[Range<u64>]) {
         if !changed.is_empty() {
+            if let Some((stacks, _)) = &mut self.stacks {
+                stacks.forget(changed);
+            }
             let table = self.table;
             self.known.retain(|&address, _| {
                 let stays = !changed.iter().any(|code| code.contains(&address));
@@ -173,7 +200,7 @@ impl Finder {
         if *learns {
             let (samples, time) = contexts.entry(sample.context).or_default();
             *samples += 1;
-            *time += self.period;
+            *time += sample.ran;
         }
         let mut line = None;
         let mut functions: Vec<&'static Target> = Vec::new();
@@ -203,20 +230,20 @@ impl Finder {
             }
         }
         let mut hit = |target: &'static Target, own| {
-            target.record(self.period, own);
+            target.record(sample.ran, own);
             if *learns {
                 *inside.entry((sample.context, target.id())).or_default() += 1;
             }
         };
         if let Some((line, place)) = line {
-            hit(line, self.period);
+            hit(line, sample.ran);
             *found.lines.entry(place).or_default() += 1;
         }
         if let Some(innermost) = functions.first().filter(|_| *alone) {
-            hit(target(TargetKind::FunctionSelf, innermost.name(), None, None), self.period);
+            hit(target(TargetKind::FunctionSelf, innermost.name(), None, None), sample.ran);
         }
         for (depth, function) in functions.into_iter().enumerate() {
-            hit(function, if is_own(depth, inlined) { self.period } else { Nanos::ZERO });
+            hit(function, if is_own(depth, inlined) { sample.ran } else { Nanos::ZERO });
         }
     }
 
@@ -304,8 +331,8 @@ pub(crate) fn line_target(place: &Place) -> &'static Target {
 mod tests {
     use super::*;
     use crate::experiment::choose::TargetTimes;
-    use crate::sampler::lock;
     use crate::sampler::tests::SAMPLINGS;
+    use crate::sampler::{COARSE, lock};
     use std::collections::BTreeSet;
     use tests_support::{Plugin, build_program, code_of, kept};
 
@@ -332,7 +359,7 @@ mod tests {
         finder.aimed = Some(target.id());
         let loaded = gone.load();
         let inside = loaded.inside();
-        let sample = Sample::new(0, &[inside]);
+        let sample = Sample::new(0, COARSE, &[inside]);
         let hits = || [target.count(), function("next::stock::update").count()];
         finder.drain();
         finder.count(&sample, &[]);
@@ -393,7 +420,7 @@ fn main() {
         let mut finder = finder(open(folder));
         finder.count_functions_alone();
         let before = TargetTimes::read();
-        sampled.iter().for_each(|&address| finder.count(&Sample::new(0, &[address]), &[]));
+        sampled.iter().for_each(|&address| finder.count(&Sample::new(0, COARSE, &[address]), &[]));
         let cpu_ns = sampled.len() as u64 * COARSE.0 as u64;
         let (targets, _) =
             TargetTimes::read().choose_targets(&before, [cpu_ns; 2], &[wanted.to_owned()], 8);

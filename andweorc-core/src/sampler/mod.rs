@@ -16,11 +16,13 @@
 //! | `target_fraction` | by samples, or by an expected share |
 //! | `site_timeline` | the contexts of a plain thread outside of spans |
 //! | `found` | what the samples tell |
+//! | `stacks` | whole call chains, while a run observes |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
 mod found;
 pub(crate) mod site_timeline;
+mod stacks;
 pub(crate) mod target_fraction;
 pub(crate) mod threads;
 
@@ -37,7 +39,7 @@ use crate::fork::forked;
 use crate::own_thread;
 use crate::target::Target;
 use crate::time::Nanos;
-use andweorc_profile::TargetKind;
+use andweorc_profile::{StacksRecord, TargetKind};
 use andweorc_sampling::signal::{self, Handler, Sender};
 use andweorc_sampling::slots::{self, SAMPLES, Shortfall};
 use andweorc_sampling::symbols::{SymbolError, Symbols};
@@ -109,9 +111,19 @@ impl Sampling {
         self.kind
     }
 
+    /// Has CPU timers take the samples from now on, where perf events by the clock do. Returns
+    /// whether they did.
+    pub(crate) fn use_timers(&mut self) -> bool {
+        let is_event = self.kind == Kind::Perf(Event::TaskClock);
+        if is_event {
+            slots::use_timers();
+            self.kind = Kind::Timer;
+        }
+        is_event
+    }
+
     /// Sets the CPU time between two samples of a thread.
     pub fn set_period(&self, period: Nanos) {
-        lock(&self.finder).set_period(period);
         slots::set_period(period);
     }
 
@@ -143,6 +155,16 @@ impl Sampling {
     /// Takes what was found since the last call. What is learned of shares is kept.
     pub fn take(&self) -> Found {
         lock(&self.finder).take()
+    }
+
+    /// Records whole call chains from now on.
+    pub(crate) fn begin_stacks(&self) {
+        lock(&self.finder).begin_stacks();
+    }
+
+    /// Ends that. Returns the call chains since it began; `None` where it did not.
+    pub(crate) fn end_stacks(&self) -> Option<StacksRecord> {
+        lock(&self.finder).end_stacks()
     }
 
     /// Whether samples can be charged to lines.

@@ -8,6 +8,7 @@ use crate::target::Target;
 use crate::thread;
 use crate::time::Real;
 use crate::wait::{Cause, Ended};
+use andweorc_sampling::slots;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -91,6 +92,7 @@ fn with<R>(f: impl FnOnce(&Here) -> R) -> Option<R> {
         if here.number.replace(number) != number {
             here.polls.borrow_mut().clear();
             here.entries.borrow_mut().clear();
+            slots::set_task(0);
         }
         Some(left_out(|| f(here)))
     };
@@ -146,6 +148,7 @@ pub(crate) fn poll_begins(task: &'static Target, number: usize, ended: Option<En
         if polls.len() < MAX_POLLS {
             let wait = ended.map(|ended| (PollWait { ended, by }, now));
             polls.push(InPoll { task, number, wait, is_a_spans: false });
+            slots::set_task(task.id());
         }
     });
 }
@@ -157,6 +160,7 @@ pub(crate) fn poll_ends(number: usize) {
         let mut polls = here.polls.borrow_mut();
         let place = polls.iter().rposition(|poll| poll.number == number);
         let ended = place.and_then(|place| polls.drain(place..).next());
+        slots::set_task(polls.last().map_or(0, |poll| poll.task.id()));
         if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false, .. }) = ended
             && is_recording()
         {

@@ -60,6 +60,8 @@ impl Ongoing {
                 Some(sum) => sum.add(later),
                 None => self.run.push(Record::Allocations(later)),
             },
+            // Nothing is estimated from them.
+            Record::Stacks(_) => {}
             Record::End(end) => self.end(end),
             other => self.run.push(other),
         }

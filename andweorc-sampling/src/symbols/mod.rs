@@ -26,11 +26,12 @@ use andweorc_profile::settings::Scope;
 use image::Image;
 use module::Module;
 use shared::Shared;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt, io};
+use unit::RawFrame;
 
 /// A source line, and the function that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,11 +68,15 @@ pub struct Charged {
     pub functions: Vec<Arc<str>>,
 }
 
-/// A frame in scope.
+/// A function that the code at an address is of, by itself or inlined.
 #[derive(Clone, Debug)]
-struct Frame {
-    line: Option<Arc<Place>>,
-    function: Arc<str>,
+pub struct Frame {
+    /// Its name, as a person would write it.
+    pub function: Arc<str>,
+    /// Whether it is in scope.
+    pub is_own: bool,
+    /// Line of the address in it; `None` out of scope, and where it is not known.
+    pub line: Option<Arc<Place>>,
 }
 
 /// The symbols of the running program and of the shared objects in it.
@@ -83,8 +88,10 @@ pub struct Symbols {
     /// `None` for a program that does not run.
     shared: Option<Shared>,
     scope: Scope,
-    /// The frames in scope of each address seen, innermost first.
+    /// The frames of each address seen, innermost first.
     known: HashMap<u64, Arc<[Frame]>>,
+    /// Names of their functions, each once.
+    names: HashSet<Arc<str>>,
 }
 
 impl Symbols {
@@ -124,6 +131,7 @@ impl Symbols {
             shared: None,
             scope: Scope::default(),
             known: HashMap::new(),
+            names: HashSet::new(),
         })
     }
 
@@ -176,7 +184,7 @@ impl Symbols {
         for (i, &address) in chain.iter().enumerate() {
             // All but the innermost are return addresses: the call is the instruction before.
             let address = if i == 0 { address } else { address.wrapping_sub(1) };
-            for frame in self.in_scope(address).iter() {
+            for frame in self.frames(address).iter().filter(|frame| frame.is_own) {
                 let charged = charged.get_or_insert_with(|| Charged {
                     line: frame.line.clone(),
                     function: Arc::clone(&frame.function),
@@ -190,7 +198,9 @@ impl Symbols {
         charged
     }
 
-    fn in_scope(&mut self, address: u64) -> Arc<[Frame]> {
+    /// The functions at an address, innermost first, in scope or not; none where no code is known.
+    /// As in [`resolve`](Symbols::resolve), an address is looked up once.
+    pub fn frames(&mut self, address: u64) -> Arc<[Frame]> {
         if let Some(frames) = self.known.get(&address) {
             return Arc::clone(frames);
         }
@@ -204,21 +214,23 @@ impl Symbols {
             return Arc::new([]);
         };
         let home = self.program.home();
-        let scope = &self.scope;
-        let found = found.into_iter().filter(|(raw, function)| {
+        let (scope, names) = (&self.scope, &mut self.names);
+        let frame = |(raw, function): (RawFrame, String)| {
             // C libraries are nobody's own crate, wherever they were built.
             let may = !is_shared || raw.file.is_none() || raw.is_rust || !scope.is_default();
-            may && scope.has(raw.file.as_deref().unwrap_or_default(), function, home)
-        });
-        let frames: Arc<[Frame]> = found
-            .map(|(raw, function)| Frame {
-                line: raw.file.zip(raw.line).map(|(file, line)| {
-                    let file = file[raw.inside..].to_owned();
-                    Arc::new(Place { file, line, function: function.clone() })
-                }),
-                function: function.into(),
-            })
-            .collect();
+            let is_own = may && scope.has(raw.file.as_deref().unwrap_or_default(), &function, home);
+            let name = names.get(function.as_str()).cloned().unwrap_or_else(|| {
+                let name: Arc<str> = function.as_str().into();
+                names.insert(Arc::clone(&name));
+                name
+            });
+            let line = raw.file.zip(raw.line).filter(|_| is_own).map(|(file, line)| {
+                let file = file[raw.inside..].to_owned();
+                Arc::new(Place { file, line, function })
+            });
+            Frame { function: name, is_own, line }
+        };
+        let frames: Arc<[Frame]> = found.into_iter().map(frame).collect();
         self.known.insert(address, Arc::clone(&frames));
         frames
     }

@@ -165,13 +165,25 @@ pub(super) fn in_file(last: &str, file: &str, root: Option<(&str, &str)>) -> Str
         Some((root, name)) if root.trim_end_matches('/').strip_suffix("/src") == Some(folder) => {
             name.to_owned()
         }
-        _ => folder.rsplit('/').next().unwrap_or(folder).replace('-', "_"),
+        _ => without_version(folder.rsplit('/').next().unwrap_or(folder)).replace('-', "_"),
     };
     let inside = inside.strip_prefix("bin/").unwrap_or(inside);
     let modules = inside.strip_suffix(".rs").unwrap_or(inside).split('/');
     let modules = modules.filter(|part| !matches!(*part, "mod" | "lib" | "main"));
     let parts: Vec<&str> = [package.as_str()].into_iter().chain(modules).chain([&*last]).collect();
     parts.join("::")
+}
+
+/// The name of a package of a registry, whose folder has its version too.
+fn without_version(folder: &str) -> &str {
+    let is_version = |text: &str| {
+        let parts = text.split(['.', '-', '+']).take(3);
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+        text.matches('.').count() >= 2 && parts.filter(|part| is_number(part)).count() == 3
+    };
+    let dashes = folder.match_indices('-').map(|(at, _)| at);
+    let at = dashes.into_iter().find(|&at| is_version(&folder[at + 1..]));
+    at.map_or(folder, |at| &folder[..at])
 }
 
 #[cfg(test)]
@@ -316,6 +328,13 @@ mod tests {
             ("main", "/home/me/shop-1/src/bin/shop.rs", "shop::shop::main"),
             ("price", "/home/me/bank-core/src/lib.rs", "bank_core::price"),
             ("price", "/home/me/x.rs", "price"),
+            (
+                "poll",
+                "/cargo/registry/src/index/tokio-1.47.0/src/time/sleep.rs",
+                "tokio::time::sleep::poll",
+            ),
+            ("get", "/cargo/registry/src/index/http-body-1.0.0-rc.2/src/lib.rs", "http_body::get"),
+            ("price", "/home/me/shop-1.2/src/lib.rs", "shop_1.2::price"),
         ] {
             assert_eq!(in_file(last, file, root), expected);
         }

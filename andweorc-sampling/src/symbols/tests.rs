@@ -25,9 +25,10 @@ fn an_address_of_this_function_is_in_this_file() {
 fn a_chain_is_charged_to_its_innermost_frame_and_all_its_functions() {
     let mut symbols = Symbols::of_this_program().unwrap();
     let place = Place { file: "src/stock.rs".into(), line: 3, function: "shop::update".into() };
-    let inner = Frame { function: "shop::update".into(), line: Some(Arc::new(place)) };
-    let outer = Frame { function: "shop::main".into(), line: None };
-    symbols.known.insert(1, [].into());
+    let frame = |function: &str, is_own| Frame { function: function.into(), is_own, line: None };
+    let inner = Frame { line: Some(Arc::new(place)), ..frame("shop::update", true) };
+    let outer = frame("shop::main", true);
+    symbols.known.insert(1, [frame("alloc::vec::Vec::push", false)].into());
     symbols.known.insert(6, [inner.clone(), outer.clone()].into());
     symbols.known.insert(8, [outer.clone()].into());
     // Of all but the innermost, the call is the instruction before.

@@ -6,6 +6,7 @@ mod browser;
 #[path = "../common/mod.rs"]
 mod common;
 mod coz;
+mod cpu;
 mod dhat;
 mod formats;
 mod html;

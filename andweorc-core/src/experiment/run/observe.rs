@@ -2,7 +2,7 @@
 //! experiment with.
 
 use super::missing::Unseen;
-use super::sampled_pace::Pace;
+use super::sampled_pace::{Pace, STAYS_SLOW, USES_TIMERS};
 use super::{ExperimentLoop, OBSERVATION};
 use crate::allocations;
 use crate::clock;
@@ -121,6 +121,7 @@ impl ExperimentLoop {
         let chosen = self.look_until_chosen();
         // Where nothing was chosen it goes on.
         wall::end();
+        self.samples.end_stacks(0, 0);
         chosen
     }
 
@@ -139,6 +140,7 @@ impl ExperimentLoop {
         }
         loop {
             wall::begin_stretch();
+            self.samples.begin_stacks();
             let start = Start::now();
             let length = if start.had_load { OBSERVATION } else { AWAIT_LOAD };
             let stopper = self.experimenter.stopper();
@@ -171,11 +173,12 @@ impl ExperimentLoop {
                 continue;
             }
             if !seen.points.is_empty() && !seen.targets.is_empty() {
+                let unsampled = unsampled.as_ref().filter(|_| self.samples.is_on());
+                if unsampled.is_some_and(|unsampled| self.needs_timers(unsampled, &seen)) {
+                    continue;
+                }
                 self.note_unseen(&seen.unseen);
                 self.write_observed(&start, &seen);
-                if let Some(unsampled) = unsampled.filter(|_| self.samples.is_on()) {
-                    self.note_slowed(&unsampled, &seen);
-                }
                 return Ok((seen.points, seen.targets));
             }
             if self.rounds.is_some_and(|it| it.is_over(self.journal.elapsed() - began)) {
@@ -209,6 +212,8 @@ impl ExperimentLoop {
     /// Writes the targets of the program and the time that each had, and notes what keeps them from
     /// being measured well.
     fn write_observed(&mut self, start: &Start, seen: &ObservedStretch) {
+        // At the period that all of them were taken at.
+        let stacks = self.samples.end_stacks(seen.real_ns, seen.cpu_ns);
         self.samples.refine(&seen.targets);
         if seen.targets.iter().any(|it| is_sampled(it) && it.kind() != TargetKind::Line)
             && let Some(lack) = self.samples.lack()
@@ -236,15 +241,23 @@ impl ExperimentLoop {
         if !wall.stacks.is_empty() {
             self.journal.write(Record::Wall(wall));
         }
+        if let Some(stacks) = stacks {
+            self.journal.write(Record::Stacks(stacks));
+        }
     }
 
-    /// Adds a note where the program is slower while it is sampled than it was before.
-    fn note_slowed(&mut self, unsampled: &ObservedStretch, sampled: &ObservedStretch) {
-        let Some(&point) = sampled.points.first() else { return };
-        let paces = unsampled.pace(point).zip(sampled.pace(point));
-        if let Some(note) = paces.and_then(|(before, now)| before.note(now, point.name())) {
-            self.journal.note(note);
-        }
+    /// Adds a note where the program is slower while it is sampled than it was before. Returns
+    /// whether it is to be looked at again, since timers take its samples from now on.
+    fn needs_timers(&mut self, unsampled: &ObservedStretch, sampled: &ObservedStretch) -> bool {
+        let slowed = sampled
+            .points
+            .first()
+            .and_then(|point| unsampled.pace(point)?.slowed(sampled.pace(point)?, point.name()));
+        let Some(slowed) = slowed else { return false };
+        let is_changed = self.left() > TIME_TO_SAMPLE && self.samples.use_timers();
+        let follows = if is_changed { USES_TIMERS } else { STAYS_SLOW };
+        self.journal.note(format!("{slowed}. {follows}"));
+        is_changed
     }
 
     /// Adds a note where other processes, such as the load, want the processors that the program

@@ -1,9 +1,12 @@
 //! Whether sampling slows the program: what it does in a second before it is sampled, and while it
 //! is.
 //!
-//! Each thread that is sampled has a timer of its own, which the kernel sets anew each time that
-//! the thread gets its processor. A program whose threads hand over some ten thousand times a
-//! second is slowed by that, and experiments would tell of a program that nobody runs.
+//! A perf event by the clock is a timer of the thread's own, which the kernel sets anew each time
+//! that the thread gets its processor. On a virtual machine, where that takes an exit to the host,
+//! a switch between two threads takes ten times as long. A program whose threads hand over some ten
+//! thousand times a second is slowed by that, and experiments would tell of a program that nobody
+//! runs. CPU timers, at which the kernel looks in its ticks, cost a switch next to nothing: so they
+//! take the samples of such a program, fewer of them.
 
 /// Work of a point over a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +42,9 @@ impl Pace {
         self.cpu_ns as f64 / self.hits.max(1) as f64
     }
 
-    /// A note where the program, whose point is `name`, does less while it is `sampled` than it did
-    /// before, or needs more CPU time for it.
-    pub(super) fn note(self, sampled: Pace, name: &str) -> Option<String> {
+    /// Says how the program, whose point is `name`, is slowed: where it does less while it is
+    /// `sampled` than it did before, or needs more CPU time for it.
+    pub(super) fn slowed(self, sampled: Pace, name: &str) -> Option<String> {
         if self.hits < MIN_HITS || sampled.hits < MIN_HITS {
             return None;
         }
@@ -54,12 +57,18 @@ impl Pace {
         }
         Some(format!(
             "sampling lines and functions slows the program: `{name}` was hit {before:.0} times a second before it and \
-             {rate:.0} with it, and each hit takes {costs:.1} times the CPU time. What is predicted is about the \
-             sampled program. Tasks, spans and waits need no samples: name those in ANDWEORC_TARGETS, or put spans \
-             around the work"
+             {rate:.0} with it, and each hit takes {costs:.1} times the CPU time"
         ))
     }
 }
+
+/// End of the note where CPU timers take the samples from then on.
+pub(super) const USES_TIMERS: &str = "Its threads hand over so often that a perf event for each costs too much. CPU timers take the \
+    samples instead, a sample in each tick of the kernel, 4 ms most often: give the run more time";
+
+/// End of the note where nothing else can take them.
+pub(super) const STAYS_SLOW: &str = "What is predicted is about the sampled program. Tasks, spans and waits need no samples: name \
+    those in ANDWEORC_TARGETS, or put spans around the work";
 
 #[cfg(test)]
 mod tests {
@@ -71,22 +80,22 @@ mod tests {
 
     #[test]
     fn slower_program_is_told_with_its_rates() {
-        let note = pace(3000, 900).note(pace(1000, 950), "walk").unwrap();
+        let note = pace(3000, 900).slowed(pace(1000, 950), "walk").unwrap();
         assert!(note.contains("`walk` was hit 3000 times a second before it and 1000"), "{note}");
         assert!(note.contains("3.2 times the CPU time"), "{note}");
     }
 
     #[test]
     fn load_at_its_own_pace_costs_more_cpu_time() {
-        assert!(pace(1000, 300).note(pace(1000, 500), "walk").is_some());
-        assert_eq!(pace(1000, 300).note(pace(1000, 330), "walk"), None);
+        assert!(pace(1000, 300).slowed(pace(1000, 500), "walk").is_some());
+        assert_eq!(pace(1000, 300).slowed(pace(1000, 330), "walk"), None);
     }
 
     #[test]
     fn chance_is_not_told() {
-        assert_eq!(pace(1000, 300).note(pace(960, 300), "walk"), None);
-        assert_eq!(pace(100, 30).note(pace(75, 24), "walk"), None, "2 deviations");
-        assert_eq!(pace(40, 12).note(pace(10, 12), "walk"), None, "too few");
-        assert_eq!(pace(1000, 300).note(pace(3000, 900), "walk"), None, "the load has grown");
+        assert_eq!(pace(1000, 300).slowed(pace(960, 300), "walk"), None);
+        assert_eq!(pace(100, 30).slowed(pace(75, 24), "walk"), None, "2 deviations");
+        assert_eq!(pace(40, 12).slowed(pace(10, 12), "walk"), None, "too few");
+        assert_eq!(pace(1000, 300).slowed(pace(3000, 900), "walk"), None, "the load has grown");
     }
 }

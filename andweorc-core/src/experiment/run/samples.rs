@@ -6,6 +6,7 @@ use crate::sampler::{Found, Sampling};
 use crate::settings::Settings;
 use crate::symbols::{SymbolError, Symbols};
 use crate::target::Target;
+use andweorc_profile::StacksRecord;
 use andweorc_sampling::descriptors;
 use andweorc_sampling::slots::Shortfall;
 
@@ -59,6 +60,21 @@ impl Samples {
         self.sampling.as_ref().is_some_and(Sampling::is_over)
     }
 
+    /// Records whole call chains from now on, if samples are taken.
+    pub(super) fn begin_stacks(&self) {
+        self.sampling.iter().for_each(Sampling::begin_stacks);
+    }
+
+    /// Ends that. Returns the call chains since it began, in a stretch of `real_ns` in which the
+    /// program used `cpu_ns`; `None` where there were no samples.
+    pub(super) fn end_stacks(&self, real_ns: u64, cpu_ns: u64) -> Option<StacksRecord> {
+        let sampling = self.sampling.as_ref()?;
+        let mut record = sampling.end_stacks().filter(|record| record.samples > 0)?;
+        (record.real_ns, record.cpu_ns) = (real_ns, cpu_ns);
+        record.source = sampling.kind().to_string();
+        Some(record)
+    }
+
     /// Takes note of how much was sampled up to now.
     pub(super) fn take(&mut self) -> Found {
         let found = self.sampling.as_ref().map(Sampling::take).unwrap_or_default();
@@ -95,6 +111,12 @@ impl Samples {
     pub(super) fn source(&self) -> String {
         let kind = self.sampling.as_ref().map(|sampling| sampling.kind().to_string());
         kind.unwrap_or_else(|| "timed".to_owned())
+    }
+
+    /// Has CPU timers take the samples from now on, where perf events do that are bound to the
+    /// kernel's timers. Returns whether they did.
+    pub(super) fn use_timers(&mut self) -> bool {
+        self.sampling.as_mut().is_some_and(Sampling::use_timers)
     }
 
     /// Samples as finely as experiments on these targets ask for.

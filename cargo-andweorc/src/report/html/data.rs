@@ -1,5 +1,6 @@
 //! Data that the page shows, as its script reads it.
 
+use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
 use crate::flame::{State, flame};
 use crate::report::place;
@@ -35,6 +36,7 @@ pub(super) struct Page<'a> {
     advice: Vec<Advice>,
     allocations: Vec<Allocations>,
     wall: Option<Wall<'a>>,
+    cpu: Option<Cpu<'a>>,
     notes: Vec<String>,
     /// Warning to know before the throughput is read.
     warning: Option<String>,
@@ -204,6 +206,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
         wall: wall(runs, analysis),
+        cpu: cpu(runs, |target| tested(analysis, target)),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),

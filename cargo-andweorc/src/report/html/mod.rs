@@ -4,6 +4,7 @@
 //! attributes, so that a name can't become mark-up; `script_safe` keeps the JSON inside its
 //! element.
 
+mod cpu;
 mod data;
 mod dead_end;
 
@@ -21,6 +22,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/model.js"),
     include_str!("page/address.js"),
     include_str!("page/flame.js"),
+    include_str!("page/cpu.js"),
     include_str!("page/verdict.js"),
     include_str!("page/picture.js"),
     include_str!("page/chart.js"),

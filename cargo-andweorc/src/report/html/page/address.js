@@ -14,17 +14,19 @@ function readState() {
   state.falling = state.sort === column && sort.startsWith("-");
   const target = data.targets.findIndex((t) => t.key === asked.get("target"));
   state.target = target < 0 ? null : target;
+  state.tab = asked.has("cpu") && TABS.length ? "cpu" : asked.has("stack") && graphs.flame ? "flame" : "answer";
+  if (graphs[state.tab]) chooseGraph(state.tab);
+  if (state.tab === "cpu" && graphs.cpu) choosePart(Math.max(cpuParts.findIndex((part) => part.key === asked.get("cpu")), 0));
   const frame = flame === null ? -1 : flame.findIndex((one) => one.path === asked.get("stack"));
   state.frame = Math.max(frame, 0);
   state.frames = asked.get("frames") ?? "";
-  state.tab = flame !== null && asked.has("stack") ? "flame" : "answer";
 }
 
 /** `25` of 0.25. */
 const speedupText = (speedup) => String(Number((speedup * 100).toFixed(4)));
 
-/** The address of what is chosen, with this target; or with this frame of the flame graph, if one is given or that is shown. */
-function address(target = state.target, frame = state.tab === "flame" ? flame[state.frame] : null) {
+/** The address of what is chosen, with this target and this tab; in a flame graph with this frame of it. */
+function address(target = state.target, tab = state.tab, frame = graphs[tab] ? flame[state.frame] : null) {
   const say = new URLSearchParams();
   if (state.point !== by.point_index) say.set("point", data.points[state.point].label);
   if (state.metric !== usualMetric()) say.set("metric", state.metric);
@@ -32,9 +34,10 @@ function address(target = state.target, frame = state.tab === "flame" ? flame[st
   if (state.query) say.set("q", state.query);
   if (state.sort !== "rank" || state.falling) say.set("sort", (state.falling ? "-" : "") + state.sort);
   if (target !== null) say.set("target", data.targets[target].key);
+  if (tab === "cpu") cpuAddress(say, graph?.part, "");
   if (frame !== null) {
-    say.set("stack", frame.path);
-    if (state.frames) say.set("frames", state.frames);
+    if (tab !== "cpu" || frame.path) say.set("stack", frame.path);
+    if (tab === state.tab && state.frames) say.set("frames", state.frames);
   }
   return "#" + say.toString();
 }

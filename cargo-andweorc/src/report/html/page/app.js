@@ -153,7 +153,8 @@ function visit() {
 }
 
 function onKey(event) {
-  const search = document.getElementById(state.tab === "flame" ? "flame-search" : "search");
+  const search = document.getElementById(graphs[state.tab] ? "flame-search" : "search");
+  if (search === null) return;
   const typed = event.target.matches("input[type=search], select");
   if (event.key === "/" && !typed && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
@@ -191,10 +192,9 @@ function start() {
   const foot = el("footer", {}, "Intervals are 95 %. Time is virtual: the delays of the experiments are taken out of every number. Shares of CPU overlap where spans nest.");
   if (data.dead_end !== null) {
     document.querySelector(".skip").remove();
-    const wall = flame === null ? null : flameSection();
-    page.append(head(), el("main", {}, deadEnd(data.dead_end), wall, waits(), allocations(), notes), foot);
-    if (wall) {
-      wall.removeAttribute("role");
+    const shown = graph === null ? null : el("section", {}, graphView());
+    page.append(head(), el("main", {}, deadEnd(data.dead_end), shown, waits(), allocations(), notes), foot);
+    if (shown) {
       drawFlame();
       addEventListener("resize", fitNames);
     }
@@ -204,7 +204,7 @@ function start() {
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
   const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
   const answer = [warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, waits(), allocations()];
-  const views = flame === null ? answer : [tabs(), el("div", { id: "tab-answer", role: "tabpanel", "aria-labelledby": "to-answer" }, answer), flameSection()];
+  const views = TABS.length === 0 ? answer : [tabs(), el("div", { id: "tab-answer", role: "tabpanel", "aria-labelledby": "to-answer" }, answer), panels()];
   page.append(head(), el("main", {}, views, notes, explanation), foot);
   show();
   if (state.target !== null && state.tab === "answer") visit();

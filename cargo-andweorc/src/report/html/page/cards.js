@@ -43,7 +43,7 @@ function card(target, domain) {
     curve(target, domain),
     el("p", { class: "why" }, el("b", { class: tone(target) }, verdictWord(target)), " ", why(target)),
     facts(target),
-    flameLink(target, "Where its wall time went"),
+    [flameLink(target, "Where its wall time went"), cpuLink(target, "Where its CPU time went")].filter(Boolean).flatMap((link, i) => (i > 0 ? [" \u00b7 ", link] : [link])),
     target.fills_time === null ? null : el("p", { class: "hint" }, target.fills_time + "."),
     effectsTable(target),
     snippet(target),

@@ -1,7 +1,44 @@
-// Where wall time went: a flame graph of the stacks of spans, and a table of the same.
+// Flame graphs: of a tree of stacks, whose times are split by state, and a table of the same.
 
-/** The stacks with all that is inside of them; null where nothing was recorded. The first is the whole. */
-const flame = data.wall === null ? null : frames(data.wall);
+/** What the states of wall time mean, by their number. */
+const STATE_HINTS = [
+  "polled, or running on a plain thread",
+  "ready, but not yet polled",
+  "waiting for the world outside: sockets, and timers where they can't be told from them",
+  "waiting for a timer",
+  "waiting for another task or thread of the program",
+  "waiting, and nobody saw for what: the task is not profiled, or the wait had not ended",
+];
+
+/**
+ * Graphs by the names of their tabs, without those of which nothing was recorded. Of each its stacks with all that is inside
+ * of them, the whole first; the states that their times are split by, each with a colour; and the words around it.
+ */
+const graphs = data.wall === null ? {} : { flame: wallGraph(data.wall) };
+
+/** The graph that is shown, or was last; null where there is none. */
+let graph = graphs.flame ?? null;
+
+/** Its frames. */
+let flame = graph && graph.frames;
+
+/** Where wall time went, by stacks of spans. */
+function wallGraph({ real_ms, states, stacks, merged, unseen }) {
+  return {
+    frames: frames("all", stacks, states),
+    states: states.map((name, i) => ({ name, hint: STATE_HINTS[i], colour: i })),
+    title: "Where wall time went",
+    label: "Flame graph of wall time",
+    search: "Span, task, file",
+    about: "The requests of " + duration(real_ms) + " before the first experiment, by their spans. The width of a box is wall time; its band says what of it was running and what waiting. Time that several parts of a request share is split evenly; while one runs, none waits. Tasks stand for what they did outside of all spans.",
+    ended: true,
+    controls: () => null,
+    lost: [
+      merged ? merged + " spans could not be told apart and are counted as the stack around them." : null,
+      unseen ? unseen + " requests were not recorded, since too many were open." : null,
+    ],
+  };
+}
 
 /** Height of a box, and of the band in it that is split by state. */
 const BOX = 30;
@@ -17,9 +54,9 @@ const NAMED_WIDTH = 28;
 const TABLE_ROWS = 40;
 
 /** The frames as a tree: each with its children, widest first, its depth, its own and its whole time by state. */
-function frames({ stacks, states }) {
+function frames(whole, stacks, states) {
   const none = states.map(() => 0);
-  const root = { index: 0, name: "all", kind: null, place: null, targets: [], parent: null, children: [], own: none, whole: [...none], count: 0, wakers: [], path: "" };
+  const root = { index: 0, name: whole, kind: null, place: null, targets: [], parent: null, children: [], own: none, whole: [...none], count: 0, wakers: [], path: "" };
   const all = [root];
   for (const one of stacks) {
     const parent = one.parent === null ? root : all[one.parent + 1];
@@ -45,8 +82,8 @@ const nanos = (ns) => duration(ns / 1e6);
 
 /** The frame with the most time that is this target's; null where it has none. */
 function frameOf(target) {
-  if (flame === null) return null;
-  const own = flame.filter((frame) => frame.targets.includes(target.index));
+  if (!graphs.flame) return null;
+  const own = graphs.flame.frames.filter((frame) => frame.targets.includes(target.index));
   return own.reduce((best, frame) => (best && best.total >= frame.total ? best : frame), null);
 }
 
@@ -57,9 +94,9 @@ function flameLink(target, text) {
   const go = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    showFlame(frame);
+    showFrame("flame", frame);
   };
-  return el("a", { class: "to-flame", href: address(state.target, frame), onclick: go, "aria-label": target.name + " in the flame graph" }, text);
+  return el("a", { class: "to-flame", href: address(state.target, "flame", frame), onclick: go, "aria-label": target.name + " in the flame graph" }, text);
 }
 
 /** The frames in view from `zoomed` on, each with its left edge and its width, fractions of the whole. Those around `zoomed` are as wide as it. */
@@ -88,7 +125,7 @@ function found(frame) {
 /** The states of a frame in words, the longest first, without those that have no time. */
 function spoken(times) {
   const all = times.reduce((a, b) => a + b, 0);
-  const parts = times.map((ns, i) => [data.wall.states[i], ns]).filter(([, ns]) => ns > 0);
+  const parts = times.map((ns, i) => [graph.states[i].name, ns]).filter(([, ns]) => ns > 0);
   return parts.sort((a, b) => b[1] - a[1]).map(([name, ns]) => name + " " + percent(ns / all)).join(", ");
 }
 
@@ -99,7 +136,7 @@ function flameChart() {
   const zoomed = zoomedFrame();
   const boxes = placed(zoomed);
   const rows = Math.max(...boxes.map((box) => box.frame.depth)) + 1;
-  const chart = svg("svg", { id: "flame", class: "flame", role: "tree", "aria-label": "Flame graph of wall time", height: rows * BOX, width: "100%" }, boxes.map((box) => flameBox(box, box.frame === zoomed)));
+  const chart = svg("svg", { id: "flame", class: "flame", role: "tree", "aria-label": graph.label, height: rows * BOX, width: "100%" }, boxes.map((box) => flameBox(box, box.frame === zoomed)));
   chart.addEventListener("keydown", (event) => flameKey(event, boxes));
   return chart;
 }
@@ -109,7 +146,7 @@ function flameBox({ frame, x, width, around }, isZoomed) {
   let at = 0;
   const bands = frame.whole.map((ns, i) => {
     const part = frame.total > 0 ? ns / frame.total : 0;
-    const band = part > 0 ? svg("rect", { class: "state-" + i, x: at * 100 + "%", y: BOX - BAND - 1, width: part * 100 + "%", height: BAND }) : null;
+    const band = part > 0 ? svg("rect", { class: "state-" + graph.states[i].colour, x: at * 100 + "%", y: BOX - BAND - 1, width: part * 100 + "%", height: BAND }) : null;
     at += part;
     return band;
   });
@@ -238,43 +275,28 @@ function flameTable(many) {
   const row = (frame) => {
     const name = el("th", { scope: "row" }, el("span", { class: "name" }, frame.name));
     name.style.paddingLeft = Math.min(frame.depth - top, 12) * 0.9 + "rem";
-    return el("tr", {}, name, el("td", {}, nanos(frame.total)), frame.whole.map((ns) => el("td", {}, ns > 0 ? nanos(ns) : "\u2013")), el("td", {}, frame.count ? String(frame.count) : ""));
+    return el("tr", {}, name, el("td", {}, nanos(frame.total)), frame.whole.map((ns) => el("td", {}, ns > 0 ? nanos(ns) : "\u2013")), graph.ended ? el("td", {}, frame.count ? String(frame.count) : "") : null);
   };
-  const head = ["stack", "in all", ...data.wall.states, "ended"];
+  const head = ["stack", "in all", ...graph.states.map((one) => one.name), graph.ended ? "ended" : null].filter(Boolean);
   const left = rows.length - many;
   const more = () => document.getElementById("flame-table").replaceChildren(flameTable(many + 5 * TABLE_ROWS));
   return el(
     "div",
     {},
-    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Wall time by stack" }, el("table", { class: "waits" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows.slice(0, many).map(row)))),
+    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": graph.title }, el("table", { class: "waits" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows.slice(0, many).map(row)))),
     left > 0 ? el("button", { type: "button", class: "more", onclick: more }, "Show more (" + left + " left)") : null,
   );
 }
 
-/** What the states mean, by their number. */
-const STATE_HINTS = [
-  "polled, or running on a plain thread",
-  "ready, but not yet polled",
-  "waiting for the world outside: sockets, and timers where they can't be told from them",
-  "waiting for a timer",
-  "waiting for another task or thread of the program",
-  "waiting, and nobody saw for what: the task is not profiled, or the wait had not ended",
-];
-
-function flameSection() {
-  const { real_ms, states, merged, unseen } = data.wall;
-  const legend = el("ul", { class: "legend", "aria-label": "States" }, states.map((name, i) => el("li", { title: STATE_HINTS[i] }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + i, width: 14, height: 14, rx: 2 })), name)));
-  const search = el("input", { type: "search", id: "flame-search", placeholder: "Span, task, file", value: state.frames, autocomplete: "off", spellcheck: "false", oninput: (event) => searchFrames(event.target.value) });
-  const lost = [
-    merged ? merged + " spans could not be told apart and are counted as the stack around them." : null,
-    unseen ? unseen + " requests were not recorded, since too many were open." : null,
-  ];
-  return el(
-    "section",
-    { id: "tab-flame", role: "tabpanel", "aria-labelledby": "to-flame" },
-    el("h2", {}, "Where wall time went"),
-    el("p", { class: "hint" }, "The requests of " + duration(real_ms) + " before the first experiment, by their spans. The width of a box is wall time; its band says what of it was running and what waiting. Time that several parts of a request share is split evenly; while one runs, none waits. Tasks stand for what they did outside of all spans."),
-    el("div", { class: "controls flame-controls" }, el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
+/** The graph that is shown, with what goes around it. */
+function graphView() {
+  const { states, lost } = graph;
+  const legend = el("ul", { class: "legend", "aria-label": "Colours" }, states.map(({ name, hint, colour }) => el("li", { title: hint }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + colour, width: 14, height: 14, rx: 2 })), name)));
+  const search = el("input", { type: "search", id: "flame-search", placeholder: graph.search, value: state.frames, autocomplete: "off", spellcheck: "false", oninput: (event) => searchFrames(event.target.value) });
+  return [
+    el("h2", {}, graph.title),
+    el("p", { class: "hint" }, graph.about),
+    el("div", { class: "controls flame-controls" }, graph.controls(), el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
     el("p", { id: "flame-found", class: "status", role: "status" }),
     legend,
     el("div", { class: "flame-box" }, svg("svg", { id: "flame" })),
@@ -282,50 +304,68 @@ function flameSection() {
     el("div", { id: "flame-frame", class: "card" }),
     lost.some(Boolean) ? el("p", { class: "hint" }, lost.filter(Boolean).join(" ")) : null,
     el("details", {}, el("summary", {}, el("h2", {}, "As a table"), " each row with all that is inside of it"), el("div", { id: "flame-table" })),
-  );
+  ].filter(Boolean);
 }
 
-/** The two tabs of the page: what would help, and where time went. */
+/** The tabs of the page and their names: what would help, and where time went. None where nothing says where. */
+const TABS = Object.keys(graphs).length || data.cpu !== null ? [["answer", "What would help"], ["flame", "Flame graph"], ["cpu", "CPU"]].filter(([name]) => name !== "flame" || graphs.flame) : [];
+
 function tabs() {
-  const one = (name, text) =>
-    el("button", { type: "button", id: "to-" + name, role: "tab", "aria-controls": "tab-" + name, onclick: () => (name === "flame" ? showFlame(zoomedFrame()) : showTab(name)), onkeydown: tabKey }, text);
-  return el("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, one("answer", "What would help"), one("flame", "Flame graph"));
+  const one = ([name, text]) =>
+    el("button", { type: "button", id: "to-" + name, role: "tab", "aria-controls": "tab-" + name, onclick: () => showTab(name), onkeydown: tabKey }, text);
+  return el("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, TABS.map(one));
+}
+
+/** The panels of all tabs but the first: the one that is shown is filled then. */
+function panels() {
+  return TABS.slice(1).map(([name]) => el("section", { id: "tab-" + name, role: "tabpanel", "aria-labelledby": "to-" + name, hidden: true }));
 }
 
 function tabKey(event) {
-  if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!step) return;
   event.preventDefault();
-  const other = [...document.querySelectorAll("[role=tab]")].find((tab) => tab !== event.currentTarget);
+  const all = [...document.querySelectorAll("[role=tab]")];
+  const other = all[(all.indexOf(event.currentTarget) + step + all.length) % all.length];
   other.click();
   other.focus();
+}
+
+/** Makes this the graph that is shown. Each keeps its frame and its search. */
+function chooseGraph(name) {
+  if (graph === graphs[name]) return;
+  if (graph) graph.kept = [state.frame, state.frames];
+  graph = graphs[name];
+  flame = graph.frames;
+  [state.frame, state.frames] = graph.kept ?? [0, ""];
 }
 
 /** Shows a tab, at an address of its own. */
 function showTab(name) {
   state.tab = name;
+  if (graphs[name]) chooseGraph(name);
   if (location.hash !== address()) history.pushState(null, "", address());
   switchTab();
 }
 
-/** Shows a frame in the flame graph. */
-function showFlame(frame) {
+/** Shows a frame in the graph of this name. */
+function showFrame(name, frame) {
+  chooseGraph(name);
   state.frame = frame.index;
-  showTab("flame");
-  document.getElementById("to-flame").scrollIntoView({ block: "start" });
+  showTab(name);
+  document.getElementById("to-" + name).scrollIntoView({ block: "start" });
 }
 
 /** Shows the tab that the state says. */
 function switchTab() {
-  if (flame === null) return;
-  for (const name of ["answer", "flame"]) {
+  for (const [name] of TABS) {
     const chosen = state.tab === name;
     const tab = document.getElementById("to-" + name);
     tab.setAttribute("aria-selected", chosen);
     tab.tabIndex = chosen ? 0 : -1;
-    document.getElementById("tab-" + name).hidden = !chosen;
+    const panel = document.getElementById("tab-" + name);
+    panel.hidden = !chosen;
+    if (name !== "answer") panel.replaceChildren(...(!chosen ? [] : graphs[name] ? graphView() : noSamples()));
   }
-  if (state.tab === "flame") {
-    document.getElementById("flame-search").value = state.frames;
-    drawFlame();
-  }
+  if (graphs[state.tab]) drawFlame();
 }

@@ -60,7 +60,7 @@ function row(target, i, domain, x) {
     "div",
     { class: "row " + tone(target), role: "row", "aria-rowindex": i + 2, "data-row": i },
     el("span", { class: "rank", role: "cell" }, rank === null ? "" : String(rank)),
-    el("span", { class: "what", role: "cell" }, el("a", { class: "open", href: address(target.index), "data-target": target.index, "aria-current": target.index === state.target ? "true" : null, title: target.name }, el("span", { class: "kind" }, target.kind), " ", el("span", { class: "name" }, target.name)), el("span", { class: "place" }, [flameLink(target, "flame graph"), target.place].filter(Boolean).flatMap((part, i) => (i > 0 ? [" \u00b7 ", part] : [part])))),
+    el("span", { class: "what", role: "cell" }, el("a", { class: "open", href: address(target.index), "data-target": target.index, "aria-current": target.index === state.target ? "true" : null, title: target.name }, el("span", { class: "kind" }, target.kind), " ", el("span", { class: "name" }, target.name)), el("span", { class: "place" }, [flameLink(target, "flame graph"), cpuLink(target, "CPU"), target.place].filter(Boolean).flatMap((part, i) => (i > 0 ? [" \u00b7 ", part] : [part])))),
     el("span", { class: "share", role: "cell" }, share(target)),
     el(
       "span",

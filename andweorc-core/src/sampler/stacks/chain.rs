@@ -1,0 +1,173 @@
+//! A call chain as a person reads it: without what starts threads and polls tasks.
+
+use andweorc_profile::settings::{crate_of, is_std};
+
+/// Part that a function has in a chain, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Code that does something.
+    Code,
+    /// Code of std, tokio, tracing or andweorc, which outside of all other code only carries it.
+    Carrier,
+    /// Of these, what is called on the way from the start of a thread, or from a worker of a
+    /// runtime, to what runs there.
+    Base,
+    /// Of these, what does nothing but poll or call what is inside of it.
+    Passing,
+}
+
+/// How a chain ends at its outer end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// At the start of a thread, or where a runtime polls a task.
+    Whole,
+    /// Before that, since no more frames are kept.
+    CutOff,
+    /// Before that, since a function on the way has no frame pointer.
+    Early,
+}
+
+impl Part {
+    /// The part of the function of this name.
+    pub(super) fn of(name: &str) -> Part {
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let Some(package) = crate_of(name) else {
+            let is_base = matches!(name, "_start" | "start_thread" | "clone" | "clone3" | "main")
+                || name.starts_with("__libc_start_");
+            return if is_base { Part::Base } else { Part::Code };
+        };
+        let is_andweorc = package == "andweorc" || package.starts_with("andweorc_");
+        let is_base = match package {
+            "std" => matches!(
+                last,
+                "thread_start"
+                    | "__rust_begin_short_backtrace"
+                    | "lang_start"
+                    | "lang_start_internal"
+                    | "spawn_unchecked_"
+            ),
+            "tokio" => {
+                let polls = ["poll", "poll_inner", "poll_future", "run", "run_task", "block_on"];
+                name.starts_with("tokio::runtime::") && polls.contains(&last)
+            }
+            _ => is_andweorc && last == "poll",
+        };
+        let is_carrier =
+            is_std(package) || is_andweorc || package == "tokio" || package.starts_with("tracing");
+        let passes = matches!(
+            last,
+            "poll" | "call_once" | "call_mut" | "call" | "catch_unwind" | "do_call" | "try"
+        );
+        match () {
+            () if is_base => Part::Base,
+            () if !is_carrier => Part::Code,
+            () if passes && package != "tokio" => Part::Passing,
+            () => Part::Carrier,
+        }
+    }
+}
+
+/// Takes from a chain, the outermost frame first, what a person does not look for: all that
+/// carries its first code, what only passes on polls and calls, and repetitions of a function that
+/// calls itself, or whose closures are called inside of it. `is_full` says that the chain may have
+/// had more frames than are kept. Returns how it ends.
+pub(super) fn fold(chain: &mut Vec<u32>, is_full: bool, part: impl Fn(u32) -> Part) -> End {
+    let carriers = chain.iter().take_while(|&&frame| part(frame) != Part::Code).count();
+    let is_whole = chain[..carriers].iter().any(|&frame| part(frame) == Part::Base);
+    // A thread of nothing else, such as a worker without work, keeps them.
+    if is_whole && carriers < chain.len() {
+        chain.drain(..carriers);
+    }
+    if let Some(innermost) = chain.pop() {
+        chain.retain(|&frame| part(frame) != Part::Passing);
+        chain.push(innermost);
+    }
+    chain.dedup();
+    match (is_whole, is_full) {
+        (true, _) => End::Whole,
+        (false, true) => End::CutOff,
+        (false, false) => End::Early,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names that are left of a chain, and how it ends.
+    fn folded(chain: &[&'static str], is_full: bool) -> (Vec<&'static str>, End) {
+        let mut frames: Vec<u32> = chain
+            .iter()
+            .map(|name| chain.iter().position(|it| it == name).unwrap() as u32)
+            .collect();
+        let end = fold(&mut frames, is_full, |frame| Part::of(chain[frame as usize]));
+        (frames.into_iter().map(|frame| chain[frame as usize]).collect(), end)
+    }
+
+    const START: [&str; 8] = [
+        "clone3",
+        "start_thread",
+        "std::sys::thread::unix::Thread::new::thread_start",
+        "core::ops::function::FnOnce::call_once",
+        "tokio::runtime::blocking::pool::Inner::run",
+        "tokio::runtime::task::raw::poll",
+        "andweorc_tokio::profiled::Profiled::poll",
+        "core::pin::Pin::poll",
+    ];
+
+    #[test]
+    fn chain_of_a_task_begins_with_its_own_code() {
+        let chain = [
+            &START[..],
+            &[
+                "shop::handle",
+                "shop::handle",
+                "tracing::instrument::Instrumented::poll",
+                "shop::stock::update",
+                "alloc::vec::Vec::push",
+                "core::ops::function::FnOnce::call_once",
+                "shop::stock::price",
+                "core::ops::function::FnOnce::call_once",
+            ],
+        ]
+        .concat();
+        let expected = [
+            "shop::handle",
+            "shop::stock::update",
+            "alloc::vec::Vec::push",
+            "shop::stock::price",
+            "core::ops::function::FnOnce::call_once",
+        ];
+        for is_full in [false, true] {
+            assert_eq!(folded(&chain, is_full), (expected.to_vec(), End::Whole));
+        }
+    }
+
+    #[test]
+    fn chain_of_a_runtime_alone_is_kept() {
+        let chain = [&START[..5], &["tokio::runtime::driver::Driver::park"]].concat();
+        let (names, end) = folded(&chain, false);
+        assert_eq!((names.len(), end), (chain.len() - 1, End::Whole), "{names:?}");
+    }
+
+    #[test]
+    fn chain_that_reaches_no_start_says_why() {
+        let inner = ["core::pin::Pin::poll", "shop::handle", "shop::price"];
+        let expected = ["shop::handle", "shop::price"].to_vec();
+        assert_eq!(folded(&inner, true), (expected.clone(), End::CutOff));
+        assert_eq!(folded(&inner, false), (expected, End::Early));
+        assert_eq!(folded(&["memcpy"], false), (vec!["memcpy"], End::Early));
+        assert_eq!(folded(&[], false), (vec![], End::Early));
+        // A function that is called by code is no start.
+        let calls = ["shop::handle", "tokio::runtime::handle::Handle::block_on", "shop::price"];
+        assert_eq!(folded(&calls, true), (calls.to_vec(), End::CutOff));
+    }
+
+    #[test]
+    fn functions_of_libraries_of_c_are_code() {
+        assert_eq!(Part::of("memcpy"), Part::Code);
+        assert_eq!(Part::of("__libc_start_call_main"), Part::Base);
+        assert_eq!(Part::of("shop::main"), Part::Code);
+        assert_eq!(Part::of("shop::poll"), Part::Code);
+    }
+}
