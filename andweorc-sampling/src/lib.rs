@@ -12,6 +12,7 @@
 //! | [`source`], [`perf`], `ring` | what sends the signal of a sample, and what the kernel held back |
 //! | [`signal`] | the one signal that andweorc sends to threads, and its handler |
 //! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
+//! | [`asked_stack`], [`asleep`] | one call chain of a thread, which runs or sleeps |
 //! | `walk`, [`addresses`] | the call chain, and what is known of its addresses |
 //! | [`late`] | how late the handler comes |
 //! | [`period`], [`descriptors`] | how often a thread is sampled; how many files that may take |
@@ -21,6 +22,10 @@
 
 #[doc(hidden)]
 pub mod addresses;
+#[doc(hidden)]
+pub mod asked_stack;
+#[doc(hidden)]
+pub mod asleep;
 #[cfg(feature = "symbols")]
 #[doc(hidden)]
 pub mod binary;

@@ -67,6 +67,19 @@ pub struct Charged {
     pub functions: Vec<Arc<str>>,
 }
 
+/// A frame of a call chain, whether or not it is in scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFrame {
+    /// The function's name.
+    pub function: String,
+    /// Its source file: within the workspace, or else as the compiler was told.
+    pub file: Option<String>,
+    /// The line in it, 1-based.
+    pub line: Option<u32>,
+    /// Whether it is in scope.
+    pub is_in_scope: bool,
+}
+
 /// A frame in scope.
 #[derive(Clone, Debug)]
 struct Frame {
@@ -194,6 +207,21 @@ impl Symbols {
         if let Some(frames) = self.known.get(&address) {
             return Arc::clone(frames);
         }
+        let found = self.frames_at(address).into_iter().filter(|frame| frame.is_in_scope);
+        let frames: Arc<[Frame]> = found
+            .map(|NamedFrame { function, file, line, .. }| Frame {
+                line: file
+                    .zip(line)
+                    .map(|(file, line)| Arc::new(Place { file, line, function: function.clone() })),
+                function: function.into(),
+            })
+            .collect();
+        self.known.insert(address, Arc::clone(&frames));
+        frames
+    }
+
+    /// All frames at an address, innermost first. Empty where nothing is known.
+    pub fn frames_at(&mut self, address: u64) -> Vec<NamedFrame> {
         let probe = address.wrapping_sub(self.bias);
         let is_shared = !self.program.text.iter().any(|range| range.contains(&probe));
         let found = if !is_shared {
@@ -201,26 +229,19 @@ impl Symbols {
         } else if let Some((module, bias)) = self.shared.as_mut().and_then(|it| it.at(address)) {
             module.look_up(address.wrapping_sub(bias))
         } else {
-            return Arc::new([]);
+            return Vec::new();
         };
         let home = self.program.home();
         let scope = &self.scope;
-        let found = found.into_iter().filter(|(raw, function)| {
+        let named = |(raw, function): (unit::RawFrame, String)| {
             // C libraries are nobody's own crate, wherever they were built.
             let may = !is_shared || raw.file.is_none() || raw.is_rust || !scope.is_default();
-            may && scope.has(raw.file.as_deref().unwrap_or_default(), function, home)
-        });
-        let frames: Arc<[Frame]> = found
-            .map(|(raw, function)| Frame {
-                line: raw.file.zip(raw.line).map(|(file, line)| {
-                    let file = file[raw.inside..].to_owned();
-                    Arc::new(Place { file, line, function: function.clone() })
-                }),
-                function: function.into(),
-            })
-            .collect();
-        self.known.insert(address, Arc::clone(&frames));
-        frames
+            let is_in_scope =
+                may && scope.has(raw.file.as_deref().unwrap_or_default(), &function, home);
+            let file = raw.file.map(|file| file[raw.inside..].to_owned());
+            NamedFrame { function, file, line: raw.line, is_in_scope }
+        };
+        found.into_iter().map(named).collect()
     }
 }
 
