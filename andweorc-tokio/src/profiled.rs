@@ -295,7 +295,9 @@ impl State {
         if caught_up.is_none() && woken && defers(cell, ready, now) {
             return None;
         }
-        Some(Begun::new(cell, parking, caught_up, from, woken, now))
+        let mut begun = Begun::new(cell, parking, caught_up, from, woken, now);
+        begun.watch();
+        Some(begun)
     }
 
     /// Ends it. Only borrowed, since it would be copied to be moved in here.
@@ -345,6 +347,12 @@ impl Begun {
         Begun { scope, listen: Listen::begin(), poll, clones: clones(), wall }
     }
 
+    /// Lets it be seen whether the poll becomes long.
+    #[inline]
+    pub(crate) fn watch(&mut self) {
+        self.scope.watch();
+    }
+
     /// Ends the poll, but for [catching up](PollScope::catch_up), which follows when this is
     /// dropped.
     #[inline]
@@ -354,7 +362,7 @@ impl Begun {
         let now = clock::now();
         let at = self.scope.end(completed, now).at;
         if self.wall != 0 {
-            wall::poll_ends(self.wall);
+            wall::poll_ends(self.wall, now);
         }
         if completed {
             cell.clock.let_go();

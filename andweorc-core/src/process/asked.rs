@@ -19,6 +19,8 @@ pub(crate) struct Asked {
     /// Whether the thread that looks for those that lag is to
     /// See [`wall::is_recording`](crate::wall::is_recording).
     pub(crate) records_wall: AtomicBool,
+    /// See [`long_polls`](crate::long_polls): whether polls say when they began.
+    pub(crate) watches_polls: AtomicBool,
     /// [look often](crate::asked::look_often).
     pub(crate) looks_often: AtomicBool,
 }
@@ -34,6 +36,7 @@ impl Asked {
             learns: AtomicBool::new(false),
             has_learned: AtomicBool::new(false),
             records_wall: AtomicBool::new(false),
+            watches_polls: AtomicBool::new(false),
             looks_often: AtomicBool::new(false),
         }
     }

@@ -6,7 +6,7 @@ use super::{OpenSpan, RECORDING, is_recording, lock};
 use crate::allocations::left_out;
 use crate::target::Target;
 use crate::thread;
-use crate::time::Real;
+use crate::time::{Nanos, Real};
 use crate::wait::{Cause, Ended};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -29,6 +29,9 @@ static WOKEN_BY: [AtomicU64; WAKERS] = [const { AtomicU64::new(0) }; WAKERS];
 #[derive(Debug)]
 struct InPoll {
     task: &'static Target,
+    began: Real,
+    /// For how long the task had been ready, where that is known.
+    delay: Option<Nanos>,
     /// The wait that ended with it, and when it began.
     wait: Option<(PollWait, Real)>,
     /// A span that was entered has had that wait.
@@ -148,24 +151,30 @@ pub fn poll_begins(task: &'static Target, number: usize, ended: Option<Ended>, n
             return 0;
         }
         let wait = ended.map(|ended| (PollWait { ended, by }, now));
-        polls.push(InPoll { task, wait, is_a_spans: false });
+        let delay = ended.map(|ended| now - ended.woken());
+        polls.push(InPoll { task, began: now, delay, wait, is_a_spans: false });
         polls.len() as u32
     });
     begun.unwrap_or(0)
 }
 
-/// The calling thread ends a poll that [began](poll_begins) as `poll`. The wait before it is the
-/// task's own if no span had it.
+/// The calling thread ends at `now` a poll that [began](poll_begins) as `poll`. The wait before it
+/// is the task's own if no span had it.
 #[cold]
 #[inline(never)]
-pub fn poll_ends(poll: u32) {
+pub fn poll_ends(poll: u32, now: Real) {
     with(|here| {
         let mut polls = here.polls.borrow_mut();
         let ended = {
             let first = (poll as usize - 1).min(polls.len());
             polls.drain(first..).next()
         };
-        if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false }) = ended
+        let Some(InPoll { task, began, delay, wait, is_a_spans }) = ended else { return };
+        if is_recording() {
+            RECORDING.polls().add(task, now - began, delay);
+        }
+        if let Some((wait, polled)) = wait
+            && !is_a_spans
             && is_recording()
         {
             let since = lock(&RECORDING.stretch).since;
