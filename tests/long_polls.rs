@@ -105,13 +105,19 @@ fn no_signal_ends_what_a_long_poll_sleeps_in() {
 
 #[test]
 fn polls_that_sleep_or_compute_are_found_with_their_places() {
-    let run = run();
-    let [record] = &run.long_polls[..] else { panic!("{:?}", run.long_polls) };
-    let of = |name: &str| -> Vec<&LongPoll> {
-        let is =
-            |poll: &&LongPoll| run.targets.iter().any(|it| it.id == poll.target && it.name == name);
-        record.polls.iter().filter(is).collect()
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let spawn = || {
+        let waits = async {
+            while !IS_OVER.load(Ordering::SeqCst) {
+                named("pooled").spawn_blocking(|| std::thread::sleep(LONG)).await.unwrap();
+            }
+        };
+        let sleeps = named("sleeps").spawn(again(|| std::thread::sleep(LONG)));
+        vec![sleeps, named("computes").spawn(again(compute)), named("waits").spawn(waits)]
     };
+    let run = run(spawn, &[]);
+    let [record] = &run.long_polls[..] else { panic!("{:?}", run.long_polls) };
+    let of = |name| long_polls(&run, name);
     let (sleeps, computes) = (of("sleeps"), of("computes"));
     let longest = |polls: &[&LongPoll]| polls.iter().map(|it| it.longest_ns).max().unwrap_or(0);
     // What goes on as a stretch ends is told as far as it was seen.

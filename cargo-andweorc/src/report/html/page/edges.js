@@ -34,16 +34,24 @@ function picturedEdges() {
   return { nodes, lines: [...sums.values()].sort((a, b) => b.ns - a.ns), others };
 }
 
-/** Puts each node to the right of those that wait for it, as far as there is no circle: a wait that closes one goes back. */
+/** Puts each node to the right of those that wait for it. A wait that would close a circle is one for a second box of its node. */
 function layered(nodes, lines) {
   const next = nodes.map(() => []);
   const reaches = (from, to, seen = new Set()) => from === to || (!seen.has(from) && (seen.add(from), next[from].some((one) => reaches(one, to, seen))));
+  const again = new Map();
   for (const line of lines) {
-    line.isBack = reaches(line.to, line.from);
-    if (!line.isBack) next[line.from].push(line.to);
+    if (reaches(line.to, line.from)) {
+      if (!again.has(line.to)) {
+        again.set(line.to, nodes.length);
+        nodes.push({ ...nodes[line.to], isAgain: true });
+        next.push([]);
+      }
+      line.to = again.get(line.to);
+    }
+    next[line.from].push(line.to);
   }
   for (let i = 0; i < nodes.length; i++) {
-    for (const { from, to, isBack } of lines) if (!isBack) nodes[to].layer = Math.max(nodes[to].layer, nodes[from].layer + 1);
+    for (const { from, to } of lines) nodes[to].layer = Math.max(nodes[to].layer, nodes[from].layer + 1);
   }
   const rows = [];
   for (const node of nodes) {
@@ -51,7 +59,7 @@ function layered(nodes, lines) {
     rows[node.layer] = node.row + 1;
     node.x = node.layer * (NODE.width + NODE.right) + 1;
   }
-  const most = Math.max(...rows.map((row) => row ?? 0));
+  const most = Math.max(...rows);
   for (const node of nodes) node.y = (node.row + (most - rows[node.layer]) / 2) * (NODE.height + NODE.below) + 1;
   return { width: rows.length * (NODE.width + NODE.right) - NODE.right + 2, height: most * (NODE.height + NODE.below) - NODE.below + 2 };
 }
@@ -60,25 +68,17 @@ function edgePicture({ nodes, lines }) {
   const { width, height } = layered(nodes, lines);
   const most = lines[0].ns;
   const shorten = (name) => (name.length > NODE_LETTERS ? name.slice(0, NODE_LETTERS / 2) + "\u2026" + name.slice(1 - NODE_LETTERS / 2) : name);
-  const room = lines.some((line) => line.isBack) ? 34 : 0;
-  const path = ({ from, to, isBack }) => {
-    const [a, b] = [nodes[from], nodes[to]];
-    const [y1, y2] = [a.y + NODE.height / 2, b.y + NODE.height / 2];
-    const x1 = a.x + NODE.width;
-    if (!isBack) {
-      const half = (b.x - x1) / 2;
-      return `M ${x1} ${y1} C ${x1 + half} ${y1}, ${b.x - half} ${y2}, ${b.x} ${y2}`;
-    }
-    // Around below, so that it crosses as few as can be.
-    const below = height + room - 6;
-    return `M ${x1 - 20} ${a.y + NODE.height} C ${x1 - 20} ${below}, ${b.x + 20} ${below}, ${b.x + 20} ${b.y + NODE.height}`;
+  const path = ({ from, to }) => {
+    const [x1, y1, x2, y2] = [nodes[from].x + NODE.width, nodes[from].y + NODE.height / 2, nodes[to].x, nodes[to].y + NODE.height / 2];
+    const half = (x2 - x1) / 2;
+    return `M ${x1} ${y1} C ${x1 + half} ${y1}, ${x2 - half} ${y2}, ${x2} ${y2}`;
   };
   const says = (line) => nodes[line.from].name + " waits for " + nodes[line.to].name + ": " + nanos(line.ns) + ", " + percent(line.share) + " of wall time";
   const drawn = [...lines].reverse().map((line) => svg("path", { class: "wait wait-" + nodes[line.to].what, d: path(line), "stroke-width": Math.max(1.5, 14 * (line.ns / most)) }, svg("title", {}, says(line))));
   const boxes = nodes.map((node) =>
     svg(
       "g",
-      { class: "party", transform: `translate(${node.x} ${node.y})` },
+      { class: node.isAgain ? "party again" : "party", transform: `translate(${node.x} ${node.y})` },
       svg("title", {}, node.name + (node.place ? ", " + node.place : "")),
       svg("rect", { width: NODE.width, height: NODE.height, rx: 6 }),
       svg("text", { x: 9, y: node.kind ? 16 : 24 }, shorten(node.name)),
@@ -86,7 +86,7 @@ function edgePicture({ nodes, lines }) {
     ),
   );
   const label = "Picture of waits, from who waits on the left to who ends the wait on the right. " + lines.slice(0, 5).map(says).join("; ") + ". All are in the table.";
-  return svg("svg", { class: "edges", viewBox: `0 0 ${width} ${height + room}`, width, height: height + room, role: "img", "aria-label": label }, drawn, boxes);
+  return svg("svg", { class: "edges", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, drawn, boxes);
 }
 
 function edgeTable(many) {
@@ -117,7 +117,7 @@ function whoWaits() {
     "section",
     { "aria-labelledby": "edges" },
     el("h2", { id: "edges" }, "Who waits for whom"),
-    el("p", { class: "hint" }, "Before the first experiment: each innermost span, or task outside of all spans, and what ended its waits. A line is as wide as its wait is long; the time of each request is a mean over those that have such a span. What a lock, a channel or a semaphore is called nobody tells: the span around the wait names it."),
+    el("p", { class: "hint" }, "Before the first experiment: each innermost span, or task outside of all spans, and what ended its waits. A line is as wide as its wait is long; a dashed box stands for one that is there already. The time of each request is a mean over those that have such a span. What a lock, a channel or a semaphore is called nobody tells: the span around the wait names it."),
     pictured.others > 0 ? el("p", { class: "hint" }, "The picture has those with the most time; " + pictured.others + " others are one box.") : null,
     el("div", { class: "scroll flame-box", role: "region", tabindex: "0", "aria-label": "Picture of who waits for whom" }, edgePicture(pictured)),
     edgeTable(EDGE_ROWS),
