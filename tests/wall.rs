@@ -91,7 +91,7 @@ fn record(to: Dispatch, children: &'static str) -> (Duration, WallRecord) {
     let open = begin.elapsed();
     // What goes on after the request is closed is none of it.
     work();
-    (open, wall::end())
+    (open, wall::end().0)
 }
 
 fn check(to: Dispatch, children: &'static str) {
@@ -146,7 +146,7 @@ fn tasks_outside_of_spans_have_their_own_time() {
     };
     runtime.block_on(task::Builder::new().name("plain").spawn_on(plain, runtime.handle())).unwrap();
     drop(runtime);
-    let record = wall::end();
+    let (record, _) = wall::end();
     let row = named(&record)["plain"];
     let waited = row.timer_ns + row.outside_ns;
     assert!(row.running_ns >= 2 * WORK.as_nanos() as u64 && waited > 0, "{row:?}");

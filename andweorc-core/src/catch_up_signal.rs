@@ -24,6 +24,7 @@ use crate::clock;
 use crate::stall::Stalls;
 use crate::thread::{self, Overhead, ledger};
 use crate::time::{Nanos, Real};
+use andweorc_sampling::asked_stack;
 use andweorc_sampling::signal::{self, Handler, SIGNAL, Sender, Work};
 use andweorc_sampling::slots;
 use std::collections::HashMap;
@@ -86,7 +87,7 @@ fn look(seen: &mut HashMap<i32, Nanos>, now: Real) {
 }
 
 /// Sends the signal to one thread of this process. One that ended meanwhile gets none.
-fn tell(tid: i32) {
+pub(crate) fn tell(tid: i32) {
     // SAFETY: takes plain numbers; the kernel checks that the thread belongs to this process.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, SIGNAL as libc::c_int) };
 }
@@ -94,10 +95,13 @@ fn tell(tid: i32) {
 /// The work of the signal's handler.
 const CATCHES_UP: Work = Work { is_wanted: || true, run: catch_up, own_stack: slots::own_stack };
 
-/// Has the calling thread pay what it owes.
+/// Has the calling thread tell its call chain, if it is asked for that, and pay what it owes.
 ///
-/// Async-signal-safe, as [`thread::catch_up_in_signal_handler`].
-extern "C" fn catch_up(_: *mut c_void) {
+/// Async-signal-safe, as [`asked_stack::answer`] and [`thread::catch_up_in_signal_handler`].
+extern "C" fn catch_up(context: *mut c_void) {
+    // SAFETY: the handler alone calls it, with its own third argument, and was installed with
+    // SA_SIGINFO.
+    unsafe { asked_stack::answer(context, thread::is_in_poll_since) };
     thread::catch_up_in_signal_handler();
     if signal::is_pending() {
         // Its time went to the pause, and not to what the thread does.

@@ -5,7 +5,7 @@
 //! cache. When it is full it is sorted by points, and added to the one [histogram](bins) that each
 //! of them has. Whoever takes the latencies of a point first has all lists added.
 
-mod bins;
+pub(crate) mod bins;
 mod pending;
 
 use crate::counter::PerShard;

@@ -47,6 +47,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 mod waits;
+mod watched_poll;
 
 pub use account::{ACCOUNTS, Account};
 pub use waits::TargetWait;
@@ -529,6 +530,11 @@ impl Ledger {
     #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.read.inside.load(SeqCst) == 0 && self.read.top_line.load(SeqCst) == NO_LINE
+    }
+
+    /// All accounts that a thread has or had.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = &Account> {
+        self.accounts.opened()
     }
 
     /// The names of the owners that run, not known to be inside the target, and owe more than

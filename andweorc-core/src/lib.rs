@@ -46,6 +46,7 @@ pub mod late_events;
 mod latency;
 #[doc(hidden)]
 pub mod ledger;
+mod long_polls;
 #[doc(hidden)]
 pub mod own_thread;
 mod pause;

@@ -59,6 +59,12 @@ impl Schedstat {
     }
 }
 
+/// For how long another thread of this process has waited for processors, in all; `None` where the
+/// kernel does not tell.
+pub(crate) fn waited_of_thread(tid: i32) -> Option<Nanos> {
+    parse(&std::fs::read(format!("/proc/self/task/{tid}/schedstat")).ok()?)
+}
+
 /// Opens the calling thread's file, and keeps its [`Permit`] with it.
 fn open_file() -> Option<RawFd> {
     let permit = Permit::take()?;

@@ -76,6 +76,9 @@ impl Session {
         }
         program_clock::start();
         let experimenter = experimenter.with_max_slowdown(settings.max_slowdown);
+        if let Some(threshold) = settings.long_poll {
+            experimenter.long_polls().watch(threshold);
+        }
         let path = settings.out.clone().unwrap_or_else(|| default_path(&program()));
         let writer = match settings.out {
             Some(_) => Writer::create(&path),

@@ -407,6 +407,12 @@ pub(crate) fn catch_up_in_signal_handler() {
     });
 }
 
+/// Whether the calling thread is in the poll that began at this real time, ns. Async-signal-safe,
+/// as above.
+pub(crate) fn is_in_poll_since(since: i64) -> bool {
+    THREAD.with(|thread| thread.account.get().is_some_and(|it| it.poll.is_since(Real(since))))
+}
+
 /// Makes the calling thread a participant until it ends: a plain thread, whose wakes carry its
 /// virtual time. Returns its account, if one was free.
 pub fn register() -> Option<&'static Account> {

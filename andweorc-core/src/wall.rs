@@ -7,9 +7,11 @@
 //! | `request` | one request: the tree of its open spans, and whose each moment is |
 //! | `shares` | its clocks, which go slower the more spans share a moment |
 //! | `stacks` | the stacks that are told apart, and their times |
+//! | `poll_times` | how long polls are |
 //! | `here` | the polls and spans that the calling thread is in |
 
 mod here;
+mod poll_times;
 mod request;
 mod shares;
 mod stacks;
@@ -22,7 +24,8 @@ use crate::process::asked::Switches;
 use crate::process::process;
 use crate::target::{Target, targets};
 use crate::time::Real;
-use andweorc_profile::{TargetKind, WallRecord};
+use andweorc_profile::{PollsRecord, TargetKind, WallRecord};
+use poll_times::PollTimes;
 use request::Request;
 use stacks::{Stacks, Sums, WallState};
 use std::collections::HashMap;
@@ -47,6 +50,7 @@ pub fn is_recording() -> bool {
 struct Recording {
     stacks: RwLock<Stacks>,
     ended: [Mutex<Sums>; SHARDS],
+    polls: [Mutex<PollTimes>; SHARDS],
     requests: Mutex<Requests>,
     /// Spans that are counted as the stack around them.
     merged: AtomicU64,
@@ -74,6 +78,7 @@ struct Stretch {
 static RECORDING: LazyLock<Recording> = LazyLock::new(|| Recording {
     stacks: RwLock::new(Stacks::new()),
     ended: Default::default(),
+    polls: Default::default(),
     requests: Mutex::default(),
     merged: AtomicU64::new(0),
     number: AtomicU32::new(0),
@@ -88,6 +93,11 @@ impl Recording {
     /// The sums that the calling thread adds to.
     fn sums(&self) -> MutexGuard<'_, Sums> {
         lock(&self.ended[crate::counter::number() % SHARDS])
+    }
+
+    /// The polls that the calling thread adds to.
+    fn polls(&self) -> MutexGuard<'_, PollTimes> {
+        lock(&self.polls[crate::counter::number() % SHARDS])
     }
 
     /// The number of a stack.
@@ -117,6 +127,7 @@ impl Recording {
             request.sums.clear();
         }
         self.ended.iter().for_each(|sums| lock(sums).clear());
+        self.polls.iter().for_each(|polls| lock(polls).clear());
         self.merged.store(0, Ordering::Relaxed);
         lock(&self.requests).unseen = 0;
         *lock(&self.stretch) = Stretch { since: now, own: polled_outside_of_spans() };
@@ -136,13 +147,13 @@ pub fn begin_stretch() {
     process().asked.switch_on(Switches::RECORDS_WALL);
 }
 
-/// Ends the recording. Returns what was counted since the last stretch began.
-pub fn end() -> WallRecord {
+/// Ends the recording. Returns what was counted since the last stretch began: wall time, and polls.
+pub fn end() -> (WallRecord, PollsRecord) {
     process().asked.switch_off(Switches::RECORDS_WALL);
     here::alone(end_alone).unwrap_or_default()
 }
 
-fn end_alone() -> WallRecord {
+fn end_alone() -> (WallRecord, PollsRecord) {
     let (recording, now) = (&*RECORDING, clock::now());
     let mut all = Sums::default();
     let Requests { open, unseen, .. } = {
@@ -166,12 +177,18 @@ fn end_alone() -> WallRecord {
         }
     }
     let stacks = recording.stacks.read().unwrap_or_else(PoisonError::into_inner);
-    WallRecord {
-        real_ns: stacks::ns(now - before.since) as u64,
+    let real_ns = stacks::ns(now - before.since) as u64;
+    let mut kinds = Vec::new();
+    let merged = recording.polls.iter().map(|polls| lock(polls).move_to(&mut kinds)).sum();
+    kinds.sort_unstable_by_key(|kind| kind.target);
+    let polls = PollsRecord { real_ns, kinds, merged };
+    let wall = WallRecord {
+        real_ns,
         stacks: stacks.rows(&all),
         merged: recording.merged.swap(0, Ordering::Relaxed),
         unseen,
-    }
+    };
+    (wall, polls)
 }
 
 /// Stops recording in a child of fork. Async-signal-safe.

@@ -46,10 +46,10 @@ mod writer;
 
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
-    AllocationsRecord, EndRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind,
-    PointRecord, Record, SamplesRecord, StackFrame, StackGroup, StackNode, StacksRecord,
-    TargetAllocations, TargetKind, TargetRecord, TargetTime, VERSION, WaitTime, WallRecord,
-    WallStack, WallWaker,
+    AllocationsRecord, EndRecord, ExperimentRecord, Header, KindPolls, LongPoll, LongPollsRecord,
+    NoteRecord, PointCount, PointKind, PointRecord, PollsRecord, Record, SamplesRecord, StackFrame,
+    StackGroup, StackNode, StacksRecord, TargetAllocations, TargetKind, TargetRecord, TargetTime,
+    TimeHistogram, VERSION, WaitTime, WallRecord, WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

@@ -5,8 +5,9 @@
 
 use crate::plain;
 use crate::{
-    AllocationsRecord, EndRecord, ExperimentRecord, Header, LONGEST_LINE, NoteRecord, PointRecord,
-    Record, SamplesRecord, StackNode, StacksRecord, TargetRecord, VERSION, WallRecord,
+    AllocationsRecord, EndRecord, ExperimentRecord, Header, LONGEST_LINE, LongPollsRecord,
+    NoteRecord, PointRecord, PollsRecord, Record, SamplesRecord, StackNode, StacksRecord,
+    TargetRecord, VERSION, WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -51,6 +52,10 @@ pub struct Run {
     pub wall: Vec<WallRecord>,
     /// Where the CPU time went by call chains; empty where nothing was sampled.
     pub stacks: Vec<StacksRecord>,
+    /// How long polls were; empty in older profiles.
+    pub polls: Vec<PollsRecord>,
+    /// The long polls; empty in older profiles, and of a run that did not end in order.
+    pub long_polls: Vec<LongPollsRecord>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -71,6 +76,8 @@ impl Run {
             allocations: Vec::new(),
             wall: Vec::new(),
             stacks: Vec::new(),
+            polls: Vec::new(),
+            long_polls: Vec::new(),
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -93,6 +100,8 @@ impl Run {
             Record::Allocations(allocations) => self.allocations.push(allocations),
             Record::Wall(wall) => self.wall.push(wall),
             Record::Stacks(stacks) => self.stacks.push(stacks),
+            Record::Polls(polls) => self.polls.push(polls),
+            Record::LongPolls(polls) => self.long_polls.push(polls),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -132,6 +141,8 @@ impl Described {
                 .or_else(|| it.points.iter().find_map(|count| point(count.point))),
             Record::Samples(it) => it.targets.iter().find_map(|time| target(time.target)),
             Record::Allocations(it) => it.targets.iter().find_map(|of| target(of.target?)),
+            Record::Polls(it) => it.kinds.iter().find_map(|kind| target(kind.target)),
+            Record::LongPolls(it) => it.polls.iter().find_map(|poll| target(poll.target)),
             Record::Wall(it) => it.stacks.iter().enumerate().find_map(|(at, stack)| {
                 let parent = stack.parent.filter(|parent| *parent as usize >= at);
                 let wakers = stack.tasks.iter().filter_map(|waker| waker.by);

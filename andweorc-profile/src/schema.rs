@@ -8,6 +8,10 @@
 //! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional
 //! field needs no bump.
 
+mod polls;
+
+pub use polls::{KindPolls, LongPoll, LongPollsRecord, PollsRecord, TimeHistogram};
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -35,6 +39,10 @@ pub enum Record {
     Wall(WallRecord),
     /// Where the CPU time went by call chains, over the same stretch.
     Stacks(StacksRecord),
+    /// How long polls were, over the same stretch.
+    Polls(PollsRecord),
+    /// The long polls of the whole run.
+    LongPolls(LongPollsRecord),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.

@@ -13,6 +13,7 @@
 //! | [`signal`] | the one signal that andweorc sends to threads, and its handler |
 //! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
 //! | [`thread_name`] | what threads are called |
+//! | [`asked_stack`], [`asleep`] | one call chain of a thread, which runs or sleeps |
 //! | `walk`, [`addresses`] | the call chain, and what is known of its addresses |
 //! | [`late`] | how late the handler comes |
 //! | [`period`], [`descriptors`] | how often a thread is sampled; how many files that may take |
@@ -22,6 +23,10 @@
 
 #[doc(hidden)]
 pub mod addresses;
+#[doc(hidden)]
+pub mod asked_stack;
+#[doc(hidden)]
+pub mod asleep;
 #[cfg(feature = "symbols")]
 #[doc(hidden)]
 pub mod binary;

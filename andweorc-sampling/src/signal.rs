@@ -111,6 +111,11 @@ impl Drop for Handler {
     }
 }
 
+/// Whether there is a handler of andweorc's to send the signal to.
+pub fn is_in_use() -> bool {
+    users().count > 0
+}
+
 /// Whether the signal may be sent: not once the program has taken it over.
 pub fn may_send() -> bool {
     if !TAKEN_OVER.load(SeqCst) && !is_ours() {

@@ -1,7 +1,6 @@
 //! The call chain of the code that a signal interrupted: by frame pointers, as far as the code has
 //! them.
 
-use crate::queue::DEPTH;
 use std::ffi::c_void;
 use std::ops::Range;
 
@@ -65,15 +64,15 @@ impl Registers {
 /// # Safety
 ///
 /// `stack` is mapped, and nobody but the interrupted thread writes to it.
-pub(crate) unsafe fn chain(at: Registers, stack: &Range<usize>, into: &mut [u64; DEPTH]) -> usize {
+pub(crate) unsafe fn chain(at: Registers, stack: &Range<usize>, into: &mut [u64]) -> usize {
     const WORD: usize = size_of::<usize>();
-    if at.instruction == 0 {
+    if at.instruction == 0 || into.is_empty() {
         return 0;
     }
     into[0] = at.instruction as u64;
     let mut length = 1;
     let (mut frame, mut above) = (at.frame, at.stack);
-    while length < DEPTH
+    while length < into.len()
         && stack.contains(&at.stack)
         && frame.is_multiple_of(WORD)
         && frame >= above
@@ -121,6 +120,7 @@ pub(crate) fn own_stack() -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::DEPTH;
 
     #[test]
     fn a_chain_is_walked_and_never_left() {

@@ -295,7 +295,9 @@ impl State {
         if caught_up.is_none() && woken && defers(cell, ready, now) {
             return None;
         }
-        Some(Begun::new(cell, parking, caught_up, from, woken, now))
+        let mut begun = Begun::new(cell, parking, caught_up, from, woken, now);
+        begun.watch();
+        Some(begun)
     }
 
     /// Ends it. Only borrowed, since it would be copied to be moved in here.
@@ -336,6 +338,12 @@ impl Begun {
         let scope = PollScope::begin_on(caught_up, targets.task, polled, from, ended, now);
         let poll = cell.clock.poll_begun(scope.local_delay(), woken);
         Begun { scope, listen: Listen::begin(), poll, clones: clones() }
+    }
+
+    /// Lets it be seen whether the poll becomes long.
+    #[inline]
+    pub(crate) fn watch(&mut self) {
+        self.scope.watch();
     }
 
     /// Ends the poll, but for [catching up](PollScope::catch_up), which follows when this is

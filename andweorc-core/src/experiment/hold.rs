@@ -14,6 +14,7 @@ use crate::experiment::throttle::Throttled;
 use crate::fork;
 use crate::late_events::epoll_watcher;
 use crate::ledger::TargetWait;
+use crate::long_polls::LongPolls;
 use crate::pause;
 use crate::point::{Point, points};
 use crate::process::process;
@@ -158,6 +159,8 @@ pub struct Experimenter {
     nudger: BackgroundThread,
     /// Watches the sockets meanwhile.
     watcher: BackgroundThread,
+    /// Polls that are long, in baselines and where the run asks for more.
+    long_polls: Arc<LongPolls>,
     /// The targets whose samples are recorded.
     sampled: Vec<&'static Target>,
     /// Allocations in the last baseline.
@@ -176,14 +179,20 @@ impl Experimenter {
         let stop = Arc::<Stop>::default();
         let guard = Arc::new(Guard::new(Arc::clone(&stop), MAX_SLOWDOWN));
         let looks = Arc::clone(&guard);
+        let long_polls = Arc::<LongPolls>::default();
+        let watches = Arc::clone(&long_polls);
         Some(Experimenter {
             start: clock::now(),
             next: 0,
             stop,
             disturbances: Disturbances::default(),
             guard,
-            nudger: nudger(move |now| looks.look(now)),
+            nudger: nudger(move |now| {
+                looks.look(now);
+                watches.look(now);
+            }),
             watcher: epoll_watcher(&process().readiness),
+            long_polls,
             sampled: Vec::new(),
             allocations: None,
         })
@@ -198,6 +207,11 @@ impl Experimenter {
     /// counted.
     pub(crate) fn take_allocations(&mut self) -> Option<AllocationsRecord> {
         self.allocations.take()
+    }
+
+    /// The long polls, of which none are looked for at first.
+    pub(crate) fn long_polls(&self) -> &Arc<LongPolls> {
+        &self.long_polls
     }
 
     /// Ends experiments that slow the program by more than `factor`; by default [`MAX_SLOWDOWN`].
@@ -238,6 +252,8 @@ impl Experimenter {
             // What came before the measured stretch belongs to no experiment.
             point.discard_latencies();
         }
+        // Not in experiments, in which polls have pauses in them.
+        let _recording = target.is_none().then(|| self.long_polls.record());
         let allocated = target.is_none().then(allocations::Snapshot::read);
         let before = Snapshot::take(&points, &self.sampled);
         if self.stop.sleep_unless_cut(phases.measure) {

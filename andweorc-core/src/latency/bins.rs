@@ -8,6 +8,8 @@
 //! 0.1 %. When all histograms together hold more than [`MAX_PRECISE_BYTES`], those that grow become
 //! coarse earlier.
 
+use std::iter;
+
 /// Bits of a latency after its first that tell its bin.
 const BITS: u32 = 10;
 
@@ -21,19 +23,22 @@ const MAX_BINS: usize = 1024;
 /// [`MAX_PRECISE_BYTES`].
 const MAX_BINS_OF_MANY: usize = 128;
 
+/// Bins of a histogram of which precision matters less, beyond which it gets coarser.
+const MAX_COARSE_BINS: usize = 64;
+
 /// Much: memory of all histograms, bytes. What was precise before remains so.
 const MAX_PRECISE_BYTES: usize = 8 << 20;
 
 /// A latency, as precisely as anything is kept: its octave, and its first bits within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(pub(super) u16);
+pub(crate) struct Key(pub(super) u16);
 
 const _: () = assert!(u64::BITS << BITS == 1 << u16::BITS, "all octaves have a place in a key");
 
 impl Key {
     /// None is shorter than 1 ns.
     #[inline]
-    pub(super) fn of(ns: u64) -> Key {
+    pub(crate) fn of(ns: u64) -> Key {
         let ns = ns.max(1);
         let octave = ns.ilog2();
         let first = if octave < BITS { ns << (BITS - octave) } else { ns >> (octave - BITS) };
@@ -60,7 +65,7 @@ struct Bin {
 
 /// A histogram.
 #[derive(Debug, Default)]
-pub(super) struct Bins {
+pub(crate) struct Bins {
     /// By rising keys, none of them empty.
     bins: Vec<Bin>,
     /// How many bits of the keys are left off.
@@ -72,6 +77,11 @@ impl Bins {
     pub(super) fn add(&mut self, keys: impl Iterator<Item = Key>, held_by_all: usize) {
         let much = held_by_all > MAX_PRECISE_BYTES;
         self.add_within(keys, if much { MAX_BINS_OF_MANY } else { MAX_BINS });
+    }
+
+    /// Adds one, where precision matters less than memory.
+    pub(crate) fn add_coarse(&mut self, key: Key) {
+        self.add_within(iter::once(key), MAX_COARSE_BINS);
     }
 
     /// Adds some in rising order, and gets coarser rather than to have more than `most` bins.
@@ -143,7 +153,7 @@ impl Bins {
     }
 
     /// Latencies as (ns, count) pairs in rising order: the middle of each bin.
-    pub(super) fn pairs(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn pairs(&self) -> Vec<(u64, u64)> {
         let middle = |short: u16| {
             let first = short << self.coarse;
             let last = first | ((1 << self.coarse) - 1);

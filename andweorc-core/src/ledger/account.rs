@@ -1,5 +1,6 @@
 //! The account of a thread.
 
+use super::watched_poll::WatchedPoll;
 use crate::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering::Relaxed, Ordering::SeqCst,
 };
@@ -42,6 +43,8 @@ pub struct Account {
     thread: AtomicI32,
     /// The owner's CPU clock as it entered the target, ns.
     cpu: AtomicI64,
+    /// The poll that the owner is in. The ledger only keeps it.
+    pub(crate) poll: WatchedPoll,
 }
 
 #[cfg(not(loom))]
@@ -68,6 +71,7 @@ impl Account {
             runs_as: AtomicI32::new(0),
             thread: AtomicI32::new(0),
             cpu: AtomicI64::new(0),
+            poll: WatchedPoll::new(),
         }
     }
     }
@@ -97,6 +101,12 @@ impl Account {
     /// The owner's CPU clock as it entered the target.
     pub(crate) fn cpu(&self) -> Nanos {
         Nanos(self.cpu.load(Relaxed))
+    }
+
+    /// Whether the owner, which has this name, may be sent the signal.
+    pub(crate) fn is_told(&self, name: i32) -> bool {
+        // Relaxed: as in `set_runs_as`.
+        self.runs_as.load(Relaxed) == name
     }
 
     /// Sets the name under which [`Ledger::lagging`](super::Ledger::lagging) reports the owner; 0

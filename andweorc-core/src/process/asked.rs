@@ -33,6 +33,8 @@ impl Switches {
     pub(crate) const HAS_LEARNED: Switches = Switches(1 << 4);
     /// There is an [`aim`](Asked::aim).
     pub(crate) const AIMS: Switches = Switches(1 << 5);
+    /// See [`long_polls`](crate::long_polls): polls say when they began.
+    pub(crate) const WATCHES_POLLS: Switches = Switches(1 << 7);
     /// The program's allocator asks in [which visit](crate::thread::visit) a thread is.
     pub(crate) const COUNTS_VISITS: Switches = Switches(1 << 6);
 

@@ -7,6 +7,8 @@ use crate::clock;
 use crate::defer;
 use crate::engine::{ThreadKind, ThreadState};
 use crate::ledger::Parked;
+use crate::process::asked::Switches;
+use crate::process::process;
 use crate::target::Target;
 use crate::time::{Nanos, Real, Virtual};
 use crate::wait::Ended;
@@ -22,6 +24,8 @@ pub struct Poll {
     entered: Entered,
     target: &'static Target,
     stage: Stage,
+    /// Another thread sees how long it lasts.
+    is_watched: bool,
     /// When it ended.
     ended_at: Real,
     /// Of the poll around this one.
@@ -122,12 +126,24 @@ impl Poll {
                 entered: thread.enter(target, began),
                 target,
                 stage: Stage::Open,
+                is_watched: false,
                 ended_at: began,
                 outer_ended: thread.ended.replace(ended),
                 outer_waits: thread.waits.replace(false),
                 outer_turn,
             }
         })
+    }
+
+    /// Lets it be seen whether the poll, whose thread has other tasks wait for it, becomes
+    /// [long](crate::long_polls).
+    #[inline]
+    pub fn watch(&mut self) {
+        if process().asked.is_any_on(Switches::WATCHES_POLLS) {
+            let (target, since) = (self.target.id(), self.entered.at());
+            let account = here().account.get();
+            self.is_watched = account.is_some_and(|account| account.poll.begin(target, since));
+        }
     }
 
     /// The delay that the task had taken as the poll began.
@@ -168,9 +184,14 @@ impl Poll {
         // Not by `with`: this is inlined whatever its length.
         let thread = here();
         let writing_before = thread.writing.replace(true);
+        if self.is_watched
+            && let Some(account) = thread.account.get()
+        {
+            account.poll.end(self.entered.at(), now);
+        }
         // First: what is around it is in a turn of its own.
         if let Some(around) = self.outer_turn {
-            thread.end_turn(around);
+            thread.end_turn(around, now);
         }
         thread.leave(self.target, &self.entered, true, now);
         let is_active = thread.state.get() == ThreadState::Active;

@@ -249,13 +249,13 @@ impl Thread {
     /// Ends the turn of a poll, and goes back to what was `around` it.
     #[cold]
     #[inline(never)]
-    pub(super) fn end_turn(&self, around: Around) {
+    pub(super) fn end_turn(&self, around: Around, now: Real) {
         let (phase, acts) = around.part();
         self.phase.set(phase);
         self.acts.set(acts);
         around.polled.keep(self.turn.replace(around.turn()).next());
         if around.polled.number() != 0 && wall::is_recording() {
-            wall::poll_ends(around.polled.number());
+            wall::poll_ends(around.polled.number(), now);
         }
     }
 }

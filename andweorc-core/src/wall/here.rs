@@ -6,7 +6,7 @@ use super::{OpenSpan, RECORDING, is_recording, lock};
 use crate::allocations::left_out;
 use crate::target::Target;
 use crate::thread;
-use crate::time::Real;
+use crate::time::{Nanos, Real};
 use crate::wait::{Cause, Ended};
 use andweorc_sampling::slots;
 use std::cell::{Cell, RefCell};
@@ -32,6 +32,9 @@ struct InPoll {
     task: &'static Target,
     /// The task's number.
     number: usize,
+    began: Real,
+    /// For how long the task had been ready, where that is known.
+    delay: Option<Nanos>,
     /// The wait that ended with it, and when it began.
     wait: Option<(PollWait, Real)>,
     /// A span that was entered has had that wait.
@@ -147,21 +150,28 @@ pub(crate) fn poll_begins(task: &'static Target, number: usize, ended: Option<En
         let mut polls = here.polls.borrow_mut();
         if polls.len() < MAX_POLLS {
             let wait = ended.map(|ended| (PollWait { ended, by }, now));
-            polls.push(InPoll { task, number, wait, is_a_spans: false });
+            let delay = ended.map(|ended| now - ended.woken());
+            polls.push(InPoll { task, number, began: now, delay, wait, is_a_spans: false });
             slots::set_task(task.id());
         }
     });
 }
 
-/// The calling thread ends its innermost poll of the task of this number, and with it those inside,
-/// if it has [begun](poll_begins). The wait before it is the task's own if no span had it.
-pub(crate) fn poll_ends(number: usize) {
+/// The calling thread ends at `now` its innermost poll of the task of this number, and with it
+/// those inside, if it has [begun](poll_begins). The wait before it is the task's own if no span
+/// had it.
+pub(crate) fn poll_ends(number: usize, now: Real) {
     with(|here| {
         let mut polls = here.polls.borrow_mut();
         let place = polls.iter().rposition(|poll| poll.number == number);
         let ended = place.and_then(|place| polls.drain(place..).next());
         slots::set_task(polls.last().map_or(0, |poll| poll.task.id()));
-        if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false, .. }) = ended
+        let Some(InPoll { task, began, delay, wait, is_a_spans, .. }) = ended else { return };
+        if is_recording() {
+            RECORDING.polls().add(task, now - began, delay);
+        }
+        if let Some((wait, polled)) = wait
+            && !is_a_spans
             && is_recording()
         {
             let since = lock(&RECORDING.stretch).since;

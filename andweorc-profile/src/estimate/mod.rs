@@ -29,6 +29,7 @@
 //! program no more after days than after an hour: it is done anew after each experiment.
 
 pub(crate) mod allocations;
+mod edges;
 mod effects;
 mod fills;
 mod forecast;
@@ -39,6 +40,7 @@ mod now;
 mod observation;
 pub(crate) mod observe;
 mod ongoing;
+mod polls;
 mod rank;
 mod runs;
 mod scatter;
@@ -51,10 +53,12 @@ mod verdict;
 mod waits;
 
 pub use allocations::AllocationSummary;
+pub use edges::{Edge, Party};
 pub use load::{Load, Probes};
 pub use metric::{Metric, Now, Ranking};
 pub use observe::{Comparison, comparisons};
 pub use ongoing::Ongoing;
+pub use polls::{Lengths, LongPollAt, LongPollSummary, LongPolls, PollSummary};
 pub use summary::{Effect, Impact, PointSummary, TargetSummary};
 pub use verdict::Verdict;
 pub use waits::WaitSummary;
@@ -77,6 +81,13 @@ pub struct Analysis {
     pub targets: Vec<TargetSummary>,
     /// Waits of tasks and spans, the longest in all first.
     pub waits: Vec<WaitSummary>,
+    /// Polls by kind of task, the most time first; empty in older profiles.
+    pub polls: Vec<PollSummary>,
+    /// Long polls; `None` where nobody looked for any.
+    pub long_polls: Option<LongPolls>,
+    /// Edges from each waiter to its waker, the longest first; empty where wall time was not
+    /// recorded.
+    pub edges: Vec<Edge>,
     /// Allocations by target, the most bytes first; empty where the program's allocator does not
     /// count them.
     pub allocations: Vec<AllocationSummary>,
@@ -151,6 +162,9 @@ fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> An
         (0..points.len()).flat_map(|point| Metric::ALL.map(|metric| (point, metric))).collect();
     Analysis {
         waits: waits::waits(runs),
+        polls: polls::polls(runs),
+        long_polls: polls::long_polls(runs),
+        edges: edges::edges(runs),
         allocations: allocations::allocations(runs),
         ..analyse_metrics(runs, points, rows, true, |_| metrics)
     }
@@ -228,6 +242,9 @@ fn analyse_metrics(
         points,
         targets,
         waits: Vec::new(),
+        polls: Vec::new(),
+        long_polls: None,
+        edges: Vec::new(),
         allocations: Vec::new(),
         load,
         probes,

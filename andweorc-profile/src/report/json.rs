@@ -1,7 +1,8 @@
 //! The report for machines.
 
 use crate::estimate::{
-    AllocationSummary, Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary,
+    AllocationSummary, Analysis, Edge, Load, LongPolls, PointSummary, PollSummary, Probes, Ranking,
+    TargetSummary, WaitSummary,
 };
 use crate::plain;
 use crate::report::{Advice, Next, advice, next, notes, real_ns};
@@ -35,6 +36,9 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         points: &'a [PointSummary],
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
+        polls: &'a [PollSummary],
+        long_polls: Option<&'a LongPolls>,
+        edges: &'a [Edge],
         allocations: &'a [AllocationSummary],
         load: Option<Load>,
         probes: Option<Probes>,
@@ -64,6 +68,9 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         points: &analysis.points,
         targets: &analysis.targets,
         waits: &analysis.waits,
+        polls: &analysis.polls,
+        long_polls: analysis.long_polls.as_ref(),
+        edges: &analysis.edges,
         allocations: &analysis.allocations,
         load: analysis.load,
         probes: analysis.probes,

@@ -10,6 +10,7 @@
 //! | `load` | the load in words, and the warning of one that does not wait |
 //! | `waits` | the longest waits that nobody tested |
 //! | `allocations` | the targets whose allocations stand out |
+//! | `long_polls` | tasks that keep their worker from all others |
 //! | `next` | what to do next |
 //! | `notes` | what the user should know |
 //! | `words` | numbers with their units |
@@ -20,6 +21,7 @@ mod between;
 pub mod caveats;
 mod json;
 mod load;
+mod long_polls;
 mod next;
 mod notes;
 mod sections;
@@ -31,6 +33,7 @@ pub use advice::{Advice, Pattern, advice};
 pub use between::between_runs;
 pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};
+pub use long_polls::{LongPollWords, long_polls, long_polls_left_out};
 pub use next::{Next, next};
 pub use notes::{notes, real_ns, why_nothing};
 pub use sections::{Section, allocation_label, cpu_share, fills_time, label, needs, sections};

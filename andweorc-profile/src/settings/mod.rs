@@ -35,6 +35,9 @@ pub struct Settings {
     pub max_slowdown: f64,
     /// Whether the program's own clock is delayed with it.
     pub clock: ProgramClock,
+    /// A poll that lasts so long is reported with its place, at least a millisecond; `None` where
+    /// nobody is to look for long polls.
+    pub long_poll: Option<Duration>,
     /// Event by which lines and functions are sampled.
     pub event: Event,
     /// Which order of experiments: any number. Runs of a short program that are joined need
@@ -45,7 +48,8 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 30 s, 25 % and 50 %, a slowdown of 2 at most, and andweorc chooses the rest.
+    /// 30 s, 25 % and 50 %, a slowdown of 2 at most, long polls from 10 ms on, and andweorc chooses
+    /// the rest.
     fn default() -> Settings {
         Settings {
             out: None,
@@ -55,6 +59,7 @@ impl Default for Settings {
             speedups: vec![Speedup::from_ppm(250_000), Speedup::from_ppm(500_000)],
             max_slowdown: MAX_SLOWDOWN,
             clock: ProgramClock::default(),
+            long_poll: Some(LONG_POLL),
             event: Event::default(),
             order: 0,
             scope: Scope::default(),
@@ -77,6 +82,12 @@ pub enum ProgramClock {
 /// By how much an experiment may slow the program when nothing else is said.
 pub const MAX_SLOWDOWN: f64 = 2.0;
 
+/// A poll is long from this on when nothing else is said.
+const LONG_POLL: Duration = Duration::from_millis(10);
+
+/// The shortest poll that may be called long.
+const MIN_LONG_POLL: Duration = Duration::from_millis(1);
+
 const PREFIX: &str = "ANDWEORC_";
 const ENABLED: &str = "ANDWEORC_ENABLED";
 const OUT: &str = "ANDWEORC_OUT";
@@ -89,8 +100,9 @@ const CLOCK: &str = "ANDWEORC_CLOCK";
 const ORDER: &str = "ANDWEORC_ORDER";
 const EVENT: &str = "ANDWEORC_EVENT";
 const SCOPE: &str = "ANDWEORC_SCOPE";
-const KNOWN: [&str; 11] =
-    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, CLOCK, EVENT, ORDER, SCOPE];
+const LONG: &str = "ANDWEORC_LONG_POLL";
+const KNOWN: [&str; 12] =
+    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, CLOCK, EVENT, ORDER, SCOPE, LONG];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -141,6 +153,7 @@ impl Settings {
                 CLOCK => settings.clock = program_clock(&text(CLOCK, value)?)?,
                 EVENT => settings.event = event(&text(EVENT, value)?)?,
                 ORDER => settings.order = order(&text(ORDER, value)?)?,
+                LONG => settings.long_poll = long_poll(&text(LONG, value)?)?,
                 SCOPE => {
                     settings.scope = text(SCOPE, value)?.parse().map_err(SettingError::Scope)?
                 }
@@ -270,6 +283,16 @@ fn order(value: &str) -> Result<u64, SettingError> {
     value.trim().parse().map_err(|_| malformed(ORDER, value, "a whole number, such as `0` or `1`"))
 }
 
+fn long_poll(value: &str) -> Result<Option<Duration>, SettingError> {
+    if value.trim() == "off" {
+        return Ok(None);
+    }
+    let parsed = humantime::parse_duration(value.trim()).ok();
+    let long_enough = parsed.filter(|duration| *duration >= MIN_LONG_POLL).map(Some);
+    let expected = "a time of a millisecond or more with its unit, such as `10ms`, or `off`";
+    long_enough.ok_or_else(|| malformed(LONG, value, expected))
+}
+
 /// Edit distance, for a guess at what was meant.
 #[doc(hidden)]
 pub fn distance(a: &str, b: &str) -> usize {
@@ -310,6 +333,7 @@ mod tests {
             (EVENT, "cycles"),
             (SCOPE, "shop, !src/gen"),
             (CLOCK, "real"),
+            (LONG, "25ms"),
         ])
         .unwrap();
         assert_eq!(settings.out.unwrap(), PathBuf::from("/tmp/x.jsonl"));
@@ -320,6 +344,8 @@ mod tests {
         assert_eq!(settings.clock, ProgramClock::Real);
         assert_eq!(settings.speedups, [0.1, 1.0].map(|s| Speedup::new(s).unwrap()));
         assert_eq!(settings.order, 3);
+        assert_eq!(settings.long_poll, Some(Duration::from_millis(25)));
+        assert_eq!(parse(&[(LONG, "off")]).unwrap().long_poll, None);
         assert_eq!(settings.event, Event::Cycles);
         assert_eq!(settings.scope.to_string(), "shop, !src/gen");
         assert_eq!(parse(&[]).unwrap(), Settings::default());
@@ -341,6 +367,8 @@ mod tests {
             (SLOWDOWN, "2x"),
             (ENABLED, "maybe"),
             (ORDER, "-1"),
+            (LONG, "10"),
+            (LONG, "100us"),
             (EVENT, "heat"),
             (SCOPE, "re:("),
         ] {

@@ -31,7 +31,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt, io};
-use unit::RawFrame;
 
 /// A source line, and the function that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +65,19 @@ pub struct Charged {
     /// All functions in scope on the chain, the innermost first, each once: what the sample is
     /// charged to inclusively. The first is [`function`](Charged::function).
     pub functions: Vec<Arc<str>>,
+}
+
+/// A frame of a call chain, whether or not it is in scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFrame {
+    /// The function's name.
+    pub function: String,
+    /// Its source file: within the workspace, or else as the compiler was told.
+    pub file: Option<String>,
+    /// The line in it, 1-based.
+    pub line: Option<u32>,
+    /// Whether it is in scope.
+    pub is_in_scope: bool,
 }
 
 /// A function that the code at an address is of, by itself or inlined.
@@ -204,6 +216,25 @@ impl Symbols {
         if let Some(frames) = self.known.get(&address) {
             return Arc::clone(frames);
         }
+        let found = self.frames_at(address);
+        let names = &mut self.names;
+        let frame = |NamedFrame { function, file, line, is_in_scope }| {
+            let name = names.get(function.as_str()).cloned().unwrap_or_else(|| {
+                let name: Arc<str> = function.as_str().into();
+                names.insert(Arc::clone(&name));
+                name
+            });
+            let line = file.zip(line).filter(|_| is_in_scope);
+            let line = line.map(|(file, line)| Arc::new(Place { file, line, function }));
+            Frame { function: name, is_own: is_in_scope, line }
+        };
+        let frames: Arc<[Frame]> = found.into_iter().map(frame).collect();
+        self.known.insert(address, Arc::clone(&frames));
+        frames
+    }
+
+    /// All frames at an address, innermost first. Empty where nothing is known.
+    pub fn frames_at(&mut self, address: u64) -> Vec<NamedFrame> {
         let probe = address.wrapping_sub(self.bias);
         let is_shared = !self.program.text.iter().any(|range| range.contains(&probe));
         let found = if !is_shared {
@@ -211,28 +242,19 @@ impl Symbols {
         } else if let Some((module, bias)) = self.shared.as_mut().and_then(|it| it.at(address)) {
             module.look_up(address.wrapping_sub(bias))
         } else {
-            return Arc::new([]);
+            return Vec::new();
         };
         let home = self.program.home();
-        let (scope, names) = (&self.scope, &mut self.names);
-        let frame = |(raw, function): (RawFrame, String)| {
+        let scope = &self.scope;
+        let named = |(raw, function): (unit::RawFrame, String)| {
             // C libraries are nobody's own crate, wherever they were built.
             let may = !is_shared || raw.file.is_none() || raw.is_rust || !scope.is_default();
-            let is_own = may && scope.has(raw.file.as_deref().unwrap_or_default(), &function, home);
-            let name = names.get(function.as_str()).cloned().unwrap_or_else(|| {
-                let name: Arc<str> = function.as_str().into();
-                names.insert(Arc::clone(&name));
-                name
-            });
-            let line = raw.file.zip(raw.line).filter(|_| is_own).map(|(file, line)| {
-                let file = file[raw.inside..].to_owned();
-                Arc::new(Place { file, line, function })
-            });
-            Frame { function: name, is_own, line }
+            let is_in_scope =
+                may && scope.has(raw.file.as_deref().unwrap_or_default(), &function, home);
+            let file = raw.file.map(|file| file[raw.inside..].to_owned());
+            NamedFrame { function, file, line: raw.line, is_in_scope }
         };
-        let frames: Arc<[Frame]> = found.into_iter().map(frame).collect();
-        self.known.insert(address, Arc::clone(&frames));
-        frames
+        found.into_iter().map(named).collect()
     }
 }
 

@@ -146,7 +146,11 @@ fn begin(task: &UnwrappedTask) -> (Entry, Option<Look>) {
         thread::in_pool(task.cell.clock.local_delay());
     }
     let caught_up = PollScope::caught_up(from, now);
-    let begun = Begun::new(&task.cell, &state.parking, caught_up, from, woken, now);
+    let mut begun = Begun::new(&task.cell, &state.parking, caught_up, from, woken, now);
+    // A thread of the blocking pool is there to be blocked.
+    if task.how != How::Blocking {
+        begun.watch();
+    }
     let looks = || asks[state.next_wait()].looks();
     let look = (task.how == How::Worker && woken && looks()).then(Look::default);
     (Entry::Poll(begun), look)

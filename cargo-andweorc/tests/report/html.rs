@@ -558,3 +558,48 @@ fn ranking_leads_to_the_flame_graph_and_back() {
     assert_eq!(browser.eval("document.getElementById('tab-flame').hidden"), true);
     assert_eq!(effects(&browser.dom()).len(), 4);
 }
+
+#[test]
+fn polls_long_polls_and_waits_for_others_are_sections() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page_of_wall = page(folder.path(), WALL);
+    let text = |browser: &mut Browser, of: &str| {
+        let text = browser.eval(&format!("document.querySelector('{of}').textContent"));
+        text.as_str().unwrap().to_owned()
+    };
+    for look in [Look::Desktop, Look::Phone, Look::Dark] {
+        browser.open(&page_of_wall, "", look);
+        let long = text(&mut browser, "section[aria-labelledby=long-polls]");
+        assert!(long.contains("Polls of 10.0 ms and more"), "{long}");
+        let place = "audit blocked its worker for 80.0 ms at src/shop.rs:44 in \
+                     shop::audit::</script>write (std::thread::functions::sleep), 12 times in 8.00 s";
+        assert!(long.contains(place), "{long}");
+        assert!(long.contains("task:audit, 75 % faster: throughput "), "{long}");
+        assert!(long.contains("2 long polls of tasks that had handed their worker over"), "{long}");
+        let rows = "[...document.querySelectorAll('section[aria-labelledby=polls] tbody tr')].map((row) => [0, 1, 2, 3, 4].map((i) => row.cells[i].textContent))";
+        let rows = browser.eval(rows);
+        assert_eq!(rows[0][0], "auditsrc/shop.rs:40", "{rows}");
+        assert_eq!((&rows[0][1], &rows[0][4]), (&"21".into(), &"81.0 ms".into()));
+        assert_eq!((&rows[1][2], &rows[1][3]), (&"40.0 \u{b5}s".into(), &"300 \u{b5}s".into()));
+        let edges = "[...document.querySelectorAll('.edge-table tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))";
+        let edges = browser.eval(edges);
+        assert!(edges.as_array().unwrap().len() >= 5, "{edges}");
+        let drawn = "document.querySelectorAll('.edges .wait').length";
+        assert_eq!(browser.eval(drawn), edges.as_array().unwrap().len());
+        let keeper = "[...document.querySelectorAll('.edges .wait title')].map((it) => it.textContent).find((it) => it.startsWith('stock waits for stock keeper'))";
+        assert_eq!(browser.eval(keeper), edge_of_stock());
+        assert_eq!(browser.eval("document.body.scrollWidth <= innerWidth"), true);
+        let (_, errors) = browser.requests_and_errors();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    let without = page(folder.path(), PROFILE);
+    browser.open(&without, "", Look::Desktop);
+    let sections = "document.querySelector('#polls, #long-polls, #edges')";
+    assert_eq!(browser.eval(sections), serde_json::Value::Null);
+}
+
+/// The wait of the fixture that is the longest of a span for a task.
+fn edge_of_stock() -> &'static str {
+    "stock waits for stock keeper: 60.0 ms, 14 % of wall time"
+}

@@ -27,6 +27,7 @@ pages! {
     axum = "docs/book/src/how-to/axum.md",
     hyper = "docs/book/src/how-to/hyper.md",
     load = "docs/book/src/how-to/load.md",
+    long_polls = "docs/book/src/how-to/long-polls.md",
     other_tools = "docs/book/src/how-to/other-tools.md",
     settings = "docs/book/src/reference/settings.md",
     threads = "docs/book/src/how-to/threads.md",

@@ -4,6 +4,7 @@ use super::ExperimentLoop;
 use super::missing::causes;
 use crate::experiment::clocks::by_counter;
 use crate::point::unmatched;
+use crate::symbols::Symbols;
 use crate::thread;
 use andweorc_sampling::signal;
 
@@ -36,8 +37,19 @@ impl ExperimentLoop {
                  tracing span"
             ));
         }
+        self.write_long_polls();
         self.journal.write_end(reason, self.samples.lost());
         self.set_status("done", None);
+    }
+
+    /// Writes the long polls, if they were looked for.
+    fn write_long_polls(&mut self) {
+        let scope = &self.settings.scope;
+        let symbols =
+            || Symbols::of_this_program().ok().map(|symbols| symbols.with_scope(scope.clone()));
+        if let Some(record) = self.experimenter.long_polls().finish(symbols) {
+            self.journal.write_long_polls(record);
+        }
     }
 
     /// Notes that the program took the signal over, if it did.

@@ -10,7 +10,8 @@ use crate::time::{Nanos, Real};
 use andweorc_profile::estimate::Ongoing;
 use andweorc_profile::plain;
 use andweorc_profile::{
-    AllocationsRecord, EndRecord, ExperimentRecord, Header, NoteRecord, Record, Writer,
+    AllocationsRecord, EndRecord, ExperimentRecord, Header, LongPollsRecord, NoteRecord, Record,
+    Writer,
 };
 use std::collections::HashSet;
 
@@ -114,6 +115,16 @@ impl Journal {
             }
         }
         self.write(Record::Allocations(record));
+    }
+
+    /// Writes long polls, after the targets that they name for the first time.
+    pub(super) fn write_long_polls(&mut self, record: LongPollsRecord) {
+        for target in targets() {
+            if record.polls.iter().any(|poll| poll.target == target.id()) {
+                self.write_target(target);
+            }
+        }
+        self.write(Record::LongPolls(record));
     }
 
     /// Writes a note.

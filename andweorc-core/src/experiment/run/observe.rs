@@ -5,6 +5,7 @@ use super::missing::Unseen;
 use super::sampled_pace::{Pace, STAYS_SLOW, USES_TIMERS};
 use super::{ExperimentLoop, OBSERVATION};
 use crate::allocations;
+use crate::background_thread::BackgroundThread;
 use crate::clock;
 use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
 use crate::experiment::early::{Early, nothing_hit};
@@ -17,6 +18,7 @@ use crate::target::{Target, targets};
 use crate::time::{Nanos, Real};
 use crate::wall;
 use andweorc_profile::{Record, SamplesRecord, TargetKind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often it is looked whether a point was hit, until one is. Only then does that second begin:
@@ -118,7 +120,12 @@ impl ExperimentLoop {
     /// run ends, when the time is up before, or when the program has had work for some time and
     /// nothing of it has a name that was asked for.
     pub(super) fn observe(&mut self) -> Result<Chosen, &'static str> {
+        let long_polls = Arc::clone(self.experimenter.long_polls());
+        let often = long_polls.look_often();
+        let working = often.as_ref().map(BackgroundThread::work);
+        let recording = long_polls.record();
         let chosen = self.look_until_chosen();
+        drop((recording, working));
         // Where nothing was chosen it goes on.
         wall::end();
         self.samples.end_stacks(0, 0);
@@ -221,7 +228,7 @@ impl ExperimentLoop {
             self.journal.note(lack.to_string());
         }
         // Before targets are written: it names none that comes later.
-        let wall = wall::end();
+        let (wall, polls) = wall::end();
         let others_ns = start.noise.others(&Noise::read()).map(to_ns);
         if let Some(others_ns) = others_ns {
             self.note_others(seen.real_ns, seen.cpu_ns, others_ns);
@@ -243,6 +250,9 @@ impl ExperimentLoop {
         }
         if let Some(stacks) = stacks {
             self.journal.write(Record::Stacks(stacks));
+        }
+        if !polls.kinds.is_empty() {
+            self.journal.write(Record::Polls(polls));
         }
     }
 

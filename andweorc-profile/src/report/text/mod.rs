@@ -9,9 +9,10 @@ use crate::estimate::Analysis;
 use crate::plain;
 use crate::report::allocations::allocations as told_allocations;
 use crate::report::sections::{allocation_label, place};
-use crate::report::words::shortened;
+use crate::report::words::{shortened, time};
 use crate::report::{
-    advice, between_runs, caveats, load_warning, next, notes, untested_waits, why_nothing,
+    advice, between_runs, caveats, load_warning, long_polls as told_long_polls,
+    long_polls_left_out, next, notes, untested_waits, why_nothing,
 };
 use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
@@ -119,8 +120,8 @@ impl Page {
 }
 
 /// The report for people: where and how the program ran and what it does now, the targets by their
-/// verdicts, the waits that nobody tested, allocations that stand out, notes, and a command to run
-/// next.
+/// verdicts, the waits that nobody tested, allocations that stand out, long polls, notes, and a
+/// command to run next.
 ///
 /// Names are shortened where a line would have more than 80 columns, numbers never.
 pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
@@ -144,6 +145,7 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
         advise(&mut page, runs, analysis);
         allocations(&mut page, analysis);
     }
+    long_polls(&mut page, analysis);
     foot(&mut page, runs, analysis);
     page.out
 }
@@ -191,6 +193,31 @@ fn waits(page: &mut Page, runs: &[Run], analysis: &Analysis) {
         cells: vec![Cell::left(wait.words.clone())],
     }));
     page.table(&rows, waits.len().saturating_sub(page.looks.top));
+}
+
+/// Tasks that keep their worker from all others.
+fn long_polls(page: &mut Page, analysis: &Analysis) {
+    let polls = told_long_polls(analysis);
+    if polls.is_empty() {
+        return;
+    }
+    page.line("");
+    let threshold = analysis.long_polls.as_ref().map_or(0, |it| it.threshold_ns);
+    let heading = format!("LONG POLLS, {} and more", time(threshold as f64));
+    let heading = page.looks.paint(Tone::Heading, &heading);
+    page.line(&heading);
+    for poll in polls.iter().take(page.looks.top) {
+        let task = plain::name(&poll.summary.name);
+        page.prose(Tone::Plain, "  ", &format!("{task} {}", poll.text));
+        if let Some(tested) = &poll.tested {
+            page.prose(Tone::Aside, "    ", tested);
+        }
+    }
+    let more = polls.len().saturating_sub(page.looks.top);
+    page.table(&[], more);
+    if let Some(left_out) = long_polls_left_out(analysis) {
+        page.prose(Tone::Aside, "  ", &left_out);
+    }
 }
 
 /// The targets whose allocations stand out.

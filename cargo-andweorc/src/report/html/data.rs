@@ -2,6 +2,7 @@
 
 use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
+use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
 use crate::flame::{State, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
@@ -33,6 +34,11 @@ pub(super) struct Page<'a> {
     targets: Vec<Target<'a>>,
     experiments: Vec<Experiment<'a>>,
     waits: Vec<Wait>,
+    polls: Vec<Polls>,
+    /// Polls of kinds beyond those that are told apart.
+    polls_merged: u64,
+    long_polls: Option<LongPolls>,
+    edges: Option<Edges>,
     advice: Vec<Advice>,
     allocations: Vec<Allocations>,
     wall: Option<Wall<'a>>,
@@ -203,6 +209,10 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
         experiments: experiments(runs, analysis),
         waits: analysis.waits.iter().map(|it| wait(it, sources)).collect(),
+        polls: polls(analysis, sources),
+        polls_merged: runs.iter().flat_map(|run| &run.polls).map(|it| it.merged).sum(),
+        long_polls: long_polls(analysis, sources),
+        edges: edges(analysis, sources),
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
         wall: wall(runs, analysis),
@@ -241,7 +251,7 @@ fn point_label(points: &[PointSummary], point: &PointSummary) -> String {
 }
 
 /// The [place] as the page shows it.
-fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
+pub(super) fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
     place(name, file, line).map(|place| plain::name(&place).into_owned())
 }
 

@@ -7,6 +7,7 @@
 mod cpu;
 mod data;
 mod dead_end;
+mod polls;
 
 use crate::web::{self, Editor, Sources, escaped};
 use andweorc_profile::Run;
@@ -31,6 +32,8 @@ const SCRIPT: &str = concat!(
     include_str!("page/cards.js"),
     include_str!("page/experiments.js"),
     include_str!("page/waits.js"),
+    include_str!("page/polls.js"),
+    include_str!("page/edges.js"),
     include_str!("page/allocations.js"),
     include_str!("page/app.js"),
 );

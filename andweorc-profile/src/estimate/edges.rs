@@ -1,0 +1,189 @@
+//! Edges from each waiter to its waker: the waits of all stacks of wall time, by the innermost span
+//! or task that waits and by the target that ended the wait.
+
+use crate::{Run, TargetKind, TargetRecord, WallStack};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// One that waits, or that is waited for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Party {
+    /// A span, or a kind of task outside of all spans.
+    Target {
+        /// Its kind.
+        kind: TargetKind,
+        /// Its name.
+        name: String,
+        /// Source file, where known.
+        file: Option<String>,
+        /// Line, where known.
+        line: Option<u32>,
+    },
+    /// The world outside; timers too, where they can't be told from it.
+    Outside,
+    /// A timer.
+    Timer,
+    /// Another task or thread, and it is not known which.
+    Unknown,
+}
+
+/// How long one waited for another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Edge {
+    /// The one that waits.
+    pub waiter: Party,
+    /// The one that ends the wait.
+    pub waker: Party,
+    /// Time of the waits in all, ns.
+    pub ns: u64,
+    /// That time for each request in which such a wait may be, ns: of the requests that have the
+    /// waiter's stacks.
+    pub ns_per_request: Option<f64>,
+    /// Its share of the wall time of all requests and tasks, 0 to 1.
+    pub share: f64,
+}
+
+/// The edges of all runs, the longest first.
+pub(super) fn edges(runs: &[Run]) -> Vec<Edge> {
+    let mut all = Sums::default();
+    for run in runs {
+        let targets: HashMap<u32, &TargetRecord> =
+            run.targets.iter().map(|target| (target.id, target)).collect();
+        for record in &run.wall {
+            all.add(&record.stacks, |id| targets.get(&id).copied());
+        }
+    }
+    all.into_edges()
+}
+
+/// Wall time of requests and tasks.
+#[derive(Default)]
+struct Sums {
+    total_ns: u64,
+    edges: HashMap<(Party, Party), Sum>,
+}
+
+/// Waits of one for another.
+#[derive(Default)]
+struct Sum {
+    ns: u64,
+    /// Requests with such waits, at least of some: the root's stack and how many there were.
+    requests: HashMap<Party, u64>,
+}
+
+impl Sums {
+    fn add<'a>(&mut self, stacks: &[WallStack], target: impl Fn(u32) -> Option<&'a TargetRecord>) {
+        // Each comes after the one around it.
+        let mut roots: Vec<usize> = Vec::with_capacity(stacks.len());
+        let mut seen: HashMap<(Party, Party), HashMap<usize, u64>> = HashMap::new();
+        for (at, stack) in stacks.iter().enumerate() {
+            let root = stack.parent.and_then(|parent| roots.get(parent as usize).copied());
+            let root = root.unwrap_or(at);
+            roots.push(root);
+            self.total_ns = self.total_ns.saturating_add(stack.total_ns());
+            let of = |id: Option<u32>| id.and_then(&target).map_or(Party::Unknown, Party::from);
+            let waiter = of(stack.target);
+            let tasks = stack.tasks.iter().map(|waker| (of(waker.by), waker.ns));
+            let others = [(Party::Outside, stack.outside_ns), (Party::Timer, stack.timer_ns)];
+            for (waker, ns) in tasks.chain(others).filter(|(_, ns)| *ns > 0) {
+                let by_root = seen.entry((waiter.clone(), waker)).or_default();
+                let sum = by_root.entry(root).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        }
+        for (edge, by_root) in seen {
+            let sum = self.edges.entry(edge).or_default();
+            for (root, ns) in by_root {
+                sum.ns = sum.ns.saturating_add(ns);
+                let of = &stacks[root];
+                if let Some(span) = of.target.and_then(&target)
+                    && span.kind == TargetKind::Span
+                {
+                    let count = sum.requests.entry(Party::from(span)).or_default();
+                    *count = count.saturating_add(of.count);
+                }
+            }
+        }
+    }
+
+    fn into_edges(self) -> Vec<Edge> {
+        let total = self.total_ns.max(1) as f64;
+        let edge = |((waiter, waker), sum): ((Party, Party), Sum)| {
+            let requests = sum.requests.values().fold(0_u64, |all, one| all.saturating_add(*one));
+            let ns_per_request = (requests > 0).then(|| sum.ns as f64 / requests as f64);
+            Edge { waiter, waker, ns: sum.ns, ns_per_request, share: sum.ns as f64 / total }
+        };
+        let mut edges: Vec<Edge> = self.edges.into_iter().map(edge).collect();
+        let order = |edge: &Edge| (Reverse(edge.ns), edge.waiter.clone(), edge.waker.clone());
+        edges.sort_by_cached_key(order);
+        edges
+    }
+}
+
+impl From<&TargetRecord> for Party {
+    fn from(target: &TargetRecord) -> Party {
+        let TargetRecord { kind, name, file, line, .. } = target.clone();
+        Party::Target { kind, name, file, line }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::tests::run;
+    use crate::{WallRecord, WallWaker};
+
+    #[test]
+    fn waits_of_a_span_in_several_stacks_are_one_edge() {
+        let mut run = run();
+        run.targets.clear();
+        for (id, kind, name) in [
+            (1, TargetKind::Span, "checkout"),
+            (2, TargetKind::Span, "refund"),
+            (3, TargetKind::Span, "lock"),
+            (4, TargetKind::Task, "writer"),
+        ] {
+            run.targets.push(TargetRecord::new(id, kind, name));
+        }
+        let stack = |parent, target, count, tasks: &[(Option<u32>, u64)]| WallStack {
+            parent,
+            target: Some(target),
+            count,
+            tasks: tasks.iter().map(|&(by, ns)| WallWaker { by, ns }).collect(),
+            ..WallStack::default()
+        };
+        let mut stacks = vec![
+            stack(None, 1, 10, &[]),
+            stack(Some(0), 3, 10, &[(Some(4), 600), (None, 100)]),
+            stack(None, 2, 5, &[]),
+            stack(Some(2), 3, 5, &[(Some(4), 200)]),
+        ];
+        stacks[0].running_ns = 1_000;
+        stacks[2].timer_ns = 100;
+        run.wall.push(WallRecord { real_ns: 1, stacks, merged: 0, unseen: 0 });
+        let found = edges(&[run]);
+        let name = |party: &Party| match party {
+            Party::Target { name, .. } => name.clone(),
+            other => format!("{other:?}"),
+        };
+        let shown: Vec<_> = found
+            .iter()
+            .map(|it| (name(&it.waiter), name(&it.waker), it.ns, it.ns_per_request, it.share))
+            .collect();
+        let row = |waiter: &str, waker: &str, ns: u64, requests: u64| {
+            let each = Some(ns as f64 / requests as f64);
+            (waiter.to_owned(), waker.to_owned(), ns, each, ns as f64 / 2_000.0)
+        };
+        let expected = [
+            row("lock", "writer", 800, 15),
+            row("lock", "Unknown", 100, 10),
+            row("refund", "Timer", 100, 5),
+        ];
+        assert_eq!(shown, expected);
+        assert!(edges(&[self::run()]).is_empty());
+    }
+}
