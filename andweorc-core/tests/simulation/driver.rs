@@ -346,8 +346,7 @@ impl Engine<'_> {
             }
             let account = self.threads[i].account;
             let by = notified.then(|| self.taken_when_notified(i, since)).flatten();
-            let end =
-                by.map_or(RestEnd::Unknown, |by| RestEnd::Thread { by, late: Nanos::ZERO });
+            let end = by.map_or(RestEnd::Unknown, |by| RestEnd::Thread { by, late: Nanos::ZERO });
             self.model().end_rest(account, now - since, end, now);
         }
         self.threads[i].worker_state.notified = None;
