@@ -1,6 +1,7 @@
 //! Data of the page's view of CPU time.
 
 use crate::cpu::{Group, cpu as stacks_of};
+use andweorc_profile::estimate::{Analysis, TargetSummary};
 use andweorc_profile::{Run, StackFrame, TargetKind, TargetRecord, plain, settings};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -43,9 +44,11 @@ struct Named<'a> {
     targets: Vec<usize>,
 }
 
-/// Where CPU time went, if it was sampled. `tested` tells the targets that were tested of a record.
+/// Where CPU time went, if it was sampled. `tested` tells the targets that were tested of a task or
+/// a span.
 pub(super) fn cpu<'a>(
     runs: &'a [Run],
+    analysis: &Analysis,
     tested: impl Fn(&TargetRecord) -> Vec<usize>,
 ) -> Option<Cpu<'a>> {
     let cpu = stacks_of(runs);
@@ -59,8 +62,10 @@ pub(super) fn cpu<'a>(
         stacks: group.stacks.iter().map(|node| (node.parent, node.frame, node.ns)).collect(),
     };
     let function = |frame: &&'a StackFrame| {
-        let of = |kind| tested(&TargetRecord::new(0, kind, frame.name.as_str()));
-        let targets = [TargetKind::Function, TargetKind::FunctionSelf].map(of).concat();
+        let kinds = [TargetKind::Function, TargetKind::FunctionSelf];
+        let is = |it: &TargetSummary| kinds.contains(&it.kind) && it.name == frame.name;
+        let indexed = analysis.targets.iter().enumerate();
+        let targets = indexed.filter(|(_, target)| is(target)).map(|(index, _)| index).collect();
         (plain::name(&frame.name), targets)
     };
     (cpu.samples > 0).then(|| Cpu {

@@ -50,7 +50,7 @@ function cpuGraph(index) {
     // Where there are no tabs there is no place to go to.
     controls: () => (data.dead_end === null ? cpuControls() : null),
     lost: [
-      ended_early ? "Of " + of(ended_early) + " of the samples the callers are not known, since code has no frame pointers (under [no frame pointer]): build with RUSTFLAGS=\"-C force-frame-pointers=yes\"." : null,
+      ended_early ? "Of " + of(ended_early) + " of the samples the callers are not known, since code has no frame pointers (under [no frame pointers]): build with RUSTFLAGS=\"-C force-frame-pointers=yes\"." : null,
       cut_off ? "Of " + of(cut_off) + " of the samples the outermost callers are not known, since their chains are too long (under [cut off])." : null,
       merged ? merged + " samples could not be told apart and are counted as the stack around them." : null,
       lost ? lost + " samples were lost." : null,
