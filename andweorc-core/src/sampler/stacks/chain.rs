@@ -35,9 +35,10 @@ impl Part {
     pub(super) fn of(name: &str) -> Part {
         let last = name.rsplit("::").next().unwrap_or(name);
         let Some(package) = crate_of(name) else {
-            let starts = matches!(name, "_start" | "start_thread" | "clone" | "clone3" | "main")
+            let carries = ["_start", "start_thread", "clone", "clone3", "main", "__rust_try"]
+                .contains(&name)
                 || name.starts_with("__libc_start_");
-            return if starts { Part::Carrier } else { Part::Code };
+            return if carries { Part::Carrier } else { Part::Code };
         };
         let is_andweorc = package == "andweorc" || package.starts_with("andweorc_");
         let polls = match package {
@@ -75,21 +76,21 @@ pub(super) fn fold(
     part: impl Fn(u32) -> Part,
 ) -> End {
     let carriers = chain.iter().take_while(|&&frame| part(frame) != Part::Code).count();
-    let is_whole = chain[..carriers].iter().any(|&frame| match part(frame) {
+    let carries = |frame: &u32| match part(*frame) {
         Part::Poll => true,
         Part::Start => !in_task,
         _ => false,
-    });
-    // A thread of nothing else, such as a worker without work, keeps them.
-    if carriers < chain.len() {
-        chain.drain(..carriers);
-    }
+    };
+    let last = chain[..carriers].iter().rposition(carries);
+    // Without code, as of a worker without work, the rest of what carries it is what runs.
+    let left_out = if carriers < chain.len() { carriers } else { last.map_or(0, |at| at + 1) };
+    chain.drain(..left_out.min(chain.len().saturating_sub(1)));
     if let Some(innermost) = chain.pop() {
         chain.retain(|&frame| part(frame) != Part::Passing);
         chain.push(innermost);
     }
     chain.dedup();
-    match (is_whole, is_full) {
+    match (last.is_some(), is_full) {
         (true, _) => End::Whole,
         (false, true) => End::CutOff,
         (false, false) => End::Early,
@@ -156,9 +157,11 @@ mod tests {
 
     #[test]
     fn chain_of_a_runtime_alone_is_kept() {
-        let chain = [&START[..6], &["tokio::runtime::driver::Driver::park"]].concat();
-        let (names, end) = folded(&chain, false);
-        assert_eq!((names.len(), end), (chain.len() - 1, End::Whole), "{names:?}");
+        let park = ["tokio::runtime::scheduler::Context::park", "tokio::runtime::Driver::park"];
+        let chain = [&START[..6], &park].concat();
+        assert_eq!(folded(&chain, false), (park.to_vec(), End::Whole));
+        // Of nothing but carriers the innermost is left.
+        assert_eq!(folded(&START[..6], false), (vec![START[5]], End::Whole));
     }
 
     #[test]
@@ -190,6 +193,7 @@ mod tests {
     fn functions_of_libraries_of_c_are_code() {
         assert_eq!(Part::of("memcpy"), Part::Code);
         assert_eq!(Part::of("__libc_start_call_main"), Part::Carrier);
+        assert_eq!(Part::of("__rust_try"), Part::Carrier);
         assert_eq!(Part::of("shop::main"), Part::Code);
         assert_eq!(Part::of("shop::poll"), Part::Code);
     }

@@ -88,7 +88,30 @@ pub(super) fn cpu<'a>(
 fn code(frame: &StackFrame) -> u8 {
     match settings::crate_of(&frame.name) {
         _ if frame.own => 0,
-        Some(package) if !settings::is_std(package) => 1,
+        Some(package) if !settings::is_std(package) && !is_primitive(package) => 1,
         _ => 2,
+    }
+}
+
+/// Whether methods of a name that begins so are those of a type that has no crate.
+fn is_primitive(name: &str) -> bool {
+    let is_number = |name: &str| {
+        let size = name.strip_prefix(['i', 'u', 'f']).unwrap_or_default();
+        ["8", "16", "32", "64", "128", "size"].contains(&size)
+    };
+    is_number(name) || ["bool", "char", "str"].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_known_by_its_crate() {
+        let code_of = |name: &str, own| code(&StackFrame { name: name.into(), own });
+        assert_eq!(code_of("shop::price", true), 0);
+        assert_eq!(["serde::ser", "u7::f", "strum::f"].map(|name| code_of(name, false)), [1; 3]);
+        let without = ["alloc::vec::Vec::push", "u64::pow", "usize::min", "str::len", "memcpy"];
+        assert_eq!(without.map(|name| code_of(name, false)), [2; 5]);
     }
 }
