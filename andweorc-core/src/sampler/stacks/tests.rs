@@ -154,7 +154,8 @@ fn code_that_came_into_the_place_of_other_code_is_looked_up_anew() {
     let mut stacks = Stacks::default();
     let sample = Sample::new(0, &[3, 1]);
     stacks.count(&sample, name("main"), at);
-    stacks.forget(&[3..4]);
+    let changed = 3..4;
+    stacks.forget(std::slice::from_ref(&changed));
     stacks.count(&sample, name("main"), |address| match address {
         3 => frames(&["shop::plugin"]),
         other => at(other),
