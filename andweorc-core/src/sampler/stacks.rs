@@ -29,7 +29,7 @@ const MAX_NAMES: usize = 1 << 20;
 const CUT_OFF: &str = "[cut off]";
 
 /// Frame around chains that end early.
-const EARLY: &str = "[no frame pointer]";
+const EARLY: &str = "[no frame pointers]";
 
 /// Frame of code that nobody knows a name of.
 const UNKNOWN: &str = "[unknown]";
@@ -113,7 +113,8 @@ impl Stacks {
             }
         }
         chain.reverse();
-        let end = fold(&mut chain, sample.is_full(), |frame| self.parts[frame as usize]);
+        let part = |frame| self.parts[frame as usize];
+        let end = fold(&mut chain, origin.task.is_some(), sample.is_full(), part);
         let around = match end {
             End::Whole => None,
             End::CutOff => {

@@ -3,6 +3,7 @@
 //!
 //! What is asserted is what comes out, not how large an effect is: the machine may be busy.
 
+mod chains;
 mod commands;
 #[path = "../common/process.rs"]
 mod common;

@@ -9,9 +9,12 @@ pub(super) enum Part {
     Code,
     /// Code of std, tokio, tracing or andweorc, which outside of all other code only carries it.
     Carrier,
-    /// Of these, what is called on the way from the start of a thread, or from a worker of a
-    /// runtime, to what runs there.
-    Base,
+    /// Of these, what polls a task.
+    Poll,
+    /// Of these, what a thread of Rust calls first of what is compiled with the program. What std
+    /// calls before that has a frame pointer in any build, and is found even where a chain has lost
+    /// all that is between.
+    Start,
     /// Of these, what does nothing but poll or call what is inside of it.
     Passing,
 }
@@ -32,26 +35,20 @@ impl Part {
     pub(super) fn of(name: &str) -> Part {
         let last = name.rsplit("::").next().unwrap_or(name);
         let Some(package) = crate_of(name) else {
-            let is_base = matches!(name, "_start" | "start_thread" | "clone" | "clone3" | "main")
+            let carries = ["_start", "start_thread", "clone", "clone3", "main", "__rust_try"]
+                .contains(&name)
                 || name.starts_with("__libc_start_");
-            return if is_base { Part::Base } else { Part::Code };
+            return if carries { Part::Carrier } else { Part::Code };
         };
         let is_andweorc = package == "andweorc" || package.starts_with("andweorc_");
-        let is_base = match package {
-            "std" => matches!(
-                last,
-                "thread_start"
-                    | "__rust_begin_short_backtrace"
-                    | "lang_start"
-                    | "lang_start_internal"
-                    | "spawn_unchecked_"
-            ),
+        let polls = match package {
             "tokio" => {
                 let polls = ["poll", "poll_inner", "poll_future", "run", "run_task", "block_on"];
                 name.starts_with("tokio::runtime::") && polls.contains(&last)
             }
             _ => is_andweorc && last == "poll",
         };
+        let starts = package == "std" && last == "__rust_begin_short_backtrace";
         let is_carrier =
             is_std(package) || is_andweorc || package == "tokio" || package.starts_with("tracing");
         let passes = matches!(
@@ -59,7 +56,8 @@ impl Part {
             "poll" | "call_once" | "call_mut" | "call" | "catch_unwind" | "do_call" | "try"
         );
         match () {
-            () if is_base => Part::Base,
+            () if polls => Part::Poll,
+            () if starts => Part::Start,
             () if !is_carrier => Part::Code,
             () if passes && package != "tokio" => Part::Passing,
             () => Part::Carrier,
@@ -69,21 +67,30 @@ impl Part {
 
 /// Takes from a chain, the outermost frame first, what a person does not look for: all that
 /// carries its first code, what only passes on polls and calls, and repetitions of a function that
-/// calls itself, or whose closures are called inside of it. `is_full` says that the chain may have
-/// had more frames than are kept. Returns how it ends.
-pub(super) fn fold(chain: &mut Vec<u32>, is_full: bool, part: impl Fn(u32) -> Part) -> End {
+/// calls itself, or whose closures are called inside of it. `in_task` says that the thread polled a
+/// task, and `is_full` that the chain may have had more frames than are kept. Returns how it ends.
+pub(super) fn fold(
+    chain: &mut Vec<u32>,
+    in_task: bool,
+    is_full: bool,
+    part: impl Fn(u32) -> Part,
+) -> End {
     let carriers = chain.iter().take_while(|&&frame| part(frame) != Part::Code).count();
-    let is_whole = chain[..carriers].iter().any(|&frame| part(frame) == Part::Base);
-    // A thread of nothing else, such as a worker without work, keeps them.
-    if is_whole && carriers < chain.len() {
-        chain.drain(..carriers);
-    }
+    let carries = |frame: &u32| match part(*frame) {
+        Part::Poll => true,
+        Part::Start => !in_task,
+        _ => false,
+    };
+    let last = chain[..carriers].iter().rposition(carries);
+    // Without code, as of a worker without work, the rest of what carries it is what runs.
+    let left_out = if carriers < chain.len() { carriers } else { last.map_or(0, |at| at + 1) };
+    chain.drain(..left_out.min(chain.len().saturating_sub(1)));
     if let Some(innermost) = chain.pop() {
         chain.retain(|&frame| part(frame) != Part::Passing);
         chain.push(innermost);
     }
     chain.dedup();
-    match (is_whole, is_full) {
+    match (last.is_some(), is_full) {
         (true, _) => End::Whole,
         (false, true) => End::CutOff,
         (false, false) => End::Early,
@@ -96,19 +103,24 @@ mod tests {
 
     /// The names that are left of a chain, and how it ends.
     fn folded(chain: &[&'static str], is_full: bool) -> (Vec<&'static str>, End) {
+        folded_in(chain, true, is_full)
+    }
+
+    fn folded_in(chain: &[&'static str], in_task: bool, is_full: bool) -> (Vec<&'static str>, End) {
         let mut frames: Vec<u32> = chain
             .iter()
             .map(|name| chain.iter().position(|it| it == name).unwrap() as u32)
             .collect();
-        let end = fold(&mut frames, is_full, |frame| Part::of(chain[frame as usize]));
+        let end = fold(&mut frames, in_task, is_full, |frame| Part::of(chain[frame as usize]));
         (frames.into_iter().map(|frame| chain[frame as usize]).collect(), end)
     }
 
-    const START: [&str; 8] = [
+    const START: [&str; 9] = [
         "clone3",
         "start_thread",
         "std::sys::thread::unix::Thread::new::thread_start",
         "core::ops::function::FnOnce::call_once",
+        "std::sys::backtrace::__rust_begin_short_backtrace",
         "tokio::runtime::blocking::pool::Inner::run",
         "tokio::runtime::task::raw::poll",
         "andweorc_tokio::profiled::Profiled::poll",
@@ -145,9 +157,11 @@ mod tests {
 
     #[test]
     fn chain_of_a_runtime_alone_is_kept() {
-        let chain = [&START[..5], &["tokio::runtime::driver::Driver::park"]].concat();
-        let (names, end) = folded(&chain, false);
-        assert_eq!((names.len(), end), (chain.len() - 1, End::Whole), "{names:?}");
+        let park = ["tokio::runtime::scheduler::Context::park", "tokio::runtime::Driver::park"];
+        let chain = [&START[..6], &park].concat();
+        assert_eq!(folded(&chain, false), (park.to_vec(), End::Whole));
+        // Of nothing but carriers the innermost is left.
+        assert_eq!(folded(&START[..6], false), (vec![START[5]], End::Whole));
     }
 
     #[test]
@@ -164,9 +178,22 @@ mod tests {
     }
 
     #[test]
+    fn chain_that_has_lost_all_between_a_thread_and_a_function_ends_early() {
+        let chain = ["clone3", "start_thread", START[2], "shop::price"];
+        for in_task in [false, true] {
+            assert_eq!(folded_in(&chain, in_task, false), (vec!["shop::price"], End::Early));
+        }
+        // What the program itself is compiled with is there.
+        let chain = [&START[..5], &["shop::price"]].concat();
+        assert_eq!(folded_in(&chain, false, false), (vec!["shop::price"], End::Whole));
+        assert_eq!(folded_in(&chain, true, false), (vec!["shop::price"], End::Early));
+    }
+
+    #[test]
     fn functions_of_libraries_of_c_are_code() {
         assert_eq!(Part::of("memcpy"), Part::Code);
-        assert_eq!(Part::of("__libc_start_call_main"), Part::Base);
+        assert_eq!(Part::of("__libc_start_call_main"), Part::Carrier);
+        assert_eq!(Part::of("__rust_try"), Part::Carrier);
         assert_eq!(Part::of("shop::main"), Part::Code);
         assert_eq!(Part::of("shop::poll"), Part::Code);
     }

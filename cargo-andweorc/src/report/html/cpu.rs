@@ -1,6 +1,7 @@
 //! Data of the page's view of CPU time.
 
 use crate::cpu::{Group, cpu as stacks_of};
+use andweorc_profile::estimate::{Analysis, TargetSummary};
 use andweorc_profile::{Run, StackFrame, TargetKind, TargetRecord, plain, settings};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -43,9 +44,11 @@ struct Named<'a> {
     targets: Vec<usize>,
 }
 
-/// Where CPU time went, if it was sampled. `tested` tells the targets that were tested of a record.
+/// Where CPU time went, if it was sampled. `tested` tells the targets that were tested of a task or
+/// a span.
 pub(super) fn cpu<'a>(
     runs: &'a [Run],
+    analysis: &Analysis,
     tested: impl Fn(&TargetRecord) -> Vec<usize>,
 ) -> Option<Cpu<'a>> {
     let cpu = stacks_of(runs);
@@ -59,8 +62,10 @@ pub(super) fn cpu<'a>(
         stacks: group.stacks.iter().map(|node| (node.parent, node.frame, node.ns)).collect(),
     };
     let function = |frame: &&'a StackFrame| {
-        let of = |kind| tested(&TargetRecord::new(0, kind, frame.name.as_str()));
-        let targets = [TargetKind::Function, TargetKind::FunctionSelf].map(of).concat();
+        let kinds = [TargetKind::Function, TargetKind::FunctionSelf];
+        let is = |it: &TargetSummary| kinds.contains(&it.kind) && it.name == frame.name;
+        let indexed = analysis.targets.iter().enumerate();
+        let targets = indexed.filter(|(_, target)| is(target)).map(|(index, _)| index).collect();
         (plain::name(&frame.name), targets)
     };
     (cpu.samples > 0).then(|| Cpu {
@@ -83,7 +88,30 @@ pub(super) fn cpu<'a>(
 fn code(frame: &StackFrame) -> u8 {
     match settings::crate_of(&frame.name) {
         _ if frame.own => 0,
-        Some(package) if !settings::is_std(package) => 1,
+        Some(package) if !settings::is_std(package) && !is_primitive(package) => 1,
         _ => 2,
+    }
+}
+
+/// Whether methods of a name that begins so are those of a type that has no crate.
+fn is_primitive(name: &str) -> bool {
+    let is_number = |name: &str| {
+        let size = name.strip_prefix(['i', 'u', 'f']).unwrap_or_default();
+        ["8", "16", "32", "64", "128", "size"].contains(&size)
+    };
+    is_number(name) || ["bool", "char", "str"].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_known_by_its_crate() {
+        let code_of = |name: &str, own| code(&StackFrame { name: name.into(), own });
+        assert_eq!(code_of("shop::price", true), 0);
+        assert_eq!(["serde::ser", "u7::f", "strum::f"].map(|name| code_of(name, false)), [1; 3]);
+        let without = ["alloc::vec::Vec::push", "u64::pow", "usize::min", "str::len", "memcpy"];
+        assert_eq!(without.map(|name| code_of(name, false)), [2; 5]);
     }
 }

@@ -216,7 +216,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
         wall: wall(runs, analysis),
-        cpu: cpu(runs, |target| tested(analysis, target)),
+        cpu: cpu(runs, analysis, |target| tested(analysis, target)),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),
