@@ -1,7 +1,7 @@
 //! Queues that grow, since more comes than is done.
 
-use super::{Advice, Pattern, brings, called, matters};
-use crate::estimate::{Analysis, Metric, PointSummary};
+use super::{Advice, Pattern, called};
+use crate::estimate::{Analysis, Effect, Metric, PointSummary, Ranking, TargetSummary};
 use crate::report::words::{digits, time};
 use crate::stats::mean;
 use crate::{PointKind, Run};
@@ -34,9 +34,14 @@ impl Level {
     }
 }
 
+/// A target brings throughput if one as good by chance is rarer than this among those tested.
+const BY_CHANCE: f64 = 0.05;
+
 /// A point of which ever more is open in the baselines of each run.
 struct Growth<'a> {
     point: &'a PointSummary,
+    /// Its index in the analysis.
+    index: usize,
     /// In the first and in the last third of the baselines of the last run.
     from: Level,
     to: Level,
@@ -89,25 +94,37 @@ fn growth(levels: &[Level]) -> Option<(Level, Level)> {
 
 /// The first point of which ever more is open in the baselines of all runs.
 fn growing_point<'a>(runs: &[Run], analysis: &'a Analysis) -> Option<Growth<'a>> {
-    let points = analysis.points.iter().filter(|point| point.kind == PointKind::Latency);
-    let of_all = |point| {
+    let all = analysis.points.iter().enumerate();
+    let points = all.filter(|(_, point)| point.kind == PointKind::Latency);
+    let of_all = |(index, point)| {
         let all: Option<Vec<_>> = runs.iter().map(|run| growth(&levels(run, point))).collect();
         let (from, to) = all?.pop()?;
-        Some(Growth { point, from, to })
+        Some(Growth { point, index, from, to })
     };
     points.filter_map(of_all).next()
 }
 
-/// A queue that grows, and the first target that would let the program keep up.
+/// The target that surely brings the most throughput at a point. Where a queue grows the program is
+/// what holds it up, whatever the probes say of the load; and latency tells of what was before.
+fn keeps_up(analysis: &Analysis, point: usize) -> Option<(&TargetSummary, &Effect)> {
+    let tested = analysis.targets.len() as f64;
+    let by = Ranking::new(point, Metric::Throughput);
+    let effects = analysis.targets.iter().filter_map(|it| Some((it, it.effect_on(by)?)));
+    let low = |effect: &Effect| effect.ci_low.unwrap_or(f64::NEG_INFINITY);
+    effects
+        .filter(|(_, effect)| low(effect) > 0.0 && effect.p_value * tested <= BY_CHANCE)
+        .max_by(|(_, a), (_, b)| low(a).total_cmp(&low(b)))
+}
+
+/// A queue that grows, and the target that would let the program keep up.
 pub(super) fn growing(runs: &[Run], analysis: &Analysis) -> Option<Advice> {
-    let Growth { point, from, to } = growing_point(runs, analysis)?;
-    let (target, effect) =
-        analysis.targets.iter().find_map(|target| Some((target, matters(target)?)))?;
+    let Growth { point, index, from, to } = growing_point(runs, analysis)?;
+    let (target, effect) = keeps_up(analysis, index)?;
     let text = format!(
         "Ever more of `{}` is open, {} at first and {} at last, and its latency has risen from {} \
          to {}, while {} a second end: more comes than is done, and the queue takes it all. \
-         {:.0} % faster this brings {}. Make it faster or let several tasks do it; and bound the \
-         queue, so that who sends waits before memory ends.",
+         {:.0} % faster this brings {:+.0} %. Make it faster or let several tasks do it; and bound \
+         the queue, so that who sends waits before memory ends.",
         point.name,
         digits(from.open()),
         digits(to.open()),
@@ -115,7 +132,7 @@ pub(super) fn growing(runs: &[Run], analysis: &Analysis) -> Option<Advice> {
         time(to.latency_ns),
         digits(to.per_second),
         100.0 * effect.speedup,
-        brings(effect),
+        effect.effect_pct,
     );
     Some(Advice { pattern: Pattern::UnboundedBacklog, target: called(target), text })
 }

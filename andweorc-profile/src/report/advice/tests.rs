@@ -229,6 +229,10 @@ fn queue_that_grows_is_found_by_what_is_open_in_baselines() {
     let mut short = with_backlog(60, |at| (500 * (1 + at), 10_000));
     short.experiments.truncate(short.experiments.len() - 9);
     assert_eq!(found(short), [], "six baselines tell no trend");
+    let mut unknown = with_backlog(60, |at| (500 * (1 + at), 10_000));
+    unknown.experiments.retain(|one| one.target.is_none_or(|target| target == 71));
+    assert_eq!(analyse(std::slice::from_ref(&unknown)).load, None);
+    assert_eq!(found(unknown), is, "latency, which is ranked by, tells of what was before");
 }
 
 #[test]

@@ -21,9 +21,9 @@ const OF_GRAIN: std::ops::Range<f64> = 0.5..1.4;
 pub(super) fn coarse_timer(target: &TargetSummary, analysis: &Analysis) -> Option<Advice> {
     let effect = matters(target).filter(|_| target.kind == TargetKind::Wait)?;
     let wait = wait_of(target, analysis)?;
-    let for_timers = wait.by.timer_ns? as f64 / known_ns(wait)?;
-    let each = wait.total_ns as f64 / wait.count.max(1) as f64;
-    if for_timers < MOSTLY || !OF_GRAIN.contains(&(each / GRAIN)) {
+    let for_timers = wait.by.timer_ns? as f64;
+    let each = for_timers / wait.count.max(1) as f64;
+    if for_timers < MOSTLY * known_ns(wait)? || !OF_GRAIN.contains(&(each / GRAIN)) {
         return None;
     }
     let text = format!(
