@@ -1,7 +1,7 @@
 //! Where the wall time of requests goes, as a run records it while it observes the program: by a
 //! program whose parts are known, seen by the layer and by the subscriber.
 
-use andweorc::task;
+use andweorc::{Profile, task};
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::target::targets;
 use andweorc_core::wall;
@@ -151,4 +151,51 @@ fn tasks_outside_of_spans_have_their_own_time() {
     let waited = row.timer_ns + row.outside_ns;
     assert!(row.running_ns >= 2 * WORK.as_nanos() as u64 && waited > 0, "{row:?}");
     assert_eq!((row.parent, row.count), (None, 1));
+}
+
+/// How often a span of each name was held over an await by a task that does `work`.
+fn held(work: impl Future<Output = ()>) -> HashMap<String, u64> {
+    let _turn = ON.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let to = Dispatch::new(tracing_subscriber::registry().with(andweorc::layer()));
+    wall::begin_stretch();
+    dispatcher::with_default(&to, || runtime.block_on(work.profiled("holds")));
+    let record = wall::end();
+    let rows = named(&record).into_iter().filter(|(_, row)| row.held > 0);
+    rows.map(|(name, row)| (name, row.held)).collect()
+}
+
+#[test]
+fn span_that_is_entered_over_an_await_is_counted_as_held() {
+    let enter = || info_span!("outer held").entered();
+    let held = held(async {
+        let outer = enter();
+        {
+            let _inner = info_span!("inner held").entered();
+            task::yield_now().await;
+        }
+        // In the poll that has begun with it entered it is not held anew.
+        task::yield_now().await;
+        drop(outer);
+        let again = enter();
+        task::yield_now().await;
+        drop(again);
+    });
+    let expected = [("outer held".to_owned(), 2), ("outer held > inner held".to_owned(), 1)];
+    assert_eq!(held, HashMap::from(expected));
+}
+
+#[test]
+fn spans_of_instrumented_futures_and_guards_between_awaits_are_not_held() {
+    let held = held(async {
+        let inside = async {
+            info_span!("between").in_scope(work);
+            task::yield_now().await;
+            let _guard = info_span!("guard").entered();
+        };
+        inside.instrument(info_span!("instrumented")).await;
+        // Polls inside of a poll, of a task whose span is entered around them.
+        async { task::yield_now().await }.profiled("part").instrument(info_span!("over")).await;
+    });
+    assert_eq!(held, HashMap::new());
 }

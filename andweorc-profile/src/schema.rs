@@ -448,6 +448,10 @@ pub struct WallStack {
     /// Waiting, and nobody saw for what: the task is not profiled, or the wait had not ended, ns.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_ns: u64,
+    /// How often its span was entered in a poll and not left as the poll ended: a guard was held
+    /// over an await.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held: u64,
 }
 
 impl WallStack {

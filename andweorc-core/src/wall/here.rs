@@ -39,6 +39,8 @@ struct InPoll {
     wait: Option<(PollWait, Real)>,
     /// A span that was entered has had that wait.
     is_a_spans: bool,
+    /// The thread had entered so many spans before.
+    entered_before: u64,
 }
 
 /// A span that the calling thread has entered and not left.
@@ -47,12 +49,16 @@ struct Entry {
     span: OpenSpan,
     /// The span of the same request that it was entered on top of.
     over: Option<u32>,
+    /// How many spans the thread had entered with it; 0 once it is counted as held over a poll.
+    number: u64,
 }
 
 #[derive(Debug)]
 struct Here {
     polls: RefCell<Vec<InPoll>>,
     entries: RefCell<Vec<Entry>>,
+    /// How many spans the thread has entered.
+    entered: Cell<u64>,
     /// The recording that these are of.
     number: Cell<u32>,
     /// The thread is in here: what allocating does meanwhile is not recorded.
@@ -64,6 +70,7 @@ thread_local! {
         Here {
             polls: RefCell::new(Vec::new()),
             entries: RefCell::new(Vec::new()),
+            entered: Cell::new(0),
             number: Cell::new(0),
             is_busy: Cell::new(false),
         }
@@ -151,7 +158,16 @@ pub(crate) fn poll_begins(task: &'static Target, number: usize, ended: Option<En
         if polls.len() < MAX_POLLS {
             let wait = ended.map(|ended| (PollWait { ended, by }, now));
             let delay = ended.map(|ended| now - ended.woken());
-            polls.push(InPoll { task, number, began: now, delay, wait, is_a_spans: false });
+            let entered_before = here.entered.get();
+            polls.push(InPoll {
+                task,
+                number,
+                began: now,
+                delay,
+                wait,
+                is_a_spans: false,
+                entered_before,
+            });
             slots::set_task(task.id());
         }
     });
@@ -159,34 +175,50 @@ pub(crate) fn poll_begins(task: &'static Target, number: usize, ended: Option<En
 
 /// The calling thread ends at `now` its innermost poll of the task of this number, and with it
 /// those inside, if it has [begun](poll_begins). The wait before it is the task's own if no span
-/// had it.
+/// had it. A span that was entered in the poll and not left is held over it: of a guard that lives
+/// on in the task, the drop is in a later poll.
 pub(crate) fn poll_ends(number: usize, now: Real) {
     with(|here| {
         let mut polls = here.polls.borrow_mut();
         let place = polls.iter().rposition(|poll| poll.number == number);
         let ended = place.and_then(|place| polls.drain(place..).next());
         slots::set_task(polls.last().map_or(0, |poll| poll.task.id()));
-        let Some(InPoll { task, began, delay, wait, is_a_spans, .. }) = ended else { return };
-        if is_recording() {
-            RECORDING.polls().add(task, now - began, delay);
+        let Some(ended) = ended.filter(|_| is_recording()) else { return };
+        RECORDING.polls().add(ended.task, now - ended.began, ended.delay);
+        if let (false, Some((wait, polled))) = (ended.is_a_spans, ended.wait) {
+            count_wait(ended.task, wait, polled);
         }
-        if let Some((wait, polled)) = wait
-            && !is_a_spans
-            && is_recording()
-        {
-            let since = lock(&RECORDING.stretch).since;
-            let (parked, woken) = (wait.ended.parked().max(since), wait.ended.woken().max(since));
-            let state = match wait.ended.by() {
-                Cause::Task => WallState::Waiting(Cause::Task, wait.by),
-                by => WallState::Waiting(by, 0),
-            };
-            let stack = RECORDING.stack(None, task);
-            let mut sums = RECORDING.sums();
-            sums.count(stack);
-            sums.add(stack, state, ns(woken - parked));
-            sums.add(stack, WallState::Queue, ns(polled.max(since) - woken));
+        let mut entries = here.entries.borrow_mut();
+        for Entry { span, number, .. } in &mut *entries {
+            if *number > ended.entered_before {
+                *number = 0;
+                count_held(span);
+            }
         }
     });
+}
+
+/// Counts that a span is held over an await.
+fn count_held(span: &OpenSpan) {
+    let stack = lock(&span.request).stack(span.span);
+    if let Some(stack) = stack {
+        RECORDING.sums().hold(stack);
+    }
+}
+
+/// Counts a wait of a task outside of all spans, which was `polled` after it.
+fn count_wait(task: &Target, wait: PollWait, polled: Real) {
+    let since = lock(&RECORDING.stretch).since;
+    let (parked, woken) = (wait.ended.parked().max(since), wait.ended.woken().max(since));
+    let state = match wait.ended.by() {
+        Cause::Task => WallState::Waiting(Cause::Task, wait.by),
+        by => WallState::Waiting(by, 0),
+    };
+    let stack = RECORDING.stack(None, task);
+    let mut sums = RECORDING.sums();
+    sums.count(stack);
+    sums.add(stack, state, ns(woken - parked));
+    sums.add(stack, WallState::Queue, ns(polled.max(since) - woken));
 }
 
 /// The calling thread enters a span at `now`.
@@ -205,7 +237,9 @@ pub fn enter(span: &OpenSpan, now: Real) {
         if let Some(poll) = poll {
             poll.is_a_spans |= had;
         }
-        entries.push(Entry { span: span.clone(), over });
+        let number = here.entered.get() + 1;
+        here.entered.set(number);
+        entries.push(Entry { span: span.clone(), over, number });
     });
 }
 

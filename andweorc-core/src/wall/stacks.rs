@@ -32,6 +32,7 @@ pub(super) enum WallState {
 #[derive(Debug, Default)]
 struct Times {
     count: u64,
+    held: u64,
     running: f64,
     queue: f64,
     outside: f64,
@@ -114,6 +115,11 @@ impl Sums {
         self.rows.entry(stack).or_default().count += 1;
     }
 
+    /// Counts one more poll that has ended with a span of a stack entered.
+    pub(super) fn hold(&mut self, stack: u32) {
+        self.rows.entry(stack).or_default().held += 1;
+    }
+
     /// Adds `ns` in this state to a stack.
     pub(super) fn add(&mut self, stack: u32, state: WallState, ns: f64) {
         if ns > 0.0 {
@@ -126,6 +132,7 @@ impl Sums {
         for (stack, other) in others.rows.drain() {
             let times = self.rows.entry(stack).or_default();
             times.count += other.count;
+            times.held += other.held;
             times.running += other.running;
             times.queue += other.queue;
             times.outside += other.outside;
@@ -193,6 +200,7 @@ impl Times {
             timer_ns: ns(self.timer),
             tasks,
             unknown_ns: ns(self.unknown),
+            held: self.held,
         }
     }
 }
