@@ -152,6 +152,10 @@ impl Settings {
 
     /// Refuses what only a program with the feature `sampling` can do: an event and a scope of
     /// samples, and targets of which `is_sampled` says that they are seen by samples alone.
+    ///
+    /// # Errors
+    ///
+    /// When one of these is asked for. The error names the first.
     #[doc(hidden)]
     pub fn refuse_sampling(&self, is_sampled: impl Fn(&str) -> bool) -> Result<(), SettingError> {
         let refuse = |name, value: &str| SettingError::NotBuilt { name, value: value.to_owned() };
