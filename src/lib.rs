@@ -5,18 +5,52 @@
 //! as having made the target faster (virtual speedup: Curtsinger & Berger, *Coz*, SOSP 2015). What
 //! that takes for async tasks is in the book, under *virtual time*.
 //!
-//! # Adding it to a service
+//! # From nothing to a ranking
+//!
+//! **1.** Add `tracing = "0.1"`, `andweorc = { path = "../andweorc" }`, and three lines to the
+//! service:
 //!
 //! ```no_run
-//! #[andweorc::main]
+//! #[andweorc::main] // in the place of #[tokio::main]
 //! async fn main() {
-//!     andweorc::subscriber().init();
-//!     andweorc::spawn(serve()).await.unwrap();
+//!     andweorc::subscriber().init(); // times spans, and can speed them up
+//!     andweorc::spawn(serve()).await.unwrap(); // in the place of tokio::spawn
 //! }
 //!
-//! #[tracing::instrument]
-//! async fn serve() {}
+//! async fn serve() {
+//!     loop {
+//!         answer().await;
+//!     }
+//! }
+//!
+//! #[tracing::instrument] // a request, or a part of one that you wonder about
+//! async fn answer() {}
 //! ```
+//!
+//! **2.** Install the command, in andweorc's folder: `cargo install --profile dist --path
+//! cargo-andweorc`.
+//!
+//! **3.** Profile, in the service's folder, with any load that lasts for a minute:
+//!
+//! ```sh
+//! cargo andweorc run --load 'wrk -d 60s http://127.0.0.1:3000/'
+//! ```
+//!
+//! **4.** Read the ranking that is printed. These lines are of a shop:
+//!
+//! ```text
+//! MAKE FASTER             at 25 %  rate at 50 % faster   then  p99 at 50 %
+//!   stock service.rs:129  +12.3 %  +34.6 % [32.4,39.1]  933/s  -30 % [-38,-22]
+//! ```
+//!
+//! If `stock` took half of its time, the service would do 34.6 % more, 933 requests a second, and
+//! its p99 would fall by 30 %; in brackets are 95 % intervals.
+//!
+//! Without the command, start the service with `ANDWEORC_ENABLED=1` and put load on it: the same
+//! report goes to stderr when the run is settled, when the time is up, when `main` returns, or on
+//! Ctrl-C. When it is not enabled, a wrapped poll costs one load and a branch.
+//!
+//! # Other programs
 //!
 //! A program that has a tracing subscriber already adds a [`layer`] to that one, in the place of
 //! the [`subscriber`], and gives the filter of its logs to the layer that writes them:
@@ -33,9 +67,7 @@
 //! the subscriber or [`.enable_profiling()`](runtime::BuilderExt) on the runtime's builder starts
 //! to profile. The report is printed at the exit of the process at the latest.
 //!
-//! Start the service with `ANDWEORC_ENABLED=1` (or by `cargo andweorc run`), put load on it, and
-//! read the ranking when the run is settled, when the time is up, when `main` returns, or on
-//! Ctrl-C. Without it, a wrapped poll costs one load and a branch.
+//! # What is measured, and what is sped up
 //!
 //! - **What gets faster** - points: each tracing span is one, root spans of your own crates
 //!   (requests) first; or mark a unit of work with [`progress!`].
@@ -67,9 +99,20 @@
 //! |---|---|---|
 //! | `clock` | yes | a clock of the program that is virtual, and `threads` |
 //! | `layer` | yes | [`layer`], for a tracing subscriber that is there, by tracing-subscriber |
+//! | `sampling` | yes | lines and functions as targets, by the crates that read debug information |
 //! | `threads` | by `clock` | plain threads that block each other are seen to |
+//! | `alloc` | no | `Alloc`, an allocator that counts by target |
 //! | `axum`, `hyper`, `tower` | no | the modules of these names, for tasks that libraries spawn |
 //! | `test-util` | no | `start_paused` in [`main`](macro@main) and [`test`](macro@test) |
+//!
+//! # Where next
+//!
+//! - [`spawn`], [`JoinSet`], [`task`] and [`Profile`] for tasks; [`runtime`] for runtimes that are
+//!   built by hand; [`io::Outside`] for connections of clients; [`blocked`] for threads.
+//! - [`Session`] to start and end a profile in code, and [`analysis`] for its findings.
+//! - [`runner`] for programs of plain threads.
+//! - The book, `docs/book/src` in the repository, has a tutorial, a page for each framework, what
+//!   the reports mean, what goes wrong and what happens then, and how right predictions are.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

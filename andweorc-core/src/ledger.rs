@@ -52,12 +52,12 @@ mod watched_poll;
 pub use account::{ACCOUNTS, Account};
 pub use waits::TargetWait;
 
+use crate::cache_padded::CachePadded;
 use crate::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use crate::sync::{Mutex, const_fn};
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use account::OUTSIDE;
 use accounts::Accounts;
-use crossbeam_utils::CachePadded;
 use waits::{Lines, NO_LINE};
 
 /// `ended` of an experiment that still runs.

@@ -29,6 +29,7 @@ pub mod allocations;
 mod asked;
 mod background_thread;
 mod budget;
+mod cache_padded;
 mod catch_up_signal;
 mod counter;
 #[doc(hidden)]

@@ -11,6 +11,7 @@ mod machine;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::cache_padded::CachePadded;
 use crate::defer::deferral::Deferral;
 use crate::late_events::{DriverPolls, ReadinessLog};
 use crate::ledger::Ledger;
@@ -23,7 +24,6 @@ use crate::thread::processors::Processors;
 use crate::thread::shared::Shared;
 use crate::unwrapped::Tasks;
 use asked::Asked;
-use crossbeam_utils::CachePadded;
 use machine::Machine;
 use std::sync::OnceLock;
 

@@ -3,7 +3,9 @@
 pub(crate) mod provisional;
 pub(crate) mod sessions;
 
-use crate::experiment::{ExperimentLoop, Experimenter, Finished, Rounds, Status, Stop};
+use crate::experiment::{
+    ExperimentLoop, Experimenter, Finished, Rounds, Status, Stop, want_samples,
+};
 use crate::fork::{Unshared, forked};
 use crate::own_thread;
 use crate::program_clock;
@@ -71,6 +73,9 @@ impl Session {
     }
 
     fn begin(settings: Settings, experimenter: Experimenter) -> Result<Session, StartError> {
+        if !cfg!(feature = "sampling") {
+            settings.refuse_sampling(|target| want_samples(&[target.to_owned()]))?;
+        }
         if settings.clock == ProgramClock::Real {
             program_clock::keep_real();
         }
@@ -305,6 +310,7 @@ pub(crate) fn header(settings: &Settings) -> Header {
     header.andweorc = env!("CARGO_PKG_VERSION").to_owned();
     header.tokio = tokio;
     header.tokio_unstable = Some(cfg!(tokio_unstable));
+    header.sampling = Some(cfg!(feature = "sampling"));
     header.duration_ns = u64::try_from(settings.duration.as_nanos()).unwrap_or(u64::MAX);
     header.speedups = settings.speedups.iter().map(|speedup| speedup.fraction()).collect();
     header.targets = cut(&settings.targets);

@@ -71,6 +71,10 @@ pub struct Header {
     /// and not only wrapped ones. `None` in profiles from before this was told.
     #[serde(default)]
     pub tokio_unstable: Option<bool>,
+    /// Whether the program was built with the feature `sampling`, by which lines and functions can
+    /// be targets. `None` in profiles from before this was told.
+    #[serde(default)]
+    pub sampling: Option<bool>,
     /// Time budget of the run in ns.
     pub duration_ns: u64,
     /// Speedups that the run tests, fractions from 0 to 1.
@@ -96,6 +100,7 @@ impl Header {
             andweorc: env!("CARGO_PKG_VERSION").to_owned(),
             tokio: None,
             tokio_unstable: None,
+            sampling: None,
             duration_ns: 0,
             speedups: Vec::new(),
             targets: Vec::new(),

@@ -1,18 +1,22 @@
 //! Statistics: Student's t, regressions, false discovery rate.
 
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+mod distributions;
+
+pub(crate) use distributions::{ln_gamma, normal_quantile};
+
+use distributions::{fisher_tail, student_tail, student_upper};
 
 /// The confidence of every interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// The two-sided 95 % quantile of Student's t with `df` degrees of freedom.
 pub(crate) fn t_quantile(df: f64) -> f64 {
-    student(df).map_or(f64::INFINITY, |t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+    if df > 0.0 { student_upper((1.0 - CONFIDENCE) / 2.0, df) } else { f64::INFINITY }
 }
 
 /// Two-sided p-value of `t` under Student's t with `df` degrees of freedom.
 pub(crate) fn p_value(t: f64, df: f64) -> f64 {
-    student(df).map_or(1.0, |student| 2.0 * student.sf(t.abs()))
+    if df > 0.0 { 2.0 * student_tail(t.abs(), df) } else { 1.0 }
 }
 
 /// Two-sided p-value of an estimate with this standard error: of no effect.
@@ -29,11 +33,8 @@ pub(crate) fn p_of(estimate: f64, error: f64, df: f64) -> f64 {
 /// p-value of a ratio of two variances that are alike, of which the upper is known from `above`
 /// degrees of freedom and the lower from `below`: of one that is no larger.
 pub(crate) fn p_of_ratio(ratio: f64, above: f64, below: f64) -> f64 {
-    FisherSnedecor::new(above, below).map_or(1.0, |f| f.sf(ratio))
-}
-
-fn student(df: f64) -> Option<StudentsT> {
-    StudentsT::new(0.0, 1.0, df).ok()
+    let is_known = |df: f64| df.is_finite() && df > 0.0;
+    if is_known(above) && is_known(below) { fisher_tail(ratio, above, below) } else { 1.0 }
 }
 
 /// Arithmetic mean; NaN of nothing.

@@ -22,6 +22,7 @@ fn header() -> Header {
         andweorc: "0.1.0".into(),
         tokio: None,
         tokio_unstable: None,
+        sampling: None,
         duration_ns: 1,
         speedups: vec![0.25],
         targets: vec![],

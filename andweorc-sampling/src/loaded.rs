@@ -48,6 +48,7 @@ struct Segment {
 
 impl Object {
     /// The addresses of its code in memory.
+    #[cfg(feature = "symbols")]
     pub(crate) fn code(&self) -> impl Iterator<Item = &Range<u64>> {
         let is_code =
             |it: &&Segment| it.kind == libc::PT_LOAD && it.flags & libc::PF_X == libc::PF_X;
@@ -60,6 +61,7 @@ impl Object {
     }
 
     /// The addresses in memory of at most `most` bytes from the beginning of its file.
+    #[cfg(feature = "symbols")]
     pub(crate) fn head(&self, most: u64) -> Option<Range<u64>> {
         let is_first = |it: &&Segment| it.kind == libc::PT_LOAD && it.offset == 0;
         let first = self.segments.iter().find(is_first)?;
@@ -223,7 +225,7 @@ unsafe extern "C" fn in_child() {
     WALKING.store(false, Ordering::SeqCst);
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "symbols"))]
 mod tests {
     use super::*;
 

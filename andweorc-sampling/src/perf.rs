@@ -1,20 +1,17 @@
 //! Opening perf events, and what to say when the kernel refuses.
 
 use crate::descriptors::Permit;
+use crate::events::{self, Counter};
 use crate::period::COARSE;
 use andweorc_profile::settings::Event;
 use andweorc_profile::time::Nanos;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use perf_event::events::{Hardware, Software};
-use perf_event::{Builder, Counter};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::{error, fmt, fs, io};
 
 /// Opens an event on a thread of this process, disabled: every `period` of its CPU time in user
 /// space, or about as often as that.
-///
-/// From the crate perf-event (0.4.9) come the attributes and the system call.
 ///
 /// # Errors
 ///
@@ -22,23 +19,7 @@ use std::{error, fmt, fs, io};
 /// as it may.
 pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Permit), PerfError> {
     let permit = Permit::take().ok_or_else(|| PerfError::of(event, Errno::EMFILE.into()))?;
-    let builder = Builder::new().observe_pid(tid).any_cpu();
-    let mut builder = match event {
-        Event::TaskClock => builder.kind(Software::TASK_CLOCK),
-        Event::Cycles => builder.kind(Hardware::CPU_CYCLES),
-        Event::Instructions => builder.kind(Hardware::INSTRUCTIONS),
-        Event::CacheMisses => builder.kind(Hardware::CACHE_MISSES),
-        Event::BranchMisses => builder.kind(Hardware::BRANCH_MISSES),
-        // None that crates of one version know.
-        _ => return Err(PerfError::of(event, Errno::EOPNOTSUPP.into())),
-    };
-    let period = u64::try_from(period.0).unwrap_or(1).max(1);
-    match event {
-        Event::TaskClock => builder.sample_period(period),
-        _ => builder.sample_frequency(1_000_000_000 / period),
-    };
-    builder.exclude_kernel(true).exclude_hv(true).wakeup_events(1);
-    let counter = builder.build().map_err(|error| PerfError::of(event, error))?;
+    let counter = events::open(tid, event, period).map_err(|error| PerfError::of(event, error))?;
     // The crate does not ask for it as it opens. A program that this one executes would hold the
     // event, and count against its own limit.
     fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))

@@ -2,14 +2,12 @@
 //! where perf events are refused.
 
 use crate::descriptors::Permit;
+use crate::events::{Counter, DISABLE, PERIOD, Record, Ring};
 use crate::perf::{self, PerfError};
-use crate::ring::{Record, Ring};
 use crate::signal::{SIGNAL, mark};
 use andweorc_profile::settings::Event;
 use andweorc_profile::time::Nanos;
 use libc::{c_int, clockid_t, timer_t};
-use perf_event::Counter;
-use perf_event_open_sys::bindings::{DISABLE, PERIOD};
 use std::os::fd::{AsRawFd, RawFd};
 use std::{fmt, io, ptr};
 

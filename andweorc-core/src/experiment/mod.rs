@@ -21,7 +21,7 @@ mod stop;
 mod throttle;
 mod unended;
 
-pub(crate) use choose::names;
+pub(crate) use choose::{names, want_samples};
 pub use guard::Cut;
 pub use hold::{Experimenter, Outcome, Phases};
 pub use run::Status;

@@ -1,12 +1,12 @@
 //! The account of a thread.
 
 use super::watched_poll::WatchedPoll;
+use crate::cache_padded::CachePadded;
 use crate::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering::Relaxed, Ordering::SeqCst,
 };
 use crate::sync::const_fn;
 use crate::time::{Nanos, Real};
-use crossbeam_utils::CachePadded;
 
 /// How many threads can have an account at once. A thread beyond that is not delayed, and the run
 /// says so.

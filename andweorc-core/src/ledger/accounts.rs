@@ -1,9 +1,9 @@
 //! All accounts of a ledger.
 
 use super::account::{Account, CHUNK, CHUNKS, closed_accounts};
+use crate::cache_padded::CachePadded;
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::sync::const_fn;
-use crossbeam_utils::CachePadded;
 use std::iter;
 use std::sync::OnceLock;
 

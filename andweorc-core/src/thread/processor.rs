@@ -1,8 +1,8 @@
 //! The processor that a thread runs on, times that are counted for each, and who had it last.
 
+use crate::cache_padded::CachePadded;
 use crate::ledger::Account;
 use crate::time::{Nanos, Real};
-use crossbeam_utils::CachePadded;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 

@@ -3,9 +3,9 @@
 use super::plain::Plain;
 use super::switch::Switch;
 use super::wakeup_latency::Last;
+use crate::cache_padded::CachePadded;
 use crate::engine::Door;
 use crate::sync::{Mutex, const_fn};
-use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 /// State that all threads of a process share.

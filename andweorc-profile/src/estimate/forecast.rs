@@ -8,7 +8,9 @@
 //! where most truths agree there is a forecast.
 
 use crate::estimate::verdict::says;
-use statrs::distribution::{ContinuousCDF, Normal};
+use crate::stats::normal_quantile;
+use std::array;
+use std::sync::LazyLock;
 
 /// All that is known of the effect that a target is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,10 @@ const BELIEFS: [(f64, f64); 2] = [(7.0, 0.3), (3.0, 8.0)];
 /// Truths that are looked at of each belief.
 const TRUTHS: usize = 20;
 
+/// So many truths, of which one is as likely as another, in standard deviations from their middle.
+static STANDARD: LazyLock<[f64; TRUTHS]> =
+    LazyLock::new(|| array::from_fn(|i| normal_quantile((i as f64 + 0.5) / TRUTHS as f64)));
+
 /// By how many standard deviations the scatter of experiments, which is an estimate too, may be
 /// off: the middle of three equal parts.
 const SCATTERS: [f64; 3] = [-0.967, 0.0, 0.967];
@@ -50,20 +56,23 @@ const SURE: f64 = 0.8;
 /// told within a factor of two.
 pub(crate) fn experiments(judged: Judged) -> Option<f64> {
     let error = judged.half / quantile(judged.df);
+    if !(error.is_finite() && error > 0.0 && judged.effect.is_finite()) {
+        return None;
+    }
     let mut all: Vec<(f64, f64)> = BELIEFS
         .into_iter()
         .flat_map(|(weight, spread)| {
             let variance = spread.powi(2) + error.powi(2);
             let likely = weight * (-judged.effect.powi(2) / variance / 2.0).exp() / variance.sqrt();
             let centre = judged.effect * spread.powi(2) / variance;
-            let truths = Normal::new(centre, spread * error / variance.sqrt());
+            let width = spread * error / variance.sqrt();
             let each = (0..TRUTHS).flat_map(|i| SCATTERS.map(|off| (i, off)));
-            each.filter_map(move |(i, off)| {
+            each.map(move |(i, off)| {
                 let error = error * really(off, judged.df);
-                let truth = truths.ok()?.inverse_cdf((i as f64 + 0.5) / TRUTHS as f64);
+                let truth = centre + width * STANDARD[i];
                 let mut all = LUCKS.map(|luck| until(truth, luck, judged, error));
                 all.sort_by(f64::total_cmp);
-                Some((all[LUCKS.len() / 2], likely))
+                (all[LUCKS.len() / 2], likely)
             })
         })
         .collect();

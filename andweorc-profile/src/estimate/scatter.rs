@@ -12,8 +12,7 @@
 //! greatest likelihood, times a weak belief in how alike targets are: a run has two to ten.
 
 use crate::estimate::observation::Observation;
-use crate::stats;
-use statrs::function::gamma::ln_gamma;
+use crate::stats::{self, ln_gamma};
 
 /// The variance of one experiment's logarithm, and from how much it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,6 +16,7 @@ pub(crate) fn run() -> Run {
         andweorc: "0.1.0".into(),
         tokio: None,
         tokio_unstable: None,
+        sampling: None,
         duration_ns: 30_000_000_000,
         speedups: vec![0.25, 0.5],
         targets: vec![],

@@ -162,6 +162,27 @@ impl Settings {
         }
         Ok(settings)
     }
+
+    /// Refuses what only a program with the feature `sampling` can do: an event and a scope of
+    /// samples, and targets of which `is_sampled` says that they are seen by samples alone.
+    ///
+    /// # Errors
+    ///
+    /// When one of these is asked for. The error names the first.
+    #[doc(hidden)]
+    pub fn refuse_sampling(&self, is_sampled: impl Fn(&str) -> bool) -> Result<(), SettingError> {
+        let refuse = |name, value: &str| SettingError::NotBuilt { name, value: value.to_owned() };
+        if let Some(target) = self.targets.iter().find(|target| is_sampled(target)) {
+            return Err(refuse(TARGETS, target));
+        }
+        if self.event != Event::default() {
+            return Err(refuse(EVENT, self.event.name()));
+        }
+        if self.scope != Scope::default() {
+            return Err(refuse(SCOPE, &self.scope.to_string()));
+        }
+        Ok(())
+    }
 }
 
 /// A setting that can't be used.
@@ -181,6 +202,14 @@ pub enum SettingError {
         /// Form that the value should have.
         expected: &'static str,
     },
+    /// The setting asks for lines or functions, and the program is built without the feature
+    /// `sampling`.
+    NotBuilt {
+        /// The variable.
+        name: &'static str,
+        /// The part of its value that asks for them.
+        value: String,
+    },
 }
 
 impl fmt::Display for SettingError {
@@ -199,6 +228,12 @@ impl fmt::Display for SettingError {
             SettingError::Malformed { name, value, expected } => {
                 write!(f, "{name} is `{}`, which is not {expected}", plain::name(value))
             }
+            SettingError::NotBuilt { name, value } => write!(
+                f,
+                "{name}, `{}`: lines and functions as targets need andweorc's feature `sampling`, which this program is built \
+                 without (`default-features = false`): add it to andweorc's features in Cargo.toml, or leave {name} out",
+                plain::name(value)
+            ),
         }
     }
 }
@@ -378,6 +413,22 @@ mod tests {
         let broken = (OsString::from(TARGETS), OsString::from_vec(vec![b'a', 0xff]));
         let error = Settings::from_vars([broken].into_iter()).unwrap_err();
         assert!(error.to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn without_sampling_the_setting_that_asks_for_it_is_named() {
+        let is_sampled = |target: &str| target == "lines";
+        let refused = |vars: &[(&str, &str)]| parse(vars).unwrap().refuse_sampling(is_sampled);
+        assert_eq!(refused(&[(TARGETS, "stock,render"), (EVENT, "task-clock")]), Ok(()));
+        for (name, value, part) in [
+            (TARGETS, "stock,lines", "lines"),
+            (EVENT, "cycles", "cycles"),
+            (SCOPE, "shop", "shop"),
+        ] {
+            let message = refused(&[(name, value)]).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("{name}, `{part}`: ")), "{message}");
+            assert!(message.contains("feature `sampling`"), "{message}");
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Which code is the user's own, so that samples are charged to it.
 
 use crate::plain;
+#[cfg(feature = "patterns")]
 use glob::{MatchOptions, Pattern};
+#[cfg(feature = "patterns")]
 use regex_lite::Regex;
 use std::str::FromStr;
 use std::{error, fmt};
@@ -30,7 +32,9 @@ pub struct Scope {
 enum Entry {
     Crate(String),
     /// The path itself or its end, and all below it.
+    #[cfg(feature = "patterns")]
     Path(Vec<Pattern>),
+    #[cfg(feature = "patterns")]
     Regex(Regex),
 }
 
@@ -92,27 +96,10 @@ impl Scope {
 impl Entry {
     fn new(entry: &str) -> Result<Entry, String> {
         if let Some(regex) = entry.strip_prefix("re:") {
-            return Regex::new(regex)
-                .map(Entry::Regex)
-                .map_err(|error| format!("its regex can't be read: {error}"));
+            return Entry::regex(regex);
         }
         if entry.contains(['/', '*', '?', '[']) || entry.ends_with(".rs") {
-            let path = entry.strip_prefix("./").unwrap_or(entry).trim_end_matches('/');
-            let anchored =
-                if path.starts_with('/') { path.to_owned() } else { format!("**/{path}") };
-            let pattern = |glob: &str| {
-                Pattern::new(glob).map_err(|error| {
-                    // `**/` was not written by the user.
-                    let before =
-                        error.pos + path.len() - anchored.len().min(error.pos + path.len());
-                    format!(
-                        "its glob can't be read from character {} on: {}",
-                        before + 1,
-                        error.msg
-                    )
-                })
-            };
-            return Ok(Entry::Path(vec![pattern(&anchored)?, pattern(&format!("{anchored}/**"))?]));
+            return Entry::path(entry.strip_prefix("./").unwrap_or(entry).trim_end_matches('/'));
         }
         let name = entry.replace('-', "_");
         if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') {
@@ -123,17 +110,49 @@ impl Entry {
             .to_owned())
     }
 
+    #[cfg(feature = "patterns")]
+    fn regex(regex: &str) -> Result<Entry, String> {
+        Regex::new(regex)
+            .map(Entry::Regex)
+            .map_err(|error| format!("its regex can't be read: {error}"))
+    }
+
+    #[cfg(feature = "patterns")]
+    fn path(path: &str) -> Result<Entry, String> {
+        let anchored = if path.starts_with('/') { path.to_owned() } else { format!("**/{path}") };
+        let pattern = |glob: &str| {
+            Pattern::new(glob).map_err(|error| {
+                // `**/` was not written by the user.
+                let before = error.pos + path.len() - anchored.len().min(error.pos + path.len());
+                format!("its glob can't be read from character {} on: {}", before + 1, error.msg)
+            })
+        };
+        Ok(Entry::Path(vec![pattern(&anchored)?, pattern(&format!("{anchored}/**"))?]))
+    }
+
+    #[cfg(not(feature = "patterns"))]
+    fn regex(_: &str) -> Result<Entry, String> {
+        Err("regexes need andweorc's feature `sampling`".to_owned())
+    }
+
+    #[cfg(not(feature = "patterns"))]
+    fn path(_: &str) -> Result<Entry, String> {
+        Err("globs need andweorc's feature `sampling`".to_owned())
+    }
+
     fn matches(&self, file: &str, function: &str) -> bool {
         match self {
             Entry::Crate(name) => match crate_of(function) {
                 Some(it) => it == name,
                 None => package_folder(file).is_some_and(|it| it.replace('-', "_") == *name),
             },
+            #[cfg(feature = "patterns")]
             Entry::Path(patterns) => {
                 let options =
                     MatchOptions { require_literal_separator: true, ..MatchOptions::default() };
                 patterns.iter().any(|pattern| pattern.matches_with(file, options))
             }
+            #[cfg(feature = "patterns")]
             Entry::Regex(regex) => regex.is_match(function) || regex.is_match(file),
         }
     }

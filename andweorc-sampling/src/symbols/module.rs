@@ -1,11 +1,12 @@
 //! One file with code, the program or a shared object, and what is known of the functions and lines
 //! in it.
 
+use super::SymbolError;
 use super::debug::Debug;
 use super::image::{self, Image};
 use super::table::Table;
 use super::unit::{RawFrame, RawName};
-use super::{SymbolError, name};
+use crate::names;
 use object::{Object, ObjectSegment, SegmentFlags};
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -86,13 +87,13 @@ impl Module {
         // From the outside in: what has no name of its own has that of what it is in.
         for frame in frames.into_iter().rev() {
             let name = match (&frame.name, named.is_empty()) {
-                (Some(RawName::Linked(name)), _) => name::plain(name),
+                (Some(RawName::Linked(name)), _) => names::plain(name),
                 (bare, true) => match (self.table().name(probe), bare) {
-                    (Some(name), _) => name::plain(name),
+                    (Some(name), _) => names::plain(name),
                     (None, Some(RawName::Bare(name))) => in_file(name, &frame, &root),
                     (None, _) => "?".to_owned(),
                 },
-                (Some(RawName::Bare(name)), false) if name::is_nameless(name) => {
+                (Some(RawName::Bare(name)), false) if names::is_nameless(name) => {
                     let same = named.iter().rev().find(|(outer, _)| outer.file == frame.file);
                     same.or(named.last()).map_or("?".to_owned(), |(_, name)| name.clone())
                 }
@@ -126,5 +127,5 @@ fn in_file(name: &str, frame: &RawFrame, root: &Option<(String, String)>) -> Str
         return name.to_owned();
     }
     let root = root.as_ref().map(|(folder, package)| (folder.as_str(), package.as_str()));
-    name::in_file(name, frame.file.as_deref().unwrap_or_default(), root)
+    names::in_file(name, frame.file.as_deref().unwrap_or_default(), root)
 }

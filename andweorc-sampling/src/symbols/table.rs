@@ -1,7 +1,7 @@
 //! The symbol table: names of functions where nothing better is known.
 
 use super::image::Image;
-use super::name;
+use crate::names;
 use andweorc_profile::settings::is_std;
 use object::{Object, ObjectSymbol, ObjectSymbolTable, SymbolIndex, SymbolKind};
 
@@ -56,7 +56,7 @@ impl Table {
     pub(super) fn home(&self) -> Option<String> {
         let names = self.functions.iter().filter_map(|function| self.name_of(function));
         names.filter(|raw| raw.contains("4main")).find_map(|raw| {
-            let name = name::plain(raw);
+            let name = names::plain(raw);
             let package = name.strip_suffix("::main")?;
             (!package.contains("::") && !is_std(package)).then(|| package.to_owned())
         })

@@ -1,4 +1,5 @@
 use super::*;
+use crate::names;
 use object::Object;
 use std::process::Command;
 use tests_support::{Plugin, build_program, code_of};
@@ -267,7 +268,7 @@ fn frames_are_those_that_addr2line_finds() {
         let mut frames = theirs.find_frames(probe).unwrap();
         let mut expected = Vec::new();
         while let Some(frame) = frames.next().unwrap() {
-            let name = frame.function.map(|it| name::plain(&it.raw_name().unwrap()));
+            let name = frame.function.map(|it| names::plain(&it.raw_name().unwrap()));
             let location = frame.location.unwrap();
             expected.push((
                 name,
@@ -277,7 +278,7 @@ fn frames_are_those_that_addr2line_finds() {
         }
         // With line tables alone only the symbol names a function that is not inlined.
         if let Some((name @ None, ..)) = expected.last_mut() {
-            *name = theirs.find_symbol(probe).map(name::plain);
+            *name = theirs.find_symbol(probe).map(names::plain);
         }
         let ours: Vec<_> =
             ours.into_iter().map(|(raw, name)| (Some(name), raw.file, raw.line)).collect();

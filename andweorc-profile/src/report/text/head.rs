@@ -39,6 +39,9 @@ pub(super) fn write(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     if let Some(build) = runs[0].header.build_of_tokio() {
         held += &format!(", {build}");
     }
+    if runs[0].header.sampling == Some(false) {
+        held += ", built without sampling";
+    }
     if let Some(others) = caveats::others(analysis) {
         held += &format!(", {others}");
     }

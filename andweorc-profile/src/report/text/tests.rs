@@ -100,6 +100,17 @@ fn says_which_build_of_tokio_it_was_where_that_is_known() {
 }
 
 #[test]
+fn says_that_a_program_was_built_without_sampling() {
+    let held = |sampling| {
+        let mut run = measured(1);
+        run.header.sampling = sampling;
+        line(&report(run), "4 experiments").to_owned()
+    };
+    assert!(held(Some(false)).ends_with(" s, built without sampling"));
+    assert_eq!(held(Some(true)), held(None));
+}
+
+#[test]
 fn warns_of_a_load_that_does_not_wait() {
     let warning = "The load comes at its own pace";
     assert!(!report(measured(2)).contains(warning));

@@ -8,7 +8,8 @@
 use andweorc_profile::settings::{crate_of, is_std};
 
 /// The name of a function, given its mangled name or one as DWARF writes it.
-pub(super) fn plain(raw: &str) -> String {
+#[cfg(feature = "symbols")]
+pub(crate) fn plain(raw: &str) -> String {
     match rustc_demangle::try_demangle(raw) {
         Ok(name) => of_path(&format!("{name:#}")),
         Err(_) => of_path(raw),
@@ -48,7 +49,7 @@ pub fn of_task(of: &str) -> Option<String> {
 
 /// Whether the last part of a name as DWARF writes it is a closure or an async body, which has no
 /// name of its own.
-pub(super) fn is_nameless(raw: &str) -> bool {
+pub(crate) fn is_nameless(raw: &str) -> bool {
     raw.starts_with('{')
 }
 
@@ -158,7 +159,8 @@ fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
 ///
 /// `root` is the folder and the crate of the program's part that it is in: `("/home/me/shop/src/",
 /// "shop")`.
-pub(super) fn in_file(last: &str, file: &str, root: Option<(&str, &str)>) -> String {
+#[cfg(feature = "symbols")]
+pub(crate) fn in_file(last: &str, file: &str, root: Option<(&str, &str)>) -> String {
     let last = of_path(last);
     let Some((folder, inside)) = file.rsplit_once("/src/") else { return last };
     let package = match root {
@@ -175,6 +177,7 @@ pub(super) fn in_file(last: &str, file: &str, root: Option<(&str, &str)>) -> Str
 }
 
 /// The name of a package of a registry, whose folder has its version too.
+#[cfg(feature = "symbols")]
 fn without_version(folder: &str) -> &str {
     let is_version = |text: &str| {
         let parts = text.split(['.', '-', '+']).take(3);
@@ -190,6 +193,7 @@ fn without_version(folder: &str) -> &str {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "symbols")]
     #[test]
     fn names_are_as_a_person_would_write_them() {
         for (raw, expected) in [
@@ -318,6 +322,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "symbols")]
     #[test]
     fn a_bare_name_gets_the_modules_of_its_file() {
         let root = Some(("/home/me/shop-1/src/", "shop"));
