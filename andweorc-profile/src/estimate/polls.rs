@@ -1,5 +1,6 @@
 //! Polls by kind of task, and the long ones by place, of all runs.
 
+use crate::estimate::summary::TargetSummary;
 use crate::{LongPoll, Run, TargetKind, TargetRecord, TimeHistogram};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -203,21 +204,23 @@ impl LongPollSummary {
     }
 
     /// Whether a target of an experiment is this kind of task, or the function at its place.
-    pub fn is_of(
-        &self,
-        kind: TargetKind,
-        name: &str,
-        file: Option<&str>,
-        line: Option<u32>,
-    ) -> bool {
-        match kind {
+    pub(crate) fn is_of(&self, target: &TargetSummary) -> bool {
+        match target.kind {
             TargetKind::Task => {
-                (name, file, line)
-                    == (self.name.as_str(), self.task_file.as_deref(), self.task_line)
+                (&target.name, &target.file, target.line)
+                    == (&self.name, &self.task_file, self.task_line)
             }
-            TargetKind::Function => self.at.function.as_deref() == Some(name),
+            TargetKind::Function => self.at.function.as_ref() == Some(&target.name),
             _ => false,
         }
+    }
+}
+
+impl PollSummary {
+    /// Whether a target of an experiment is this kind of task.
+    pub(crate) fn is_of(&self, target: &TargetSummary) -> bool {
+        target.kind == TargetKind::Task
+            && (&target.name, &target.file, target.line) == (&self.name, &self.file, self.line)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Long polls in words: which task, how long, how often, where, and what experiments say of it.
 
-use crate::estimate::{Analysis, LongPollSummary, TargetSummary};
+use crate::estimate::{Analysis, LongPollSummary, PollSummary, TargetSummary};
 use crate::plain;
 use crate::report::sections::{label, sections};
 use crate::report::words::{change, counted, metric_name, time};
@@ -24,7 +24,7 @@ pub fn long_polls(analysis: &Analysis) -> Vec<LongPollWords<'_>> {
     let words = |summary| LongPollWords {
         summary,
         text: text(summary, found.watched_ns),
-        tested: tested(summary, analysis),
+        tested: tested(analysis, |target| summary.is_of(target)),
     };
     found.places.iter().map(words).collect()
 }
@@ -51,7 +51,12 @@ pub fn long_polls_left_out(analysis: &Analysis) -> Option<String> {
 fn text(summary: &LongPollSummary, watched_ns: u64) -> String {
     let at = &summary.at;
     let each = time(at.total_ns as f64 / at.count.max(1) as f64);
-    let verb = if 2 * at.asleep > at.count { "blocked its worker" } else { "kept its worker busy" };
+    // That of a runtime with several workers is none of them.
+    let thread = if summary.name == "main" { "thread" } else { "worker" };
+    let verb = match 2 * at.asleep > at.count {
+        true => format!("blocked its {thread}"),
+        false => format!("kept its {thread} busy"),
+    };
     let often = match at.count {
         1 => format!("once in {}", time(watched_ns as f64)),
         many => format!(
@@ -81,12 +86,15 @@ fn place(summary: &LongPollSummary) -> String {
     if words.is_empty() { ", where is not known".to_owned() } else { words }
 }
 
-/// The surest of the experiments on what polled there, or on the function at the place.
-fn tested(summary: &LongPollSummary, analysis: &Analysis) -> Option<String> {
-    let is = |target: &&TargetSummary| {
-        summary.is_of(target.kind, &target.name, target.file.as_deref(), target.line)
-    };
-    let target = analysis.targets.iter().find(is)?;
+/// The outcome of experiments on a kind of task that was polled, a sentence; `None` where there were
+/// none.
+pub fn tested_polls(polls: &PollSummary, analysis: &Analysis) -> Option<String> {
+    tested(analysis, |target| polls.is_of(target))
+}
+
+/// The outcome of the surest experiments on such a target.
+fn tested(analysis: &Analysis, is: impl Fn(&TargetSummary) -> bool) -> Option<String> {
+    let target = analysis.targets.iter().find(|target| is(target))?;
     let effect = target.ranking_effect()?;
     let heading = sections(analysis)
         .into_iter()
@@ -125,8 +133,12 @@ mod tests {
     }
 
     fn told(poll: LongPoll) -> Vec<(String, Option<String>)> {
+        told_of("handle", poll)
+    }
+
+    fn told_of(task: &str, poll: LongPoll) -> Vec<(String, Option<String>)> {
         let mut run = measured(3);
-        run.targets.push(TargetRecord::new(91, TargetKind::Task, "handle"));
+        run.targets.push(TargetRecord::new(91, TargetKind::Task, task));
         let record = LongPollsRecord {
             threshold_ns: 10_000_000,
             watched_ns: 3_000_000_000,
@@ -157,6 +169,8 @@ mod tests {
         assert!(told(nowhere)[0].0.contains("80.0 ms, where is not known, 12 times"));
         let spins = LongPoll { asleep: 3, ..poll() };
         assert!(told(spins)[0].0.starts_with("kept its worker busy for 80.0 ms"));
+        let in_main = told_of("main", poll());
+        assert!(in_main[0].0.starts_with("blocked its thread for"));
         let once = LongPoll { count: 1, total_ns: 80_000_000, ..poll() };
         assert!(told(once)[0].0.ends_with("once in 3.00 s"));
     }

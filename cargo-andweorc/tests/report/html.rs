@@ -580,6 +580,8 @@ fn polls_long_polls_and_waits_for_others_are_sections() {
         let rows = "[...document.querySelectorAll('section[aria-labelledby=polls] tbody tr')].map((row) => [0, 1, 2, 3, 4].map((i) => row.cells[i].textContent))";
         let rows = browser.eval(rows);
         assert_eq!(rows[0][0], "auditsrc/shop.rs:40", "{rows}");
+        let tested = text(&mut browser, "section[aria-labelledby=polls] tbody tr");
+        assert!(tested.contains("task:audit, 75 % faster: throughput +0.0 %"), "{tested}");
         assert_eq!((&rows[0][1], &rows[0][4]), (&"21".into(), &"81.0 ms".into()));
         assert_eq!((&rows[1][2], &rows[1][3]), (&"40.0 \u{b5}s".into(), &"300 \u{b5}s".into()));
         let edges = "[...document.querySelectorAll('.edge-table tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))";

@@ -20,6 +20,8 @@ pub(super) struct Polls {
     editor: Option<String>,
     polls: Lengths,
     delays: Lengths,
+    /// The outcome of experiments on it.
+    tested: Option<String>,
 }
 
 /// The long polls.
@@ -79,6 +81,7 @@ pub(super) fn polls(analysis: &Analysis, sources: &Sources) -> Vec<Polls> {
             editor: address(sources, file, line),
             polls: one.polls.clone(),
             delays: one.delays.clone(),
+            tested: report::tested_polls(one, analysis),
         }
     });
     polls.collect()

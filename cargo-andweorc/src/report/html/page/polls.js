@@ -20,7 +20,7 @@ function polls() {
   const shown = data.polls.slice(0, POLLS);
   const ends = shown.flatMap((one) => [...one.polls.octaves, ...one.delays.octaves].map(([end]) => end));
   const range = [Math.min(...ends), Math.max(...ends)];
-  const head = ["task", "polls", "p50", "p99", "longest", "lengths", "ready for, p50", "p99", "longest", "lengths"];
+  const head = ["task", "polls", "p50", "p99", "longest", "lengths", "ready for, p50", "p99", "longest", "lengths", "experiments"];
   const times = (lengths, what) => [
     ...[lengths.p50_ns, lengths.p99_ns, lengths.max_ns].map((ns) => el("td", {}, lengths.count > 0 ? nanos(ns) : "\u2013")),
     el("td", {}, lengths.count > 0 ? octaves(lengths.octaves, range, what) : null),
@@ -33,6 +33,7 @@ function polls() {
       el("td", {}, String(one.polls.count)),
       times(one.polls, one.name + ", lengths of polls"),
       times(one.delays, one.name + ", times ready before a poll"),
+      el("td", {}, one.tested ?? "\u2013"),
     ),
   );
   const left = data.polls.length - shown.length;
