@@ -12,8 +12,9 @@ const LEAST_BASELINES: usize = 9;
 /// By so much more is open in each third of the baselines than in the one before.
 const RISE: f64 = 1.3;
 
-/// Part of the baselines that have more open than the one before. Some have less: an experiment
-/// before them has made the program faster, in virtual time.
+/// Part of the baselines that have a higher latency than the one before. Some have a lower one: an
+/// experiment before them has made the program faster, in virtual time. What is open goes up and
+/// down with the throughput of each.
 const RISING: f64 = 0.7;
 
 /// Growth is more than chance from here on, as a multiple of how far the sum of as many random
@@ -82,7 +83,7 @@ fn growth(levels: &[Level]) -> Option<(Level, Level)> {
     let [first, middle, last] =
         [&levels[..third], &levels[third..2 * third], &levels[levels.len() - third..]].map(mean_of);
     let steps = levels.windows(2);
-    let rising = steps.clone().filter(|pair| pair[1].open() > pair[0].open()).count();
+    let rising = steps.clone().filter(|pair| pair[1].latency_ns > pair[0].latency_ns).count();
     let seconds = (last.at_ns - first.at_ns) / 1e9;
     let chance = (2.0 * last.per_second * seconds.max(0.0)).sqrt();
     let grows = middle.open() >= RISE * first.open()
@@ -116,23 +117,34 @@ fn keeps_up(analysis: &Analysis, point: usize) -> Option<(&TargetSummary, &Effec
         .max_by(|(_, a), (_, b)| low(a).total_cmp(&low(b)))
 }
 
-/// A queue that grows, and the target that would let the program keep up.
+/// A queue that grows, and the target that would let the program keep up. Where none is known to,
+/// and targets are ranked by latency, the verdicts on them are wrong.
 pub(super) fn growing(runs: &[Run], analysis: &Analysis) -> Option<Advice> {
     let Growth { point, index, from, to } = growing_point(runs, analysis)?;
-    let (target, effect) = keeps_up(analysis, index)?;
+    let experiments = match keeps_up(analysis, index) {
+        Some((target, effect)) => format!(
+            "{:.0} % faster `{}` brings {:+.0} %: make it faster, or let several tasks do it.",
+            100.0 * effect.speedup,
+            called(target),
+            effect.effect_pct,
+        ),
+        None if analysis.ranked_by.metric.less_is_better() => {
+            "Targets are ranked by latency, which tells how long the queue was before and not what \
+             an experiment changed: do not rely on these verdicts."
+                .to_owned()
+        }
+        None => return None,
+    };
     let text = format!(
-        "Ever more of `{}` is open, {} at first and {} at last, and its latency has risen from {} \
-         to {}, while {} a second end: more comes than is done, and the queue takes it all. \
-         {:.0} % faster this brings {:+.0} %. Make it faster or let several tasks do it; and bound \
-         the queue, so that who sends waits before memory ends.",
-        point.name,
+        "Ever more of it is open, {} at first and {} at last, and its latency has risen from {} to \
+         {}, while {} a second end: more comes than is done, and a queue takes it all. {experiments} \
+         Bound the queue, so that who sends waits before memory ends.",
         digits(from.open()),
         digits(to.open()),
         time(from.latency_ns),
         time(to.latency_ns),
         digits(to.per_second),
-        100.0 * effect.speedup,
-        effect.effect_pct,
     );
-    Some(Advice { pattern: Pattern::UnboundedBacklog, target: called(target), text })
+    let target = format!("point:{}", point.name);
+    Some(Advice { pattern: Pattern::UnboundedBacklog, target, text })
 }

@@ -28,7 +28,8 @@ use serde::Serialize;
 pub struct Advice {
     /// The pattern.
     pub pattern: Pattern,
-    /// The target that it was found in, by kind and name: `wait:journal`.
+    /// The target that it was found in, by kind and name: `wait:journal`; of a queue that grows the
+    /// point, `point:order`.
     pub target: String,
     /// The evidence, and what to do: whole sentences.
     pub text: String,
