@@ -160,7 +160,7 @@ fn held(work: impl Future<Output = ()>) -> HashMap<String, u64> {
     let to = Dispatch::new(tracing_subscriber::registry().with(andweorc::layer()));
     wall::begin_stretch();
     dispatcher::with_default(&to, || runtime.block_on(work.profiled("holds")));
-    let record = wall::end();
+    let (record, _) = wall::end();
     let rows = named(&record).into_iter().filter(|(_, row)| row.held > 0);
     rows.map(|(name, row)| (name, row.held)).collect()
 }
