@@ -5,7 +5,7 @@ use andweorc::task;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::target::targets;
 use andweorc_core::wall;
-use andweorc_profile::{WallRecord, WallStack};
+use andweorc_profile::{ExampleOf, ExampleState, ExamplesRecord, WallRecord, WallStack};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -94,9 +94,35 @@ fn record(to: Dispatch, children: &'static str) -> (Duration, WallRecord) {
     (open, wall::end())
 }
 
+/// The one request is every example of its kind.
+fn check_examples(examples: &ExamplesRecord, open: Duration) {
+    let [kind] = &examples.requests[..] else { panic!("{examples:#?}") };
+    assert_eq!((name(Some(kind.target)), kind.count), ("request".to_owned(), 1));
+    assert_eq!((kind.examples.len(), examples.untraced), (3, 0));
+    let example = kind.example(ExampleOf::P99).unwrap();
+    let off = 1.0 - example.length_ns() as f64 / open.as_nanos() as f64;
+    assert!(off.abs() < 0.01, "{off} of {open:?}: {example:#?}");
+    let names: Vec<_> = example.spans.iter().map(|span| name(span.target)).collect();
+    let at = |of: &str| names.iter().position(|name| name == of).unwrap();
+    assert_eq!((names.len(), at("request")), (4, 0));
+    for span in &example.spans {
+        assert!(span.intervals.is_sorted_by_key(|it| it.begin_ns), "{span:#?}");
+        assert!(span.intervals.iter().all(|it| it.begin_ns < it.end_ns), "{span:#?}");
+    }
+    // Most of its wait is of one piece, and ended by the child.
+    let waits = &example.spans[at("waits")];
+    let longest = waits.intervals.iter().max_by_key(|it| it.end_ns - it.begin_ns).unwrap();
+    assert_eq!((longest.state, name(longest.by)), (ExampleState::Task, "child".to_owned()));
+    assert!(longest.end_ns - longest.begin_ns >= 5 * WORK.as_nanos() as u64, "{waits:#?}");
+    let parts: u64 = example.parts().iter().map(|part| part.ns).sum();
+    let off = 1.0 - parts as f64 / example.length_ns() as f64;
+    assert!(off.abs() < 0.01, "{off}: {example:#?}");
+}
+
 fn check(to: Dispatch, children: &'static str) {
     let _turn = ON.lock().unwrap_or_else(PoisonError::into_inner);
     let (open, record) = record(to, children);
+    check_examples(&wall::take_examples(), open);
     let rows = named(&record);
     let of_request =
         rows.iter().filter(|(name, _)| name.starts_with("request >") || *name == "request");

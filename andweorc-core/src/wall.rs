@@ -7,12 +7,16 @@
 //! | `request` | one request: the tree of its open spans, and whose each moment is |
 //! | `shares` | its clocks, which go slower the more spans share a moment |
 //! | `stacks` | the stacks that are told apart, and their times |
+//! | `trace` | one request by itself: its spans, and what each did at which time |
+//! | `examples` | which traces are kept, and which are told at last |
 //! | `here` | the polls and spans that the calling thread is in |
 
+mod examples;
 mod here;
 mod request;
 mod shares;
 mod stacks;
+mod trace;
 
 pub use here::{enter, exit, poll_begins, poll_ends, woken};
 
@@ -20,7 +24,8 @@ use crate::clock;
 use crate::process::process;
 use crate::target::{Target, targets};
 use crate::time::Real;
-use andweorc_profile::{TargetKind, WallRecord};
+use andweorc_profile::{ExamplesRecord, TargetKind, WallRecord};
+use examples::Examples;
 use request::Request;
 use stacks::{Stacks, Sums, WallState};
 use std::collections::HashMap;
@@ -47,6 +52,8 @@ struct Recording {
     stacks: RwLock<Stacks>,
     ended: [Mutex<Sums>; SHARDS],
     requests: Mutex<Requests>,
+    /// Of those that have ended.
+    examples: Mutex<Examples>,
     /// Spans that are counted as the stack around them.
     merged: AtomicU64,
     /// Number of the recording: what threads keep of an earlier one is out of date.
@@ -74,6 +81,7 @@ static RECORDING: LazyLock<Recording> = LazyLock::new(|| Recording {
     stacks: RwLock::new(Stacks::new()),
     ended: Default::default(),
     requests: Mutex::default(),
+    examples: Mutex::default(),
     merged: AtomicU64::new(0),
     number: AtomicU32::new(0),
     stretch: Mutex::new(Stretch { since: Real(0), own: HashMap::new() }),
@@ -116,6 +124,7 @@ impl Recording {
             request.sums.clear();
         }
         self.ended.iter().for_each(|sums| lock(sums).clear());
+        *lock(&self.examples) = Examples::default();
         self.merged.store(0, Ordering::Relaxed);
         lock(&self.requests).unseen = 0;
         *lock(&self.stretch) = Stretch { since: now, own: polled_outside_of_spans() };
@@ -171,6 +180,16 @@ fn end_alone() -> WallRecord {
         merged: recording.merged.swap(0, Ordering::Relaxed),
         unseen,
     }
+}
+
+/// Takes the examples of what was recorded since the last stretch began.
+pub fn take_examples() -> ExamplesRecord {
+    let taken = here::alone(|| {
+        let examples = mem::take(&mut *lock(&RECORDING.examples));
+        let stacks = RECORDING.stacks.read().unwrap_or_else(PoisonError::into_inner);
+        examples.record(|stack| stacks.target(stack))
+    });
+    taken.unwrap_or_default()
 }
 
 /// Stops recording in a child of fork. Async-signal-safe.
@@ -245,6 +264,7 @@ impl OpenSpan {
                 return;
             }
             let mut sums = mem::take(&mut request.sums);
+            let (stack, trace) = request.take_trace();
             drop(request);
             let mut requests = lock(&RECORDING.requests);
             let is_there = requests.open.get_mut(self.place).is_some_and(|open| {
@@ -253,6 +273,8 @@ impl OpenSpan {
             if is_there {
                 requests.free.push(self.place);
                 RECORDING.sums().take(&mut sums);
+                drop(requests);
+                lock(&RECORDING.examples).offer(stack, trace);
             }
         });
     }

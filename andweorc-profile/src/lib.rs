@@ -46,9 +46,10 @@ mod writer;
 
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
-    AllocationsRecord, EndRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind,
-    PointRecord, Record, SamplesRecord, TargetAllocations, TargetKind, TargetRecord, TargetTime,
-    VERSION, WaitTime, WallRecord, WallStack, WallWaker,
+    AllocationsRecord, EndRecord, ExampleInterval, ExampleOf, ExamplePart, ExampleSpan,
+    ExampleState, ExamplesRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind,
+    PointRecord, Record, RequestExample, RequestExamples, SamplesRecord, TargetAllocations,
+    TargetKind, TargetRecord, TargetTime, VERSION, WaitTime, WallRecord, WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

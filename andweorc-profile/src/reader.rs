@@ -5,8 +5,8 @@
 
 use crate::plain;
 use crate::{
-    AllocationsRecord, EndRecord, ExperimentRecord, Header, LONGEST_LINE, NoteRecord, PointRecord,
-    Record, SamplesRecord, TargetRecord, VERSION, WallRecord,
+    AllocationsRecord, EndRecord, ExamplesRecord, ExperimentRecord, Header, LONGEST_LINE,
+    NoteRecord, PointRecord, Record, SamplesRecord, TargetRecord, VERSION, WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -49,6 +49,8 @@ pub struct Run {
     pub allocations: Vec<AllocationsRecord>,
     /// Where wall time went; empty in older profiles.
     pub wall: Vec<WallRecord>,
+    /// Single requests, as they went; empty in older profiles.
+    pub examples: Vec<ExamplesRecord>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -68,6 +70,7 @@ impl Run {
             samples: Vec::new(),
             allocations: Vec::new(),
             wall: Vec::new(),
+            examples: Vec::new(),
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -89,6 +92,7 @@ impl Run {
             Record::Samples(samples) => self.samples.push(samples),
             Record::Allocations(allocations) => self.allocations.push(allocations),
             Record::Wall(wall) => self.wall.push(wall),
+            Record::Examples(examples) => self.examples.push(examples),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -117,7 +121,7 @@ impl Described {
         }
     }
 
-    /// The first id that a record names without a target, a point or a stack before it.
+    /// The first id that a record names without a target, a point, a stack or a span before it.
     fn unknown_id(&self, record: &Record) -> Option<String> {
         let target = |id: u32| (!self.targets.contains(&id)).then(|| format!("target {id}"));
         let point = |id: u32| (!self.points.contains(&id)).then(|| format!("point {id}"));
@@ -134,6 +138,18 @@ impl Described {
                 parent
                     .map(|parent| format!("stack {parent}"))
                     .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
+            }),
+            Record::Examples(it) => it.requests.iter().find_map(|of| {
+                let mut spans = of.examples.iter().flat_map(|one| one.spans.iter().enumerate());
+                target(of.target).or_else(|| {
+                    spans.find_map(|(at, span)| {
+                        let wakers = span.intervals.iter().filter_map(|interval| interval.by);
+                        span.parent
+                            .filter(|parent| *parent as usize >= at)
+                            .map(|parent| format!("span {parent}"))
+                            .or_else(|| span.target.into_iter().chain(wakers).find_map(target))
+                    })
+                })
             }),
             _ => None,
         }

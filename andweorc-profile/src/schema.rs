@@ -8,6 +8,13 @@
 //! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional
 //! field needs no bump.
 
+mod examples;
+
+pub use examples::{
+    ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
+    RequestExample, RequestExamples,
+};
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -33,6 +40,8 @@ pub enum Record {
     Allocations(AllocationsRecord),
     /// Where the wall time of requests and tasks went, over the same stretch.
     Wall(WallRecord),
+    /// Single requests of the same stretch, as they went.
+    Examples(ExamplesRecord),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.

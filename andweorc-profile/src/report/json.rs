@@ -4,6 +4,7 @@ use crate::estimate::{
     AllocationSummary, Analysis, Load, PointSummary, Probes, Ranking, TargetSummary, WaitSummary,
 };
 use crate::plain;
+use crate::report::requests::{RequestSummary, summaries};
 use crate::report::{Advice, Next, advice, next, notes, real_ns};
 use crate::{Run, VERSION};
 use serde::Serialize;
@@ -36,6 +37,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
         allocations: &'a [AllocationSummary],
+        requests: Vec<RequestSummary<'a>>,
         load: Option<Load>,
         probes: Option<Probes>,
         ranked_by: Ranking,
@@ -65,6 +67,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         targets: &analysis.targets,
         waits: &analysis.waits,
         allocations: &analysis.allocations,
+        requests: summaries(runs),
         load: analysis.load,
         probes: analysis.probes,
         ranked_by: analysis.ranked_by,

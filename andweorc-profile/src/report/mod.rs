@@ -8,6 +8,7 @@
 //! | `advice` | patterns that people meet, with their evidence |
 //! | [`caveats`] | what makes a report less sure |
 //! | `load` | the load in words, and the warning of one that does not wait |
+//! | `requests` | single requests, and what they spent their time in |
 //! | `waits` | the longest waits that nobody tested |
 //! | `allocations` | the targets whose allocations stand out |
 //! | `next` | what to do next |
@@ -22,6 +23,7 @@ mod json;
 mod load;
 mod next;
 mod notes;
+mod requests;
 mod sections;
 mod text;
 mod waits;
@@ -33,6 +35,7 @@ pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};
 pub use next::{Next, next};
 pub use notes::{notes, real_ns, why_nothing};
+pub use requests::{Request, requests};
 pub use sections::{Section, allocation_label, cpu_share, fills_time, label, needs, sections};
 pub use text::{Looks, text};
 pub use waits::{Wait, untested_waits};

@@ -216,7 +216,7 @@ impl ExperimentLoop {
             self.journal.note(lack.to_string());
         }
         // Before targets are written: it names none that comes later.
-        let wall = wall::end();
+        let (wall, examples) = (wall::end(), wall::take_examples());
         let others_ns = start.noise.others(&Noise::read()).map(to_ns);
         if let Some(others_ns) = others_ns {
             self.note_others(seen.real_ns, seen.cpu_ns, others_ns);
@@ -235,6 +235,9 @@ impl ExperimentLoop {
         }
         if !wall.stacks.is_empty() {
             self.journal.write(Record::Wall(wall));
+        }
+        if !examples.requests.is_empty() {
+            self.journal.write(Record::Examples(examples));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Data that the page shows, as its script reads it.
 
 use super::dead_end::{DeadEnd, dead_end};
+use super::requests::{Requests, page_requests};
 use crate::flame::{State, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
@@ -35,6 +36,7 @@ pub(super) struct Page<'a> {
     advice: Vec<Advice>,
     allocations: Vec<Allocations>,
     wall: Option<Wall<'a>>,
+    requests: Option<Requests<'a>>,
     notes: Vec<String>,
     /// Warning to know before the throughput is read.
     warning: Option<String>,
@@ -204,6 +206,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
         wall: wall(runs, analysis),
+        requests: page_requests(runs, analysis),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),
@@ -238,7 +241,7 @@ fn point_label(points: &[PointSummary], point: &PointSummary) -> String {
 }
 
 /// The [place] as the page shows it.
-fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
+pub(super) fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
     place(name, file, line).map(|place| plain::name(&place).into_owned())
 }
 

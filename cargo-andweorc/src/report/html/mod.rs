@@ -6,6 +6,7 @@
 
 mod data;
 mod dead_end;
+mod requests;
 
 use crate::web::{self, Editor, Sources, escaped};
 use andweorc_profile::Run;
@@ -21,6 +22,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/model.js"),
     include_str!("page/address.js"),
     include_str!("page/flame.js"),
+    include_str!("page/requests.js"),
     include_str!("page/verdict.js"),
     include_str!("page/picture.js"),
     include_str!("page/chart.js"),

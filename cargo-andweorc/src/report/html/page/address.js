@@ -18,6 +18,9 @@ function readState() {
   state.frame = Math.max(frame, 0);
   state.frames = asked.get("frames") ?? "";
   state.tab = flame !== null && asked.has("stack") ? "flame" : "answer";
+  const request = requestKinds.findIndex((_, kind) => requestKey(kind) === asked.get("request"));
+  state.request = Math.max(request, 0);
+  if (flame !== null && request >= 0) state.tab = "requests";
 }
 
 /** `25` of 0.25. */
@@ -36,5 +39,6 @@ function address(target = state.target, frame = state.tab === "flame" ? flame[st
     say.set("stack", frame.path);
     if (state.frames) say.set("frames", state.frames);
   }
+  if (frame === null && state.tab === "requests") say.set("request", requestKey(state.request));
   return "#" + say.toString();
 }

@@ -138,7 +138,7 @@ function show() {
   cardsShown = CARDS;
   const open = document.getElementById("experiments")?.open ?? false;
   const { section, fill } = ranking(shown);
-  document.getElementById("answer").replaceChildren(lead());
+  document.getElementById("answer").replaceChildren(...[lead(), requestsLink()].filter(Boolean));
   document.getElementById("content").replaceChildren(section, cards(shown), experiments(shown, open));
   fill();
   switchTab();
@@ -192,11 +192,16 @@ function start() {
   if (data.dead_end !== null) {
     document.querySelector(".skip").remove();
     const wall = flame === null ? null : flameSection();
-    page.append(head(), el("main", {}, deadEnd(data.dead_end), wall, waits(), allocations(), notes), foot);
+    const single = flame === null || !requestKinds.length ? null : requestsSection();
+    page.append(head(), el("main", {}, deadEnd(data.dead_end), wall, single, waits(), allocations(), notes), foot);
     if (wall) {
       wall.removeAttribute("role");
       drawFlame();
       addEventListener("resize", fitNames);
+    }
+    if (single) {
+      single.removeAttribute("role");
+      drawRequests();
     }
     return;
   }
@@ -204,7 +209,7 @@ function start() {
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
   const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
   const answer = [warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, waits(), allocations()];
-  const views = flame === null ? answer : [tabs(), el("div", { id: "tab-answer", role: "tabpanel", "aria-labelledby": "to-answer" }, answer), flameSection()];
+  const views = flame === null ? answer : [tabs(), el("div", { id: "tab-answer", role: "tabpanel", "aria-labelledby": "to-answer" }, answer), flameSection(), requestKinds.length ? requestsSection() : null];
   page.append(head(), el("main", {}, views, notes, explanation), foot);
   show();
   if (state.target !== null && state.tab === "answer") visit();

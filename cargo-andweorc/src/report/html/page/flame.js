@@ -261,9 +261,13 @@ const STATE_HINTS = [
   "waiting, and nobody saw for what: the task is not profiled, or the wait had not ended",
 ];
 
+/** The states and their colours. */
+function legend() {
+  return el("ul", { class: "legend", "aria-label": "States" }, data.wall.states.map((name, i) => el("li", { title: STATE_HINTS[i] }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + i, width: 14, height: 14, rx: 2 })), name)));
+}
+
 function flameSection() {
-  const { real_ms, states, merged, unseen } = data.wall;
-  const legend = el("ul", { class: "legend", "aria-label": "States" }, states.map((name, i) => el("li", { title: STATE_HINTS[i] }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + i, width: 14, height: 14, rx: 2 })), name)));
+  const { real_ms, merged, unseen } = data.wall;
   const search = el("input", { type: "search", id: "flame-search", placeholder: "Span, task, file", value: state.frames, autocomplete: "off", spellcheck: "false", oninput: (event) => searchFrames(event.target.value) });
   const lost = [
     merged ? merged + " spans could not be told apart and are counted as the stack around them." : null,
@@ -276,7 +280,7 @@ function flameSection() {
     el("p", { class: "hint" }, "The requests of " + duration(real_ms) + " before the first experiment, by their spans. The width of a box is wall time; its band says what of it was running and what waiting. Time that several parts of a request share is split evenly; while one runs, none waits. Tasks stand for what they did outside of all spans."),
     el("div", { class: "controls flame-controls" }, el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
     el("p", { id: "flame-found", class: "status", role: "status" }),
-    legend,
+    legend(),
     el("div", { class: "flame-box" }, svg("svg", { id: "flame" })),
     el("p", { class: "hint keys" }, "Click or Enter zooms, Escape zooms out, arrows move."),
     el("div", { id: "flame-frame", class: "card" }),
@@ -285,17 +289,19 @@ function flameSection() {
   );
 }
 
-/** The two tabs of the page: what would help, and where time went. */
+/** The tabs of the page: what would help, where time went, and single requests. */
 function tabs() {
   const one = (name, text) =>
     el("button", { type: "button", id: "to-" + name, role: "tab", "aria-controls": "tab-" + name, onclick: () => (name === "flame" ? showFlame(zoomedFrame()) : showTab(name)), onkeydown: tabKey }, text);
-  return el("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, one("answer", "What would help"), one("flame", "Flame graph"));
+  return el("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, one("answer", "What would help"), one("flame", "Flame graph"), requestKinds.length ? one("requests", "Requests") : null);
 }
 
 function tabKey(event) {
   if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
   event.preventDefault();
-  const other = [...document.querySelectorAll("[role=tab]")].find((tab) => tab !== event.currentTarget);
+  const all = [...document.querySelectorAll("[role=tab]")];
+  const step = event.key === "ArrowRight" ? 1 : all.length - 1;
+  const other = all[(all.indexOf(event.currentTarget) + step) % all.length];
   other.click();
   other.focus();
 }
@@ -317,9 +323,9 @@ function showFlame(frame) {
 /** Shows the tab that the state says. */
 function switchTab() {
   if (flame === null) return;
-  for (const name of ["answer", "flame"]) {
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const name = tab.id.replace("to-", "");
     const chosen = state.tab === name;
-    const tab = document.getElementById("to-" + name);
     tab.setAttribute("aria-selected", chosen);
     tab.tabIndex = chosen ? 0 : -1;
     document.getElementById("tab-" + name).hidden = !chosen;
@@ -328,4 +334,5 @@ function switchTab() {
     document.getElementById("flame-search").value = state.frames;
     drawFlame();
   }
+  if (state.tab === "requests") drawRequests();
 }
