@@ -4,9 +4,12 @@
 use andweorc::task;
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::target::targets;
+use andweorc_core::time::Real;
 use andweorc_core::wall;
-use andweorc_profile::{ExampleOf, ExampleState, ExamplesRecord, WallRecord, WallStack};
-use std::collections::HashMap;
+use andweorc_profile::{
+    ExampleOf, ExampleState, ExamplesRecord, TimelineEvent, TimelineRecord, WallRecord, WallStack,
+};
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -119,10 +122,37 @@ fn check_examples(examples: &ExamplesRecord, open: Duration) {
     assert!(off.abs() < 0.01, "{off}: {example:#?}");
 }
 
+/// Polls of both tasks are told, and each span after the poll that it is inside of.
+fn check_timeline(timeline: &TimelineRecord, children: &str) {
+    assert_eq!((timeline.dropped, timeline.left_out), (0, 0));
+    let mut names = HashSet::new();
+    for thread in &timeline.threads {
+        assert!(thread.events.is_sorted_by_key(|event| event.begin_ns), "{thread:#?}");
+        let polls =
+            |event: &&TimelineEvent| ["requests", children].contains(&&*name(Some(event.target)));
+        let mut poll = None;
+        for event in &thread.events {
+            if polls(&event) {
+                poll = Some(event);
+            } else if let Some(poll) = poll {
+                // A future that is dropped after its last poll enters its span once more.
+                let end = |event: &TimelineEvent| event.begin_ns + event.length_ns;
+                let is_inside = end(event) <= end(poll);
+                assert!(is_inside || event.begin_ns >= end(poll), "{event:?} and {poll:?}");
+            }
+            names.insert(name(Some(event.target)));
+        }
+    }
+    for expected in ["request", "child", "waits", "sleeps", "requests", children] {
+        assert!(names.contains(expected), "{expected} in {names:?}");
+    }
+}
+
 fn check(to: Dispatch, children: &'static str) {
     let _turn = ON.lock().unwrap_or_else(PoisonError::into_inner);
     let (open, record) = record(to, children);
     check_examples(&wall::take_examples(), open);
+    check_timeline(&wall::take_timeline(Real(0)), children);
     let rows = named(&record);
     let of_request =
         rows.iter().filter(|(name, _)| name.starts_with("request >") || *name == "request");

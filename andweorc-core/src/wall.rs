@@ -9,6 +9,7 @@
 //! | `stacks` | the stacks that are told apart, and their times |
 //! | `trace` | one request by itself: its spans, and what each did at which time |
 //! | `examples` | which traces are kept, and which are told at last |
+//! | `timeline` | the last polls and spans of each thread |
 //! | `here` | the polls and spans that the calling thread is in |
 
 mod examples;
@@ -16,6 +17,7 @@ mod here;
 mod request;
 mod shares;
 mod stacks;
+mod timeline;
 mod trace;
 
 pub use here::{enter, exit, poll_begins, poll_ends, woken};
@@ -24,7 +26,7 @@ use crate::clock;
 use crate::process::process;
 use crate::target::{Target, targets};
 use crate::time::Real;
-use andweorc_profile::{ExamplesRecord, TargetKind, WallRecord};
+use andweorc_profile::{ExamplesRecord, TargetKind, TimelineRecord, WallRecord};
 use examples::Examples;
 use request::Request;
 use stacks::{Stacks, Sums, WallState};
@@ -32,6 +34,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
+use timeline::Ring;
 
 /// So many requests are recorded at a time.
 const MAX_REQUESTS: usize = 16_384;
@@ -54,6 +57,10 @@ struct Recording {
     requests: Mutex<Requests>,
     /// Of those that have ended.
     examples: Mutex<Examples>,
+    /// The last polls and spans, by thread.
+    timeline: [Mutex<Ring>; SHARDS],
+    /// Names of threads, by the numbers that they have in the timeline.
+    threads: Mutex<Vec<String>>,
     /// Spans that are counted as the stack around them.
     merged: AtomicU64,
     /// Number of the recording: what threads keep of an earlier one is out of date.
@@ -82,6 +89,8 @@ static RECORDING: LazyLock<Recording> = LazyLock::new(|| Recording {
     ended: Default::default(),
     requests: Mutex::default(),
     examples: Mutex::default(),
+    timeline: Default::default(),
+    threads: Mutex::default(),
     merged: AtomicU64::new(0),
     number: AtomicU32::new(0),
     stretch: Mutex::new(Stretch { since: Real(0), own: HashMap::new() }),
@@ -192,6 +201,24 @@ pub fn take_examples() -> ExamplesRecord {
     taken.unwrap_or_default()
 }
 
+/// Takes the last polls and spans of the recording that ended, for a run that started at `start`.
+pub fn take_timeline(start: Real) -> TimelineRecord {
+    let taken = here::alone(|| {
+        let threads = lock(&RECORDING.threads).clone();
+        timeline::take(RECORDING.timeline.iter().map(lock), &threads, start)
+    });
+    taken.unwrap_or_default()
+}
+
+/// Ends the recording, if that is not done already, and forgets what was not taken.
+pub fn forget() {
+    end();
+    here::alone(|| {
+        *lock(&RECORDING.examples) = Examples::default();
+        RECORDING.timeline.iter().for_each(|ring| *lock(ring) = Ring::default());
+    });
+}
+
 /// Stops recording in a child of fork. Async-signal-safe.
 pub(crate) fn reset_after_fork() {
     process().asked.records_wall.store(false, Ordering::SeqCst);
@@ -204,6 +231,8 @@ pub struct OpenSpan {
     /// Where the request is among those that are open.
     place: usize,
     span: u32,
+    /// Id of its target.
+    target: u32,
     /// The recording that it is part of.
     number: u32,
 }
@@ -240,7 +269,7 @@ impl OpenSpan {
             }
         };
         requests.open[place] = Some(Arc::clone(&request));
-        Some(OpenSpan { request, place, span, number })
+        Some(OpenSpan { request, place, span, target: target.id(), number })
     }
 
     fn open_inside(&self, target: &Target) -> Option<OpenSpan> {
@@ -252,7 +281,8 @@ impl OpenSpan {
         if opened.is_none() && !request.is_over {
             RECORDING.merged.fetch_add(1, Ordering::Relaxed);
         }
-        Some(OpenSpan { request: Arc::clone(&self.request), span: opened?, ..*self })
+        let (request, target) = (Arc::clone(&self.request), target.id());
+        Some(OpenSpan { request, span: opened?, target, ..*self })
     }
 
     /// The span is closed. It is closed once.

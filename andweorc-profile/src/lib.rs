@@ -49,7 +49,8 @@ pub use schema::{
     AllocationsRecord, EndRecord, ExampleInterval, ExampleOf, ExamplePart, ExampleSpan,
     ExampleState, ExamplesRecord, ExperimentRecord, Header, NoteRecord, PointCount, PointKind,
     PointRecord, Record, RequestExample, RequestExamples, SamplesRecord, TargetAllocations,
-    TargetKind, TargetRecord, TargetTime, VERSION, WaitTime, WallRecord, WallStack, WallWaker,
+    TargetKind, TargetRecord, TargetTime, TimelineEvent, TimelineRecord, TimelineThread, VERSION,
+    WaitTime, WallRecord, WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

@@ -6,7 +6,8 @@
 use crate::plain;
 use crate::{
     AllocationsRecord, EndRecord, ExamplesRecord, ExperimentRecord, Header, LONGEST_LINE,
-    NoteRecord, PointRecord, Record, SamplesRecord, TargetRecord, VERSION, WallRecord,
+    NoteRecord, PointRecord, Record, SamplesRecord, TargetRecord, TimelineRecord, VERSION,
+    WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -51,6 +52,8 @@ pub struct Run {
     pub wall: Vec<WallRecord>,
     /// Single requests, as they went; empty in older profiles.
     pub examples: Vec<ExamplesRecord>,
+    /// The last polls and spans before the first experiment; empty in older profiles.
+    pub timeline: Vec<TimelineRecord>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -71,6 +74,7 @@ impl Run {
             allocations: Vec::new(),
             wall: Vec::new(),
             examples: Vec::new(),
+            timeline: Vec::new(),
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -93,6 +97,7 @@ impl Run {
             Record::Allocations(allocations) => self.allocations.push(allocations),
             Record::Wall(wall) => self.wall.push(wall),
             Record::Examples(examples) => self.examples.push(examples),
+            Record::Timeline(timeline) => self.timeline.push(timeline),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -139,6 +144,10 @@ impl Described {
                     .map(|parent| format!("stack {parent}"))
                     .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
             }),
+            Record::Timeline(it) => {
+                let mut events = it.threads.iter().flat_map(|thread| &thread.events);
+                events.find_map(|event| target(event.target))
+            }
             Record::Examples(it) => it.requests.iter().find_map(|of| {
                 let mut spans = of.examples.iter().flat_map(|one| one.spans.iter().enumerate());
                 target(of.target).or_else(|| {

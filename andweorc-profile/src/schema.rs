@@ -9,11 +9,13 @@
 //! field needs no bump.
 
 mod examples;
+mod timeline;
 
 pub use examples::{
     ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
     RequestExample, RequestExamples,
 };
+pub use timeline::{TimelineEvent, TimelineRecord, TimelineThread};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -42,6 +44,8 @@ pub enum Record {
     Wall(WallRecord),
     /// Single requests of the same stretch, as they went.
     Examples(ExamplesRecord),
+    /// The last polls and spans of each thread before the first experiment.
+    Timeline(TimelineRecord),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.

@@ -354,7 +354,7 @@ impl Begun {
         let now = clock::now();
         let at = self.scope.end(completed, now).at;
         if self.wall != 0 {
-            wall::poll_ends(self.wall);
+            wall::poll_ends(self.wall, now);
         }
         if completed {
             cell.clock.let_go();

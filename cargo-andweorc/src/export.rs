@@ -1,6 +1,7 @@
 //! `cargo andweorc export`: a profile in the form of other tools.
 
 mod dhat;
+mod firefox;
 mod folded;
 
 use crate::{profiles, report};
@@ -14,10 +15,14 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   cargo andweorc export --format folded -o shop.folded
+  cargo andweorc export --format firefox -o shop.json
   cargo andweorc export --format dhat -o shop.dhat.json target/andweorc/shop.jsonl
 
 Folded stacks are what most flame graph tools read: a line for each stack, its frames separated by
 semicolons, and its time in ns. The last frame is the state that the time was spent in.
+
+A Firefox file is for the Firefox Profiler's front end, which loads it from the disk: the polls and
+spans of each thread in the last seconds before the first experiment, and the experiments.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
 while nothing was delayed, where the program has andweorc's allocator.")]
@@ -39,6 +44,8 @@ pub(crate) struct ExportOptions {
 enum ExportFormat {
     /// Wall time by stacks of spans, for flame graph tools
     Folded,
+    /// Polls and spans over time, for the Firefox Profiler
+    Firefox,
     /// Allocations by target, for valgrind's viewer of heap profiles
     Dhat,
 }
@@ -49,6 +56,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>
     let profile = profiles::read(&paths)?;
     let text = match options.format {
         ExportFormat::Folded => folded::folded(&profile.runs)?,
+        ExportFormat::Firefox => firefox::firefox(&profile.runs)?,
         ExportFormat::Dhat => dhat::dhat(&profile.runs)?,
     };
     report::put(options.output.as_deref(), &text, &paths)?;

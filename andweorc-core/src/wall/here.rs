@@ -2,12 +2,14 @@
 
 use super::request::PollWait;
 use super::stacks::{WallState, ns};
+use super::timeline::Event;
 use super::{OpenSpan, RECORDING, is_recording, lock};
 use crate::allocations::left_out;
 use crate::target::Target;
 use crate::thread;
 use crate::time::Real;
 use crate::wait::{Cause, Ended};
+use andweorc_profile::plain;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +19,9 @@ const MAX_POLLS: usize = 64;
 
 /// Spans of one thread that are entered on top of each other and told apart.
 const MAX_ENTRIES: usize = 4096;
+
+/// So many threads are told apart in the timeline; those that come later are told as the last.
+const MAX_THREADS: usize = 4096;
 
 /// Places for who has woken a task, by the task: where two tasks meet in one, the first is
 /// forgotten.
@@ -29,6 +34,7 @@ static WOKEN_BY: [AtomicU64; WAKERS] = [const { AtomicU64::new(0) }; WAKERS];
 #[derive(Debug)]
 struct InPoll {
     task: &'static Target,
+    begun: Real,
     /// The wait that ended with it, and when it began.
     wait: Option<(PollWait, Real)>,
     /// A span that was entered has had that wait.
@@ -41,6 +47,7 @@ struct Entry {
     span: OpenSpan,
     /// The span of the same request that it was entered on top of.
     over: Option<u32>,
+    entered: Real,
 }
 
 #[derive(Debug)]
@@ -49,6 +56,8 @@ struct Here {
     entries: RefCell<Vec<Entry>>,
     /// The recording that these are of.
     number: Cell<u32>,
+    /// Number of the thread in the timeline, and 1; 0 before it has one.
+    thread: Cell<u32>,
     /// The thread is in here: what allocating does meanwhile is not recorded.
     is_busy: Cell<bool>,
 }
@@ -59,6 +68,7 @@ thread_local! {
             polls: RefCell::new(Vec::new()),
             entries: RefCell::new(Vec::new()),
             number: Cell::new(0),
+            thread: Cell::new(0),
             is_busy: Cell::new(false),
         }
     };
@@ -93,6 +103,24 @@ fn with<R>(f: impl FnOnce(&Here) -> R) -> Option<R> {
         Some(left_out(|| f(here)))
     };
     HERE.try_with(here).ok().flatten()
+}
+
+impl Here {
+    /// Adds a poll or a span to the timeline.
+    fn tell(&self, target: u32, from: Real, until: Real) {
+        if self.thread.get() == 0 {
+            let thread = std::thread::current();
+            let name = plain::cut_name(thread.name().unwrap_or_default()).into_owned();
+            let mut threads = lock(&RECORDING.threads);
+            if threads.len() < MAX_THREADS {
+                threads.push(name);
+            }
+            self.thread.set(threads.len() as u32);
+        }
+        let thread = self.thread.get() - 1;
+        let ring = &RECORDING.timeline[thread as usize % RECORDING.timeline.len()];
+        lock(ring).push(Event { thread, target, from, until });
+    }
 }
 
 /// A task is woken, known by this number, by what the calling thread is in. The first wake counts,
@@ -148,24 +176,29 @@ pub fn poll_begins(task: &'static Target, number: usize, ended: Option<Ended>, n
             return 0;
         }
         let wait = ended.map(|ended| (PollWait { ended, by }, now));
-        polls.push(InPoll { task, wait, is_a_spans: false });
+        polls.push(InPoll { task, begun: now, wait, is_a_spans: false });
         polls.len() as u32
     });
     begun.unwrap_or(0)
 }
 
-/// The calling thread ends a poll that [began](poll_begins) as `poll`. The wait before it is the
-/// task's own if no span had it.
+/// The calling thread ends, at `now`, a poll that [began](poll_begins) as `poll`. The wait before
+/// it is the task's own if no span had it.
 #[cold]
 #[inline(never)]
-pub fn poll_ends(poll: u32) {
+pub fn poll_ends(poll: u32, now: Real) {
     with(|here| {
         let mut polls = here.polls.borrow_mut();
         let ended = {
             let first = (poll as usize - 1).min(polls.len());
             polls.drain(first..).next()
         };
-        if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false }) = ended
+        if let Some(InPoll { task, begun, .. }) = ended
+            && is_recording()
+        {
+            here.tell(task.id(), begun, now);
+        }
+        if let Some(InPoll { task, wait: Some((wait, polled)), is_a_spans: false, .. }) = ended
             && is_recording()
         {
             let since = lock(&RECORDING.stretch).since;
@@ -199,7 +232,7 @@ pub fn enter(span: &OpenSpan, now: Real) {
         if let Some(poll) = poll {
             poll.is_a_spans |= had;
         }
-        entries.push(Entry { span: span.clone(), over });
+        entries.push(Entry { span: span.clone(), over, entered: now });
     });
 }
 
@@ -211,7 +244,8 @@ pub fn exit(span: &OpenSpan, now: Real) {
             entry.span.span == span.span && Arc::ptr_eq(&entry.span.request, &span.request)
         };
         if let Some(at) = entries.iter().rposition(same) {
-            let Entry { over, .. } = entries.remove(at);
+            let Entry { over, entered, .. } = entries.remove(at);
+            here.tell(span.target, entered, now);
             lock(&span.request).left(span.span, over, now);
         }
     });

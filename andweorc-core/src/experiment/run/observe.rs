@@ -120,7 +120,7 @@ impl ExperimentLoop {
     pub(super) fn observe(&mut self) -> Result<Chosen, &'static str> {
         let chosen = self.look_until_chosen();
         // Where nothing was chosen it goes on.
-        wall::end();
+        wall::forget();
         chosen
     }
 
@@ -217,6 +217,7 @@ impl ExperimentLoop {
         }
         // Before targets are written: it names none that comes later.
         let (wall, examples) = (wall::end(), wall::take_examples());
+        let timeline = wall::take_timeline(self.journal.start());
         let others_ns = start.noise.others(&Noise::read()).map(to_ns);
         if let Some(others_ns) = others_ns {
             self.note_others(seen.real_ns, seen.cpu_ns, others_ns);
@@ -238,6 +239,9 @@ impl ExperimentLoop {
         }
         if !examples.requests.is_empty() {
             self.journal.write(Record::Examples(examples));
+        }
+        if !timeline.threads.is_empty() {
+            self.journal.write_apart(&Record::Timeline(timeline));
         }
     }
 
