@@ -237,6 +237,35 @@ fn folded_stacks_have_a_line_for_each_stack_and_state() {
 }
 
 #[test]
+fn json_says_where_the_time_of_single_requests_went() {
+    let wall = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("examples.jsonl");
+    let examples = include_str!("../fixtures/examples.jsonl");
+    fs::write(&file, fs::read_to_string(wall).unwrap() + examples).unwrap();
+    let report = |profiles: &[&Path]| {
+        let output = command().args(["report", "--format", "json"]).args(profiles).output();
+        serde_json::from_slice::<serde_json::Value>(&output.unwrap().stdout).unwrap()
+    };
+    let requests = report(&[&file])["requests"].clone();
+    let kinds: Vec<_> = requests.as_array().unwrap().iter().map(|kind| &kind["name"]).collect();
+    assert_eq!(kinds, ["GET /cart", "checkout"]);
+    let checkout = &requests[1];
+    assert_eq!((&checkout["line"], &checkout["count"]), (&10.into(), &40.into()));
+    let p99 = &checkout["examples"][1];
+    assert_eq!(p99["of"], "p99");
+    assert_eq!((&p99["about_ns"], &p99["length_ns"]), (&4_380_000.into(), &4_380_000.into()));
+    let first = serde_json::json!({
+        "span": "stock", "state": "task", "by": "stock keeper", "ns": 1_643_000
+    });
+    assert_eq!(p99["parts"][0], first);
+    // Of two runs that have the same kind, one tells of it.
+    let twice = report(&[&file, &file]);
+    assert_eq!(twice["requests"], requests);
+    assert_eq!(report(&[Path::new(PROFILE)])["requests"], serde_json::json!([]));
+}
+
+#[test]
 fn firefox_document_has_a_track_for_each_thread_and_one_for_experiments() {
     let wall = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
     let folder = tempfile::tempdir().unwrap();
