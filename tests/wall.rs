@@ -191,6 +191,25 @@ fn wall_time_of_a_request_is_that_of_its_spans_by_the_subscriber() {
 }
 
 #[test]
+fn part_of_a_request_that_began_before_the_recording_is_no_example() {
+    let _turn = ON.lock().unwrap_or_else(PoisonError::into_inner);
+    let layer = Dispatch::new(tracing_subscriber::registry().with(andweorc::layer()));
+    for to in [layer, Dispatch::new(andweorc::subscriber())] {
+        dispatcher::with_default(&to, || {
+            let before = info_span!("before");
+            wall::begin_stretch();
+            before.in_scope(|| info_span!("part").in_scope(|| info_span!("inner").in_scope(|| {})));
+            info_span!("whole").in_scope(|| {});
+        });
+        let record = wall::end();
+        assert!(named(&record).contains_key("part > inner"), "{record:#?}");
+        let examples = wall::take_examples();
+        let kinds: Vec<_> = examples.requests.iter().map(|kind| name(Some(kind.target))).collect();
+        assert_eq!((&kinds[..], examples.untraced), (&["whole".to_owned()][..], 0));
+    }
+}
+
+#[test]
 fn tasks_outside_of_spans_have_their_own_time() {
     let _turn = ON.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -240,18 +240,19 @@ pub struct OpenSpan {
 impl OpenSpan {
     /// A span of `target` is opened inside of `parent`, or begins a request. `None` where too many
     /// are open, and where the calling thread is busy recording another one: an allocator may open
-    /// spans.
-    pub fn open(target: &Target, parent: Option<&OpenSpan>) -> Option<OpenSpan> {
+    /// spans. One that `is_part` of a span without a recording is no example of a request.
+    pub fn open(target: &Target, parent: Option<&OpenSpan>, is_part: bool) -> Option<OpenSpan> {
         here::alone(|| match parent {
             Some(parent) => parent.open_inside(target),
-            None => OpenSpan::begin_request(target),
+            None => OpenSpan::begin_request(target, is_part),
         })?
     }
 
-    fn begin_request(target: &Target) -> Option<OpenSpan> {
+    fn begin_request(target: &Target, is_part: bool) -> Option<OpenSpan> {
         let (recording, now) = (&*RECORDING, clock::now());
         let stack = recording.stack(None, target);
         let mut request = Request::new(now, stack);
+        request.is_part = is_part;
         let span = request.opened(stack, None, now)?;
         let request = Arc::new(Mutex::new(request));
         let mut requests = lock(&recording.requests);
@@ -294,7 +295,7 @@ impl OpenSpan {
                 return;
             }
             let mut sums = mem::take(&mut request.sums);
-            let (stack, trace) = request.take_trace();
+            let whole = (!request.is_part).then(|| request.take_trace());
             drop(request);
             let mut requests = lock(&RECORDING.requests);
             let is_there = requests.open.get_mut(self.place).is_some_and(|open| {
@@ -304,7 +305,9 @@ impl OpenSpan {
                 requests.free.push(self.place);
                 RECORDING.sums().take(&mut sums);
                 drop(requests);
-                lock(&RECORDING.examples).offer(stack, trace);
+                if let Some((stack, trace)) = whole {
+                    lock(&RECORDING.examples).offer(stack, trace);
+                }
             }
         });
     }

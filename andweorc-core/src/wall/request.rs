@@ -78,6 +78,8 @@ pub(super) struct Request {
     pub(super) sums: Sums,
     /// The request by itself, until it is taken.
     trace: Trace,
+    /// The span that it begins with is inside of one that was open before, and not recorded.
+    pub(super) is_part: bool,
     /// Nothing of it is counted any more.
     pub(super) is_over: bool,
 }
@@ -94,6 +96,7 @@ impl Request {
             stack,
             sums: Sums::default(),
             trace: Trace::new(now),
+            is_part: false,
             is_over: false,
         }
     }
