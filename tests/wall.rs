@@ -4,9 +4,12 @@
 use andweorc::{Profile, task};
 use andweorc_core::experiment::Experimenter;
 use andweorc_core::target::targets;
+use andweorc_core::time::Real;
 use andweorc_core::wall;
-use andweorc_profile::{WallRecord, WallStack};
-use std::collections::HashMap;
+use andweorc_profile::{
+    ExampleOf, ExampleState, ExamplesRecord, TimelineEvent, TimelineRecord, WallRecord, WallStack,
+};
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -94,9 +97,62 @@ fn record(to: Dispatch, children: &'static str) -> (Duration, WallRecord) {
     (open, wall::end().0)
 }
 
+/// The one request is every example of its kind.
+fn check_examples(examples: &ExamplesRecord, open: Duration) {
+    let [kind] = &examples.requests[..] else { panic!("{examples:#?}") };
+    assert_eq!((name(Some(kind.target)), kind.count), ("request".to_owned(), 1));
+    assert_eq!((kind.examples.len(), examples.untraced), (3, 0));
+    let example = kind.example(ExampleOf::P99).unwrap();
+    let off = 1.0 - example.length_ns() as f64 / open.as_nanos() as f64;
+    assert!(off.abs() < 0.01, "{off} of {open:?}: {example:#?}");
+    let names: Vec<_> = example.spans.iter().map(|span| name(span.target)).collect();
+    let at = |of: &str| names.iter().position(|name| name == of).unwrap();
+    assert_eq!((names.len(), at("request")), (4, 0));
+    for span in &example.spans {
+        assert!(span.intervals.is_sorted_by_key(|it| it.begin_ns), "{span:#?}");
+        assert!(span.intervals.iter().all(|it| it.begin_ns < it.end_ns), "{span:#?}");
+    }
+    // Most of its wait is of one piece, and ended by the child.
+    let waits = &example.spans[at("waits")];
+    let longest = waits.intervals.iter().max_by_key(|it| it.end_ns - it.begin_ns).unwrap();
+    assert_eq!((longest.state, name(longest.by)), (ExampleState::Task, "child".to_owned()));
+    assert!(longest.end_ns - longest.begin_ns >= 5 * WORK.as_nanos() as u64, "{waits:#?}");
+    let parts: u64 = example.parts().iter().map(|part| part.ns).sum();
+    let off = 1.0 - parts as f64 / example.length_ns() as f64;
+    assert!(off.abs() < 0.01, "{off}: {example:#?}");
+}
+
+/// Polls of both tasks are told, and each span after the poll that it is inside of.
+fn check_timeline(timeline: &TimelineRecord, children: &str) {
+    assert_eq!((timeline.dropped, timeline.left_out), (0, 0));
+    let mut names = HashSet::new();
+    for thread in &timeline.threads {
+        assert!(thread.events.is_sorted_by_key(|event| event.begin_ns), "{thread:#?}");
+        let polls =
+            |event: &&TimelineEvent| ["requests", children].contains(&&*name(Some(event.target)));
+        let mut poll = None;
+        for event in &thread.events {
+            if polls(&event) {
+                poll = Some(event);
+            } else if let Some(poll) = poll {
+                // A future that is dropped after its last poll enters its span once more.
+                let end = |event: &TimelineEvent| event.begin_ns + event.length_ns;
+                let is_inside = end(event) <= end(poll);
+                assert!(is_inside || event.begin_ns >= end(poll), "{event:?} and {poll:?}");
+            }
+            names.insert(name(Some(event.target)));
+        }
+    }
+    for expected in ["request", "child", "waits", "sleeps", "requests", children] {
+        assert!(names.contains(expected), "{expected} in {names:?}");
+    }
+}
+
 fn check(to: Dispatch, children: &'static str) {
     let _turn = ON.lock().unwrap_or_else(PoisonError::into_inner);
     let (open, record) = record(to, children);
+    check_examples(&wall::take_examples(), open);
+    check_timeline(&wall::take_timeline(Real(0)), children);
     let rows = named(&record);
     let of_request =
         rows.iter().filter(|(name, _)| name.starts_with("request >") || *name == "request");
@@ -132,6 +188,25 @@ fn wall_time_of_a_request_is_that_of_its_spans_by_the_layer() {
 #[test]
 fn wall_time_of_a_request_is_that_of_its_spans_by_the_subscriber() {
     check(Dispatch::new(andweorc::subscriber()), "children of the subscriber");
+}
+
+#[test]
+fn part_of_a_request_that_began_before_the_recording_is_no_example() {
+    let _turn = ON.lock().unwrap_or_else(PoisonError::into_inner);
+    let layer = Dispatch::new(tracing_subscriber::registry().with(andweorc::layer()));
+    for to in [layer, Dispatch::new(andweorc::subscriber())] {
+        dispatcher::with_default(&to, || {
+            let before = info_span!("before");
+            wall::begin_stretch();
+            before.in_scope(|| info_span!("part").in_scope(|| info_span!("inner").in_scope(|| {})));
+            info_span!("whole").in_scope(|| {});
+        });
+        let (record, _) = wall::end();
+        assert!(named(&record).contains_key("part > inner"), "{record:#?}");
+        let examples = wall::take_examples();
+        let kinds: Vec<_> = examples.requests.iter().map(|kind| name(Some(kind.target))).collect();
+        assert_eq!((&kinds[..], examples.untraced), (&["whole".to_owned()][..], 0));
+    }
 }
 
 #[test]

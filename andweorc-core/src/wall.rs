@@ -8,13 +8,19 @@
 //! | `shares` | its clocks, which go slower the more spans share a moment |
 //! | `stacks` | the stacks that are told apart, and their times |
 //! | `poll_times` | how long polls are |
+//! | `trace` | one request by itself: its spans, and what each did at which time |
+//! | `examples` | which traces are kept, and which are told at last |
+//! | `timeline` | the last polls and spans of each thread |
 //! | `here` | the polls and spans that the calling thread is in |
 
+mod examples;
 mod here;
 mod poll_times;
 mod request;
 mod shares;
 mod stacks;
+mod timeline;
+mod trace;
 
 pub use here::{enter, exit, woken};
 pub(crate) use here::{poll_begins, poll_ends};
@@ -24,7 +30,8 @@ use crate::process::asked::Switches;
 use crate::process::process;
 use crate::target::{Target, targets};
 use crate::time::Real;
-use andweorc_profile::{PollsRecord, TargetKind, WallRecord};
+use andweorc_profile::{ExamplesRecord, PollsRecord, TargetKind, TimelineRecord, WallRecord};
+use examples::Examples;
 use poll_times::PollTimes;
 use request::Request;
 use stacks::{Stacks, Sums, WallState};
@@ -32,6 +39,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
+use timeline::Ring;
 
 /// So many requests are recorded at a time.
 const MAX_REQUESTS: usize = 16_384;
@@ -52,6 +60,12 @@ struct Recording {
     ended: [Mutex<Sums>; SHARDS],
     polls: [Mutex<PollTimes>; SHARDS],
     requests: Mutex<Requests>,
+    /// Of those that have ended.
+    examples: Mutex<Examples>,
+    /// The last polls and spans, by thread.
+    timeline: [Mutex<Ring>; SHARDS],
+    /// Names of threads, by the numbers that they have in the timeline.
+    threads: Mutex<Vec<String>>,
     /// Spans that are counted as the stack around them.
     merged: AtomicU64,
     /// Number of the recording: what threads keep of an earlier one is out of date.
@@ -80,6 +94,9 @@ static RECORDING: LazyLock<Recording> = LazyLock::new(|| Recording {
     ended: Default::default(),
     polls: Default::default(),
     requests: Mutex::default(),
+    examples: Mutex::default(),
+    timeline: Default::default(),
+    threads: Mutex::default(),
     merged: AtomicU64::new(0),
     number: AtomicU32::new(0),
     stretch: Mutex::new(Stretch { since: Real(0), own: HashMap::new() }),
@@ -128,6 +145,7 @@ impl Recording {
         }
         self.ended.iter().for_each(|sums| lock(sums).clear());
         self.polls.iter().for_each(|polls| lock(polls).clear());
+        *lock(&self.examples) = Examples::default();
         self.merged.store(0, Ordering::Relaxed);
         lock(&self.requests).unseen = 0;
         *lock(&self.stretch) = Stretch { since: now, own: polled_outside_of_spans() };
@@ -191,6 +209,34 @@ fn end_alone() -> (WallRecord, PollsRecord) {
     (wall, polls)
 }
 
+/// Takes the examples of what was recorded since the last stretch began.
+pub fn take_examples() -> ExamplesRecord {
+    let taken = here::alone(|| {
+        let examples = mem::take(&mut *lock(&RECORDING.examples));
+        let stacks = RECORDING.stacks.read().unwrap_or_else(PoisonError::into_inner);
+        examples.record(|stack| stacks.target(stack))
+    });
+    taken.unwrap_or_default()
+}
+
+/// Takes the last polls and spans of the recording that ended, for a run that started at `start`.
+pub fn take_timeline(start: Real) -> TimelineRecord {
+    let taken = here::alone(|| {
+        let threads = lock(&RECORDING.threads).clone();
+        timeline::take(RECORDING.timeline.iter().map(lock), &threads, start)
+    });
+    taken.unwrap_or_default()
+}
+
+/// Ends the recording, if that is not done already, and forgets what was not taken.
+pub fn forget() {
+    end();
+    here::alone(|| {
+        *lock(&RECORDING.examples) = Examples::default();
+        RECORDING.timeline.iter().for_each(|ring| *lock(ring) = Ring::default());
+    });
+}
+
 /// Stops recording in a child of fork. Async-signal-safe.
 pub(crate) fn reset_after_fork() {
     process().asked.switch_off(Switches::RECORDS_WALL);
@@ -203,6 +249,8 @@ pub struct OpenSpan {
     /// Where the request is among those that are open.
     place: usize,
     span: u32,
+    /// Id of its target.
+    target: u32,
     /// The recording that it is part of.
     number: u32,
 }
@@ -210,18 +258,19 @@ pub struct OpenSpan {
 impl OpenSpan {
     /// A span of `target` is opened inside of `parent`, or begins a request. `None` where too many
     /// are open, and where the calling thread is busy recording another one: an allocator may open
-    /// spans.
-    pub fn open(target: &Target, parent: Option<&OpenSpan>) -> Option<OpenSpan> {
+    /// spans. One that `is_part` of a span without a recording is no example of a request.
+    pub fn open(target: &Target, parent: Option<&OpenSpan>, is_part: bool) -> Option<OpenSpan> {
         here::alone(|| match parent {
             Some(parent) => parent.open_inside(target),
-            None => OpenSpan::begin_request(target),
+            None => OpenSpan::begin_request(target, is_part),
         })?
     }
 
-    fn begin_request(target: &Target) -> Option<OpenSpan> {
+    fn begin_request(target: &Target, is_part: bool) -> Option<OpenSpan> {
         let (recording, now) = (&*RECORDING, clock::now());
         let stack = recording.stack(None, target);
         let mut request = Request::new(now, stack);
+        request.is_part = is_part;
         let span = request.opened(stack, None, now)?;
         let request = Arc::new(Mutex::new(request));
         let mut requests = lock(&recording.requests);
@@ -239,7 +288,7 @@ impl OpenSpan {
             }
         };
         requests.open[place] = Some(Arc::clone(&request));
-        Some(OpenSpan { request, place, span, number })
+        Some(OpenSpan { request, place, span, target: target.id(), number })
     }
 
     fn open_inside(&self, target: &Target) -> Option<OpenSpan> {
@@ -251,7 +300,8 @@ impl OpenSpan {
         if opened.is_none() && !request.is_over {
             RECORDING.merged.fetch_add(1, Ordering::Relaxed);
         }
-        Some(OpenSpan { request: Arc::clone(&self.request), span: opened?, ..*self })
+        let (request, target) = (Arc::clone(&self.request), target.id());
+        Some(OpenSpan { request, span: opened?, target, ..*self })
     }
 
     /// The span is closed. It is closed once.
@@ -263,6 +313,7 @@ impl OpenSpan {
                 return;
             }
             let mut sums = mem::take(&mut request.sums);
+            let whole = (!request.is_part).then(|| request.take_trace());
             drop(request);
             let mut requests = lock(&RECORDING.requests);
             let is_there = requests.open.get_mut(self.place).is_some_and(|open| {
@@ -271,6 +322,10 @@ impl OpenSpan {
             if is_there {
                 requests.free.push(self.place);
                 RECORDING.sums().take(&mut sums);
+                drop(requests);
+                if let Some((stack, trace)) = whole {
+                    lock(&RECORDING.examples).offer(stack, trace);
+                }
             }
         });
     }

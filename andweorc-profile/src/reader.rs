@@ -5,9 +5,9 @@
 
 use crate::plain;
 use crate::{
-    AllocationsRecord, EndRecord, ExperimentRecord, Header, LONGEST_LINE, LongPollsRecord,
-    NoteRecord, PointRecord, PollsRecord, Record, SamplesRecord, StackNode, StacksRecord,
-    TargetRecord, VERSION, WallRecord,
+    AllocationsRecord, EndRecord, ExamplesRecord, ExperimentRecord, Header, LONGEST_LINE,
+    LongPollsRecord, NoteRecord, PointRecord, PollsRecord, Record, SamplesRecord, StackNode,
+    StacksRecord, TargetRecord, TimelineRecord, VERSION, WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -56,6 +56,10 @@ pub struct Run {
     pub polls: Vec<PollsRecord>,
     /// The long polls; empty in older profiles, and of a run that did not end in order.
     pub long_polls: Vec<LongPollsRecord>,
+    /// Single requests, as they went; empty in older profiles.
+    pub examples: Vec<ExamplesRecord>,
+    /// The last polls and spans before the first experiment; empty in older profiles.
+    pub timeline: Vec<TimelineRecord>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -78,6 +82,8 @@ impl Run {
             stacks: Vec::new(),
             polls: Vec::new(),
             long_polls: Vec::new(),
+            examples: Vec::new(),
+            timeline: Vec::new(),
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -102,6 +108,8 @@ impl Run {
             Record::Stacks(stacks) => self.stacks.push(stacks),
             Record::Polls(polls) => self.polls.push(polls),
             Record::LongPolls(polls) => self.long_polls.push(polls),
+            Record::Examples(examples) => self.examples.push(examples),
+            Record::Timeline(timeline) => self.timeline.push(timeline),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -130,7 +138,7 @@ impl Described {
         }
     }
 
-    /// The first id that a record names without a target, a point or a stack before it.
+    /// The first id that a record names without a target, a point, a stack or a span before it.
     fn unknown_id(&self, record: &Record) -> Option<String> {
         let target = |id: u32| (!self.targets.contains(&id)).then(|| format!("target {id}"));
         let point = |id: u32| (!self.points.contains(&id)).then(|| format!("point {id}"));
@@ -154,6 +162,22 @@ impl Described {
                 let unknown = unknown_of_chains(&group.stacks, it.frames.len());
                 let target = group.task.into_iter().chain(group.span).find_map(target);
                 target.or(unknown)
+            }),
+            Record::Timeline(it) => {
+                let mut events = it.threads.iter().flat_map(|thread| &thread.events);
+                events.find_map(|event| target(event.target))
+            }
+            Record::Examples(it) => it.requests.iter().find_map(|of| {
+                let mut spans = of.examples.iter().flat_map(|one| one.spans.iter().enumerate());
+                target(of.target).or_else(|| {
+                    spans.find_map(|(at, span)| {
+                        let wakers = span.intervals.iter().filter_map(|interval| interval.by);
+                        span.parent
+                            .filter(|parent| *parent as usize >= at)
+                            .map(|parent| format!("span {parent}"))
+                            .or_else(|| span.target.into_iter().chain(wakers).find_map(target))
+                    })
+                })
             }),
             _ => None,
         }

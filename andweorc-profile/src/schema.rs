@@ -8,9 +8,16 @@
 //! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional
 //! field needs no bump.
 
+mod examples;
 mod polls;
+mod timeline;
 
+pub use examples::{
+    ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
+    RequestExample, RequestExamples,
+};
 pub use polls::{KindPolls, LongPoll, LongPollsRecord, PollsRecord, TimeHistogram};
+pub use timeline::{TimelineEvent, TimelineRecord, TimelineThread};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -43,6 +50,10 @@ pub enum Record {
     Polls(PollsRecord),
     /// The long polls of the whole run.
     LongPolls(LongPollsRecord),
+    /// Single requests of the same stretch, as they went.
+    Examples(ExamplesRecord),
+    /// The last polls and spans of each thread before the first experiment.
+    Timeline(TimelineRecord),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.

@@ -160,6 +160,11 @@ impl<M: Default> Recorder<M> {
         Some(Timed { site, begin: thread::virtual_now() })
     }
 
+    /// Whether spans of this call site are targets.
+    pub(crate) fn is_target(&self, metadata: &Metadata<'_>) -> bool {
+        matches!(self.sites.get(metadata), Site::Span(_))
+    }
+
     /// A span of tokio's was opened.
     #[cfg(tokio_unstable)]
     pub(crate) fn opened_by_tokio(&self, attributes: &Attributes<'_>, id: &Id) {
@@ -273,7 +278,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Re
             self.open.insert(id, timed);
             if wall::is_recording() {
                 let around = context.span_scope(id).into_iter().flatten().skip(1);
-                self.wall.opened(id, timed.site.target, around.map(|span| span.id()));
+                let around = around.map(|span| (span.id(), self.is_target(span.metadata())));
+                self.wall.opened(id, timed.site.target, around);
             }
         }
     }

@@ -136,7 +136,11 @@ impl tracing_core::Subscriber for Subscriber {
         if let Some(Timed { site, .. }) = timed
             && wall::is_recording()
         {
+            let is_target = |span: &Id| {
+                open.metadata(span).is_some_and(|metadata| self.recorder.is_target(metadata))
+            };
             let around = iter::successors(parent.cloned(), |span| open.parent(span));
+            let around = around.map(|span| (span.clone(), is_target(&span)));
             self.recorder.wall.opened(&id, site.target, around);
         }
         id

@@ -28,13 +28,23 @@ impl WallSpans {
         self.table.with(id, |span| span.clone())
     }
 
-    /// A span of `target` was opened inside of those `around` it, from the inside out.
+    /// A span of `target` was opened inside of those `around` it, from the inside out; of each is
+    /// said whether it is a target too.
     #[cold]
     #[inline(never)]
-    pub(crate) fn opened(&self, id: &Id, target: &Target, around: impl Iterator<Item = Id>) {
-        let mut around = around;
-        let parent = around.find_map(|id| self.find(&id));
-        if let Some(span) = OpenSpan::open(target, parent.as_ref()) {
+    pub(crate) fn opened(
+        &self,
+        id: &Id,
+        target: &Target,
+        mut around: impl Iterator<Item = (Id, bool)>,
+    ) {
+        let mut is_part = false;
+        let parent = around.find_map(|(id, is_target)| {
+            let found = self.find(&id);
+            is_part |= is_target && found.is_none();
+            found
+        });
+        if let Some(span) = OpenSpan::open(target, parent.as_ref(), is_part) {
             self.many.fetch_add(1, Ordering::Relaxed);
             left_out(|| self.table.insert(id, span));
         }

@@ -1,6 +1,7 @@
 //! `cargo andweorc export`: a profile in the form of other tools.
 
 mod dhat;
+mod firefox;
 mod folded;
 
 use crate::{profiles, report};
@@ -15,12 +16,16 @@ use std::process::ExitCode;
 Examples:
   cargo andweorc export --format folded -o shop.folded
   cargo andweorc export --format folded --of cpu -o shop.cpu.folded
+  cargo andweorc export --format firefox -o shop.json
   cargo andweorc export --format dhat -o shop.dhat.json target/andweorc/shop.jsonl
 
 Folded stacks are what most flame graph tools read: a line for each stack, its frames separated by
 semicolons, and its time in ns. Those of wall time are spans, and their last frame is the state that
 the time was spent in. Those of CPU time are call chains by task and span, where the profile has
 samples.
+
+A Firefox file is for the Firefox Profiler's front end, which loads it from the disk: the polls and
+spans of each thread in the last seconds before the first experiment, and the experiments.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
 while nothing was delayed, where the program has andweorc's allocator.")]
@@ -45,6 +50,8 @@ pub(crate) struct ExportOptions {
 enum ExportFormat {
     /// Wall time by stacks of spans, or CPU time by call chains, for flame graph tools
     Folded,
+    /// Polls and spans over time, for the Firefox Profiler
+    Firefox,
     /// Allocations by target, for valgrind's viewer of heap profiles
     Dhat,
 }
@@ -65,8 +72,9 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>
     let text = match (options.format, options.of) {
         (ExportFormat::Folded, None | Some(ExportedTime::Wall)) => folded::folded(&profile.runs)?,
         (ExportFormat::Folded, Some(ExportedTime::Cpu)) => folded::folded_cpu(&profile.runs)?,
+        (_, Some(_)) => return Err("`--of` goes with `--format folded`".into()),
+        (ExportFormat::Firefox, None) => firefox::firefox(&profile.runs)?,
         (ExportFormat::Dhat, None) => dhat::dhat(&profile.runs)?,
-        (ExportFormat::Dhat, Some(_)) => return Err("`--of` goes with `--format folded`".into()),
     };
     report::put(options.output.as_deref(), &text, &paths)?;
     Ok(ExitCode::SUCCESS)

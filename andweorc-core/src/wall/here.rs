@@ -2,12 +2,14 @@
 
 use super::request::PollWait;
 use super::stacks::{WallState, ns};
+use super::timeline::Event;
 use super::{OpenSpan, RECORDING, is_recording, lock};
 use crate::allocations::left_out;
 use crate::target::Target;
 use crate::thread;
 use crate::time::{Nanos, Real};
 use crate::wait::{Cause, Ended};
+use andweorc_profile::plain;
 use andweorc_sampling::slots;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -18,6 +20,9 @@ const MAX_POLLS: usize = 64;
 
 /// Spans of one thread that are entered on top of each other and told apart.
 const MAX_ENTRIES: usize = 4096;
+
+/// So many threads are told apart in the timeline; those that come later are told as the last.
+const MAX_THREADS: usize = 4096;
 
 /// Places for who has woken a task, by the task: where two tasks meet in one, the first is
 /// forgotten.
@@ -49,6 +54,7 @@ struct Entry {
     span: OpenSpan,
     /// The span of the same request that it was entered on top of.
     over: Option<u32>,
+    entered: Real,
     /// How many spans the thread had entered with it; 0 once it is counted as held over a poll.
     number: u64,
 }
@@ -61,6 +67,8 @@ struct Here {
     entered: Cell<u64>,
     /// The recording that these are of.
     number: Cell<u32>,
+    /// Number of the thread in the timeline, and 1; 0 before it has one.
+    thread: Cell<u32>,
     /// The thread is in here: what allocating does meanwhile is not recorded.
     is_busy: Cell<bool>,
 }
@@ -72,6 +80,7 @@ thread_local! {
             entries: RefCell::new(Vec::new()),
             entered: Cell::new(0),
             number: Cell::new(0),
+            thread: Cell::new(0),
             is_busy: Cell::new(false),
         }
     };
@@ -107,6 +116,24 @@ fn with<R>(f: impl FnOnce(&Here) -> R) -> Option<R> {
         Some(left_out(|| f(here)))
     };
     HERE.try_with(here).ok().flatten()
+}
+
+impl Here {
+    /// Adds a poll or a span to the timeline.
+    fn tell(&self, target: u32, from: Real, until: Real) {
+        if self.thread.get() == 0 {
+            let thread = std::thread::current();
+            let name = plain::cut_name(thread.name().unwrap_or_default()).into_owned();
+            let mut threads = lock(&RECORDING.threads);
+            if threads.len() < MAX_THREADS {
+                threads.push(name);
+            }
+            self.thread.set(threads.len() as u32);
+        }
+        let thread = self.thread.get() - 1;
+        let ring = &RECORDING.timeline[thread as usize % RECORDING.timeline.len()];
+        lock(ring).push(Event { thread, target, from, until });
+    }
 }
 
 /// A task is woken, known by this number, by what the calling thread is in. The first wake counts,
@@ -185,6 +212,7 @@ pub(crate) fn poll_ends(number: usize, now: Real) {
         slots::set_task(polls.last().map_or(0, |poll| poll.task.id()));
         let Some(ended) = ended.filter(|_| is_recording()) else { return };
         RECORDING.polls().add(ended.task, now - ended.began, ended.delay);
+        here.tell(ended.task.id(), ended.began, now);
         if let (false, Some((wait, polled))) = (ended.is_a_spans, ended.wait) {
             count_wait(ended.task, wait, polled);
         }
@@ -239,7 +267,7 @@ pub fn enter(span: &OpenSpan, now: Real) {
         }
         let number = here.entered.get() + 1;
         here.entered.set(number);
-        entries.push(Entry { span: span.clone(), over, number });
+        entries.push(Entry { span: span.clone(), over, entered: now, number });
     });
 }
 
@@ -251,7 +279,8 @@ pub fn exit(span: &OpenSpan, now: Real) {
             entry.span.span == span.span && Arc::ptr_eq(&entry.span.request, &span.request)
         };
         if let Some(at) = entries.iter().rposition(same) {
-            let Entry { over, .. } = entries.remove(at);
+            let Entry { over, entered, .. } = entries.remove(at);
+            here.tell(span.target, entered, now);
             lock(&span.request).left(span.span, over, now);
         }
     });

@@ -2,6 +2,7 @@
 
 use super::shares::{Mark, Shares};
 use super::stacks::{Sums, WallState};
+use super::trace::{Place, Trace};
 use crate::time::Real;
 use crate::wait::Ended;
 use std::mem;
@@ -12,6 +13,15 @@ const MAX_OPEN: usize = 4096;
 /// So many stretches of one wait are kept apart: a span waits in several where spans are opened
 /// inside of it meanwhile. Of those before it is not told what they were.
 const MAX_STRETCHES: usize = 8;
+
+/// A stretch of a wait.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    from: Mark,
+    until: Mark,
+    /// Its time is among the sums already, as that of a wait of which nobody knows for what.
+    is_counted: bool,
+}
 
 /// A span that is open.
 #[derive(Debug)]
@@ -29,11 +39,15 @@ struct Open {
     /// Since when it waits, if it does.
     waits: Option<Mark>,
     /// Stretches of the wait that goes on, but for the last.
-    waited: Vec<[Mark; 2]>,
+    waited: Vec<Stretch>,
     /// When it was last left, if it was ever entered.
     left: Option<Real>,
     /// Whether it was closed while some inside of it were open.
     is_closed: bool,
+    /// Since when it runs, if it does.
+    runs: Option<Real>,
+    /// Place of it in the trace, if anything is told of it.
+    place: Option<Place>,
 }
 
 impl Open {
@@ -62,6 +76,10 @@ pub(super) struct Request {
     /// Its outermost stack.
     stack: u32,
     pub(super) sums: Sums,
+    /// The request by itself, until it is taken.
+    trace: Trace,
+    /// The span that it begins with is inside of one that was open before, and not recorded.
+    pub(super) is_part: bool,
     /// Nothing of it is counted any more.
     pub(super) is_over: bool,
 }
@@ -77,6 +95,8 @@ impl Request {
             shares: Shares::new(now),
             stack,
             sums: Sums::default(),
+            trace: Trace::new(now),
+            is_part: false,
             is_over: false,
         }
     }
@@ -111,20 +131,28 @@ impl Request {
         open.ran = self.shares.running();
         change(open);
         self.running = self.running - before + open.running();
+        let now = self.shares.mark();
+        if open.running() > 0 {
+            open.runs.get_or_insert(now.at);
+        } else if let Some(since) = open.runs.take()
+            && let Some(place) = open.place
+        {
+            self.trace.add(place, WallState::Running, since, now.at);
+        }
         let waits = open.entered == 0 && open.inside == 0 && !open.is_closed;
         match (open.waits, waits) {
             (None, true) => {
-                open.waits = Some(self.shares.mark());
+                open.waits = Some(now);
                 self.waiting += 1;
             }
             (Some(since), false) => {
                 open.waits = None;
                 self.waiting -= 1;
                 if open.waited.len() == MAX_STRETCHES {
-                    let [from, until] = open.waited.remove(0);
-                    self.sums.add(open.stack, WallState::Unknown, until.told - from.told);
+                    let first = open.waited.remove(0);
+                    give_up(&mut self.sums, &mut self.trace, open.stack, open.place, first);
                 }
-                open.waited.push([since, self.shares.mark()]);
+                open.waited.push(Stretch { from: since, until: now, is_counted: false });
             }
             _ => {}
         }
@@ -136,6 +164,11 @@ impl Request {
             return None;
         }
         self.advance(now);
+        let around = parent.and_then(|parent| self.open(parent)).and_then(|open| open.place);
+        let place = match (parent, around) {
+            (Some(_), None) => None,
+            _ => self.trace.opened(stack, around, self.shares.mark().at),
+        };
         if let Some(parent) = parent {
             self.change(parent, |open| open.inside += 1);
         }
@@ -150,6 +183,8 @@ impl Request {
             waited: Vec::new(),
             left: None,
             is_closed: false,
+            runs: None,
+            place,
         };
         let span = self.free.pop().unwrap_or(self.spans.len() as u32);
         match self.spans.get_mut(span as usize) {
@@ -181,38 +216,20 @@ impl Request {
         let Some(open) = self.spans.get_mut(span as usize).and_then(Option::as_mut) else {
             return false;
         };
-        let (stack, left) = (open.stack, open.left);
-        for [from, until] in mem::take(&mut open.waited) {
-            for (state, ns) in self.split(from, until, poll, left) {
-                self.sums.add(stack, state, ns);
+        let (stack, left, place) = (open.stack, open.left, open.place);
+        for Stretch { from, until, is_counted } in mem::take(&mut open.waited) {
+            let (state, woken) = split(from.at, until.at, poll, left);
+            if !is_counted {
+                let told = self.shares.told_at(woken, from, until);
+                self.sums.add(stack, state, told - from.told);
+                self.sums.add(stack, WallState::Queue, until.told - told);
+            }
+            if let Some(place) = place {
+                self.trace.add(place, state, from.at, woken);
+                self.trace.add(place, WallState::Queue, woken, until.at);
             }
         }
         matches!((left, poll), (Some(left), Some(poll)) if left <= poll.ended.parked())
-    }
-
-    /// Parts of a wait of a span that was last `left` then, which a poll ended. One that was never
-    /// entered before was in the queue with its task, unless the task is known to have waited
-    /// since.
-    ///
-    /// A task that is polled meanwhile for another part of it does not end the wait of this one.
-    fn split(
-        &self,
-        from: Mark,
-        until: Mark,
-        poll: Option<PollWait>,
-        left: Option<Real>,
-    ) -> [(WallState, f64); 2] {
-        let (waits, ends) = match poll {
-            Some(PollWait { ended, by }) if left.is_none_or(|left| ended.parked() >= left) => {
-                (WallState::Waiting(ended.by(), by), ended.woken())
-            }
-            // The task went on all the time.
-            Some(_) => (WallState::Running, until.at),
-            None if left.is_none() => (WallState::Queue, from.at),
-            None => (WallState::Unknown, until.at),
-        };
-        let woken = self.shares.told_at(ends.max(from.at).min(until.at), from, until);
-        [(waits, woken - from.told), (WallState::Queue, until.told - woken)]
     }
 
     /// A thread leaves a span that it entered on top of the span `over`.
@@ -237,6 +254,9 @@ impl Request {
         }
         self.advance(now);
         self.change(span, |open| open.is_closed = true);
+        if let Some(place) = self.open(span).and_then(|open| open.place) {
+            self.trace.closed(place, self.shares.mark().at);
+        }
         if let Some(stack) = self.stack(span) {
             self.sums.count(stack);
         }
@@ -258,23 +278,35 @@ impl Request {
     /// Counts a wait of which nobody will see the end.
     fn give_up_wait(&mut self, span: u32) {
         let Some(open) = self.spans.get_mut(span as usize).and_then(Option::as_mut) else { return };
-        for [from, until] in open.waited.drain(..) {
-            self.sums.add(open.stack, WallState::Unknown, until.told - from.told);
+        for stretch in open.waited.drain(..) {
+            give_up(&mut self.sums, &mut self.trace, open.stack, open.place, stretch);
         }
     }
 
-    /// Counts all up to `now`. An end of a wait that comes later is that of what is left of it.
+    /// Counts all up to `now`. An end of a wait that comes later is that of what is left of it, but
+    /// for the trace, which tells the whole.
     pub(super) fn settle(&mut self, now: Real) {
         self.advance(now);
         for span in 0..self.spans.len() as u32 {
             self.change(span, |_| {});
             let mark = self.shares.mark();
-            if let Some(open) = self.spans[span as usize].as_mut()
-                && let Some(since) = open.waits.as_mut()
-            {
-                open.waited.push([mem::replace(since, mark), mark]);
+            let Some(open) = self.spans[span as usize].as_mut() else { continue };
+            if let Some(since) = open.waits.as_mut() {
+                let from = mem::replace(since, mark);
+                open.waited.push(Stretch { from, until: mark, is_counted: false });
             }
-            self.give_up_wait(span);
+            for stretch in open.waited.iter_mut().filter(|stretch| !stretch.is_counted) {
+                let told = stretch.until.told - stretch.from.told;
+                self.sums.add(open.stack, WallState::Unknown, told);
+                stretch.is_counted = true;
+            }
+            open.waited.dedup_by(|next, last| {
+                let goes_on = next.is_counted && last.is_counted && next.from.at == last.until.at;
+                if goes_on {
+                    last.until = next.until;
+                }
+                goes_on
+            });
         }
     }
 
@@ -284,6 +316,45 @@ impl Request {
             self.settle(now);
             self.is_over = true;
         }
+    }
+
+    /// The trace of a request that is over, with the stack of its outermost span.
+    pub(super) fn take_trace(&mut self) -> (u32, Trace) {
+        (self.stack, mem::replace(&mut self.trace, Trace::new(self.shares.mark().at)))
+    }
+}
+
+/// Splits a wait of a span that was last `left` then, which a poll ended: the state up to a moment,
+/// from which on it was in the queue. One that was never entered before was in the queue with its
+/// task, unless the task is known to have waited since.
+///
+/// A task that is polled meanwhile for another part of it does not end the wait of this one.
+fn split(from: Real, until: Real, poll: Option<PollWait>, left: Option<Real>) -> (WallState, Real) {
+    let (state, ends) = match poll {
+        Some(PollWait { ended, by }) if left.is_none_or(|left| ended.parked() >= left) => {
+            (WallState::Waiting(ended.by(), by), ended.woken())
+        }
+        // The task went on all the time.
+        Some(_) => (WallState::Running, until),
+        None if left.is_none() => (WallState::Queue, from),
+        None => (WallState::Unknown, until),
+    };
+    (state, ends.max(from).min(until))
+}
+
+/// Tells a stretch of a wait of which nobody knows for what.
+fn give_up(
+    sums: &mut Sums,
+    trace: &mut Trace,
+    stack: u32,
+    place: Option<Place>,
+    Stretch { from, until, is_counted }: Stretch,
+) {
+    if !is_counted {
+        sums.add(stack, WallState::Unknown, until.told - from.told);
+    }
+    if let Some(place) = place {
+        trace.add(place, WallState::Unknown, from.at, until.at);
     }
 }
 
@@ -370,6 +441,53 @@ mod tests {
         assert_eq!(a, row(15 + 9, 10, 19));
         assert_eq!(root, row(5 + 1 + 1 + 10, 10, 0));
         assert!(script.request.is_empty());
+    }
+
+    #[test]
+    fn trace_tells_whole_intervals_of_each_branch_and_what_was_settled_meanwhile() {
+        use andweorc_profile::{ExampleInterval, ExampleState};
+        let (mut script, root) = Script::begin(100);
+        script.enter(root, None, None, 110);
+        let (a, b) = (script.open(A, root, 110), script.open(B, root, 110));
+        for span in [a, b] {
+            script.enter(span, Some(root), None, 110);
+            script.exit(span, Some(root), 110);
+        }
+        script.exit(root, None, 120);
+        // The sums end here, and the wait goes on.
+        script.request.settle(Real(125));
+        script.request.settle(Real(128));
+        let ended = wait(120, 150, Cause::Task);
+        script.enter(root, None, ended, 160);
+        script.enter(a, Some(root), ended, 160);
+        script.exit(a, Some(root), 170);
+        script.close(a, 171);
+        script.exit(root, None, 175);
+        script.close(root, 180);
+        script.close(b, 200);
+        script.rows(200);
+        assert!(script.request.is_empty());
+        let (stack, trace) = script.request.take_trace();
+        assert_eq!((stack, trace.length()), (ROOT, Some(crate::time::Nanos(80))));
+        let spans = trace.spans(Some);
+        let places: Vec<_> =
+            spans.iter().map(|it| (it.parent, it.target, it.begin_ns, it.end_ns)).collect();
+        assert_eq!(
+            places,
+            [(None, Some(ROOT), 0, 80), (Some(0), Some(A), 10, 71), (Some(0), Some(B), 10, 100)]
+        );
+        let of = |span: usize| {
+            let interval = |it: &ExampleInterval| (it.state, it.by, it.begin_ns, it.end_ns);
+            spans[span].intervals.iter().map(interval).collect::<Vec<_>>()
+        };
+        let running = |begin, end| (ExampleState::Running, None, begin, end);
+        assert_eq!(of(0), [(ExampleState::Queue, None, 0, 10), running(10, 20), running(70, 75)]);
+        let waits = [(ExampleState::Task, Some(7), 10, 50), (ExampleState::Queue, None, 50, 60)];
+        assert_eq!(
+            of(1),
+            [waits[0], waits[1], running(60, 70), (ExampleState::Unknown, None, 70, 71)]
+        );
+        assert_eq!(of(2), [(ExampleState::Unknown, None, 10, 100)]);
     }
 
     #[test]

@@ -54,6 +54,11 @@ impl Stacks {
         Stacks { numbers: HashMap::new(), places: vec![(None, None)] }
     }
 
+    /// The target of a stack; `None` of that of all requests beyond those that are told apart.
+    pub(super) fn target(&self, stack: u32) -> Option<u32> {
+        self.places.get(stack as usize)?.1
+    }
+
     /// The number of the stack of this target inside of `parent`, if it has one.
     pub(super) fn known(&self, parent: Option<u32>, target: u32) -> Option<u32> {
         self.numbers.get(&(parent, target)).copied()

@@ -5,6 +5,7 @@ use crate::estimate::{
     TargetSummary, WaitSummary,
 };
 use crate::plain;
+use crate::report::requests::{RequestSummary, summaries};
 use crate::report::{Advice, Next, advice, next, notes, real_ns};
 use crate::{Run, VERSION};
 use serde::Serialize;
@@ -40,6 +41,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         long_polls: Option<&'a LongPolls>,
         edges: &'a [Edge],
         allocations: &'a [AllocationSummary],
+        requests: Vec<RequestSummary<'a>>,
         load: Option<Load>,
         probes: Option<Probes>,
         ranked_by: Ranking,
@@ -72,6 +74,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         long_polls: analysis.long_polls.as_ref(),
         edges: &analysis.edges,
         allocations: &analysis.allocations,
+        requests: summaries(runs),
         load: analysis.load,
         probes: analysis.probes,
         ranked_by: analysis.ranked_by,

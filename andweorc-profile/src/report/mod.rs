@@ -8,6 +8,7 @@
 //! | `advice` | patterns that people meet, with their evidence |
 //! | [`caveats`] | what makes a report less sure |
 //! | `load` | the load in words, and the warning of one that does not wait |
+//! | `requests` | single requests, and what they spent their time in |
 //! | `waits` | the longest waits that nobody tested |
 //! | `allocations` | the targets whose allocations stand out |
 //! | `long_polls` | tasks that keep their worker from all others |
@@ -24,6 +25,7 @@ mod load;
 mod long_polls;
 mod next;
 mod notes;
+mod requests;
 mod sections;
 mod text;
 mod waits;
@@ -36,6 +38,7 @@ pub use load::{load_name, load_warning};
 pub use long_polls::{LongPollWords, long_polls, long_polls_left_out, tested_polls};
 pub use next::{Next, next};
 pub use notes::{notes, real_ns, why_nothing};
+pub use requests::{Request, requests};
 pub use sections::{Section, allocation_label, cpu_share, fills_time, label, needs, sections};
 pub use text::{Looks, text};
 pub use waits::{Wait, untested_waits};

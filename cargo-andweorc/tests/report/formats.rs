@@ -235,3 +235,79 @@ fn folded_stacks_have_a_line_for_each_stack_and_state() {
     assert_eq!((older.status.code(), stdout(&older)), (Some(2), String::new()));
     assert!(stderr(&older).contains("no wall time was recorded"), "{}", stderr(&older));
 }
+
+#[test]
+fn json_says_where_the_time_of_single_requests_went() {
+    let wall = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("examples.jsonl");
+    let examples = include_str!("../fixtures/examples.jsonl");
+    fs::write(&file, fs::read_to_string(wall).unwrap() + examples).unwrap();
+    let report = |profiles: &[&Path]| {
+        let output = command().args(["report", "--format", "json"]).args(profiles).output();
+        serde_json::from_slice::<serde_json::Value>(&output.unwrap().stdout).unwrap()
+    };
+    let requests = report(&[&file])["requests"].clone();
+    let kinds: Vec<_> = requests.as_array().unwrap().iter().map(|kind| &kind["name"]).collect();
+    assert_eq!(kinds, ["GET /cart", "checkout"]);
+    let checkout = &requests[1];
+    assert_eq!((&checkout["line"], &checkout["count"]), (&10.into(), &40.into()));
+    let p99 = &checkout["examples"][1];
+    assert_eq!(p99["of"], "p99");
+    assert_eq!((&p99["about_ns"], &p99["length_ns"]), (&4_380_000.into(), &4_380_000.into()));
+    let first = serde_json::json!({
+        "span": "stock", "state": "task", "by": "stock keeper", "ns": 1_643_000
+    });
+    assert_eq!(p99["parts"][0], first);
+    // Of two runs that have the same kind, one tells of it.
+    let twice = report(&[&file, &file]);
+    assert_eq!(twice["requests"], requests);
+    assert_eq!(report(&[Path::new(PROFILE)])["requests"], serde_json::json!([]));
+}
+
+#[test]
+fn firefox_document_has_a_track_for_each_thread_and_one_for_experiments() {
+    let wall = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("timeline.jsonl");
+    let timeline = include_str!("../fixtures/timeline.jsonl");
+    fs::write(&file, fs::read_to_string(wall).unwrap() + timeline).unwrap();
+    let export = |profile: &str| {
+        command().args(["export", "--format", "firefox", profile]).output().unwrap()
+    };
+    let output = export(file.to_str().unwrap());
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let threads = document["threads"].as_array().unwrap();
+    let names: Vec<_> = threads.iter().map(|thread| thread["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["experiments", "thread", "tokio-runtime-worker"]);
+    let bands = |thread: usize| {
+        let (markers, strings) = (&threads[thread]["markers"], &threads[thread]["stringArray"]);
+        let text = |index: &serde_json::Value| {
+            strings[index.as_u64().unwrap() as usize].as_str().unwrap().to_owned()
+        };
+        let band = |at: usize| {
+            let name = text(&markers["name"][at]) + " " + &text(&markers["data"][at]["details"]);
+            let times = ["startTime", "endTime"].map(|key| markers[key][at].as_f64().unwrap());
+            (name, times)
+        };
+        (0..markers["length"].as_u64().unwrap() as usize).map(band).collect::<Vec<_>>()
+    };
+    let (experiments, worker) = (bands(0), bands(2));
+    assert_eq!(experiments.len(), 101);
+    assert_eq!(experiments[1], ("stock 25 % faster".to_owned(), [1080.0, 2180.0]));
+    assert!(experiments.iter().any(|(name, _)| name.contains("left out: steal 7 %")));
+    let expected = [
+        ("stock keeper task", [1.0, 4.0]),
+        ("checkout span", [1.5, 3.5]),
+        ("stock span", [2.0, 3.0]),
+        ("stock keeper task", [9.0, 9.5]),
+    ];
+    assert_eq!(worker, expected.map(|(name, times)| (name.to_owned(), times)));
+    // Nothing is on the thread from 4 to 9 ms.
+    let stacks = threads[2]["samples"]["stack"].as_array().unwrap();
+    let busy: Vec<_> = stacks.iter().map(|stack| !stack.is_null()).collect();
+    assert_eq!(busy, [true, true, true, false, false, false, false, false, true]);
+    let older = export(PROFILE);
+    assert_eq!((older.status.code(), stdout(&older)), (Some(2), String::new()));
+    assert!(stderr(&older).contains("no timeline was recorded"), "{}", stderr(&older));
+}

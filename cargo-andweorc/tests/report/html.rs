@@ -469,6 +469,104 @@ fn the_source_line_is_shown_where_it_is_at_hand() {
 /// The profile of the other tests, with the wall time of stacks.
 const WALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
 
+/// A record of single requests.
+const EXAMPLES: &str = include_str!("../fixtures/examples.jsonl");
+
+/// A profile with wall time and single requests, in a file of this folder.
+fn with_examples(folder: &Path) -> PathBuf {
+    let file = folder.join("examples.jsonl");
+    fs::write(&file, fs::read_to_string(WALL).unwrap() + EXAMPLES).unwrap();
+    file
+}
+
+#[test]
+fn requests_are_shown_span_by_span_and_followed_from_a_keyboard() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(folder.path(), with_examples(folder.path()).to_str().unwrap());
+    browser.open(&page, "", Look::Desktop);
+    let link = browser.eval("document.getElementById('link-requests').parentNode.textContent");
+    let lengths = ": p50 2.00 ms, p99 4.38 ms, max 9.00 ms, before the first experiment";
+    assert_eq!(link, format!("Single requests, span by span{lengths}"));
+    browser.eval("document.getElementById('link-requests').click()");
+    assert_eq!(browser.eval("document.getElementById('tab-answer').hidden"), true);
+    let chosen = "document.getElementById('request').selectedOptions[0].textContent";
+    assert_eq!(browser.eval(chosen), "checkout (40)");
+    assert_eq!(
+        browser.eval("decodeURIComponent(location.hash)"),
+        "#request=checkout+src/shop.rs:10"
+    );
+    let heads = "[...document.querySelectorAll('.trace-card h3')].map((head) => head.textContent)";
+    assert_eq!(
+        browser.eval(heads),
+        serde_json::json!([
+            "A usual one p50 of 40 is 2.01 ms",
+            "A slow one p99 of 40 is 4.38 ms",
+            "The slowest the slowest of 40"
+        ])
+    );
+    let words = browser.eval("document.querySelector('.trace-card:nth-child(2) .why').textContent");
+    assert_eq!(
+        words,
+        "4.38 ms, 38 % waiting for stock keeper in stock, 16 % waiting for something unknown in \
+         </script><script>alert(1)</script>, 15 % running in stock"
+    );
+    // The rows are a tree, and the bars of a row lie where its intervals are.
+    let rows = "[...document.querySelectorAll('#trace-0 [role=treeitem]')].map((row) => row.getAttribute('aria-level') + row.firstChild.textContent).join()";
+    assert_eq!(
+        browser.eval(rows),
+        "1checkout,2stock,3db; query,2payment,3charge card,2</script><script>alert(1)</script>"
+    );
+    let bar = "(() => { const row = document.querySelectorAll('#trace-0 [role=treeitem]')[1]; const bars = row.querySelector('svg').getBoundingClientRect(); \
+               const box = row.querySelector('.state-4').getBoundingClientRect(); return [(box.left - bars.left) / bars.width, box.width / bars.width].map((x) => x.toFixed(3)).join() })()";
+    // From 150 to 900 of 2200 us: a span outlives the request.
+    assert_eq!(browser.eval(bar), "0.068,0.341");
+    browser.eval("document.querySelector('#trace-0 [role=treeitem]').focus()");
+    let told = "document.querySelector('.trace-told').textContent";
+    for (key, begin) in [
+        ("ArrowDown", "stock: 1.12 ms, from 80.0 \u{b5}s to 1.20 ms. Itself: running 310 \u{b5}s"),
+        ("ArrowDown", "db; query: 40.0"),
+        ("End", "</script><script>alert(1)</script>: 900"),
+        ("ArrowDown", "</script>"),
+        ("Home", "checkout: 2.00 ms"),
+    ] {
+        browser.press(key);
+        let words = browser.eval(told);
+        assert!(words.as_str().unwrap().starts_with(begin), "{key}: {words}");
+    }
+    browser.eval("document.querySelector('.trace-card details summary').click()");
+    browser.eval("new Promise((done) => setTimeout(done, 50))");
+    let cells = "document.querySelectorAll('.trace-card details tbody tr')[1].textContent";
+    assert_eq!(
+        browser.eval(cells),
+        "stocksrc/shop.rs:1280.0 \u{b5}s1.12 ms310 \u{b5}s60.0 \u{b5}s\u{2013}\u{2013}750 \u{b5}s\u{2013}"
+    );
+    let lost = browser.eval("document.querySelector('.trace-card:nth-child(3)').textContent");
+    assert!(lost.as_str().unwrap().contains("12 short intervals are joined"), "{lost}");
+    assert!(lost.as_str().unwrap().contains("3 more spans are told"), "{lost}");
+    let (_, errors) = browser.requests_and_errors();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn requests_fit_a_phone_and_the_tabs_go_round() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(folder.path(), with_examples(folder.path()).to_str().unwrap());
+    for look in [Look::Phone, Look::Dark] {
+        browser.open(&page, "#request=GET+%2Fcart+src%2Fshop.rs%3A80", look);
+        assert_eq!(browser.eval("document.querySelectorAll('.trace-card').length"), 3);
+        assert_eq!(browser.eval("document.body.scrollWidth <= innerWidth"), true);
+        browser.eval("document.getElementById('to-requests').focus()");
+        browser.press("ArrowRight");
+        assert_eq!(browser.eval("document.getElementById('tab-answer').hidden"), false);
+        browser.press("ArrowLeft");
+        assert_eq!(browser.eval("document.getElementById('tab-requests').hidden"), false);
+        let (requests, errors) = browser.requests_and_errors();
+        assert!(errors.is_empty() && requests.len() == 1, "{errors:?} {requests:?}");
+    }
+}
+
 /// The frame that has the focus, or that the page tells of.
 const TOLD: &str = "document.querySelector('#flame-frame .name').textContent";
 

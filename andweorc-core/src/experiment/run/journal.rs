@@ -51,6 +51,16 @@ impl Journal {
         clock::now() - self.start
     }
 
+    /// The zero of the profile's times.
+    pub(super) fn start(&self) -> Real {
+        self.start
+    }
+
+    /// Writes a record that the estimates have no use for, so that it takes no memory from then on.
+    pub(super) fn write_apart(&mut self, record: &Record) {
+        self.write_to_profile(record);
+    }
+
     /// Takes the journal apart, once its last record is written.
     pub(super) fn into_parts(self) -> (Ongoing, Option<Unshared<Writer>>) {
         (self.run, self.writer)

@@ -127,7 +127,7 @@ impl ExperimentLoop {
         let chosen = self.look_until_chosen();
         drop((recording, working));
         // Where nothing was chosen it goes on.
-        wall::end();
+        wall::forget();
         self.samples.end_stacks(0, 0);
         chosen
     }
@@ -229,6 +229,8 @@ impl ExperimentLoop {
         }
         // Before targets are written: it names none that comes later.
         let (wall, polls) = wall::end();
+        let examples = wall::take_examples();
+        let timeline = wall::take_timeline(self.journal.start());
         let others_ns = start.noise.others(&Noise::read()).map(to_ns);
         if let Some(others_ns) = others_ns {
             self.note_others(seen.real_ns, seen.cpu_ns, others_ns);
@@ -253,6 +255,12 @@ impl ExperimentLoop {
         }
         if !polls.kinds.is_empty() {
             self.journal.write(Record::Polls(polls));
+        }
+        if !examples.requests.is_empty() {
+            self.journal.write(Record::Examples(examples));
+        }
+        if !timeline.threads.is_empty() {
+            self.journal.write_apart(&Record::Timeline(timeline));
         }
     }
 

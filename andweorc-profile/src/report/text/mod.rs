@@ -8,6 +8,7 @@ use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
 use crate::report::allocations::allocations as told_allocations;
+use crate::report::requests::slow_requests;
 use crate::report::sections::{allocation_label, place};
 use crate::report::words::{shortened, time};
 use crate::report::{
@@ -141,6 +142,7 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
         }
         targets::write(&mut page, analysis);
         between(&mut page, runs, analysis);
+        requests(&mut page, runs, analysis);
         waits(&mut page, runs, analysis);
         advise(&mut page, runs, analysis);
         allocations(&mut page, analysis);
@@ -175,6 +177,20 @@ fn between(page: &mut Page, runs: &[Run], analysis: &Analysis) {
     page.line(&heading);
     for sentence in sentences {
         page.prose(Tone::Plain, "  - ", &sentence);
+    }
+}
+
+/// Time of a slow request of each point, by its parts.
+fn requests(page: &mut Page, runs: &[Run], analysis: &Analysis) {
+    let slow = slow_requests(runs, analysis);
+    if slow.is_empty() {
+        return;
+    }
+    page.line("");
+    let heading = page.looks.paint(Tone::Heading, "A SLOW REQUEST, about the p99");
+    page.line(&heading);
+    for (point, words) in slow.iter().take(page.looks.top) {
+        page.prose(Tone::Plain, "  ", &format!("{}: {words}", plain::name(&point.name)));
     }
 }
 

@@ -2,7 +2,11 @@ use super::*;
 use crate::estimate::allocations::tests::of as allocations_of;
 use crate::estimate::tests::{measured, push, run};
 use crate::estimate::{Load, Verdict, WaitSummary, analyse};
-use crate::{AllocationsRecord, NoteRecord, Record, TargetKind, WaitTime, WallRecord};
+use crate::{
+    AllocationsRecord, ExampleInterval, ExampleOf, ExampleSpan, ExampleState, ExamplesRecord,
+    NoteRecord, Record, RequestExample, RequestExamples, TargetKind, TargetRecord, WaitTime,
+    WallRecord,
+};
 use proptest::prelude::*;
 use textwrap::core::display_width;
 
@@ -172,6 +176,49 @@ fn flame_graph_is_named_where_there_is_one() {
     assert!(!report(measured.clone()).contains(named));
     measured.wall.push(WallRecord::default());
     line(&report(measured), named);
+}
+
+#[test]
+fn slow_request_of_a_point_is_told_by_its_largest_parts() {
+    let mut measured = measured(2);
+    let point = measured.points[0].clone();
+    let target = TargetRecord {
+        id: 77,
+        kind: TargetKind::Span,
+        name: point.name,
+        file: point.file,
+        line: point.line,
+    };
+    measured.push(Record::Target(target));
+    let without = report(measured.clone());
+    assert!(!without.contains("A SLOW REQUEST"), "{without}");
+    let interval = |state, by, begin_ns, end_ns| ExampleInterval { state, by, begin_ns, end_ns };
+    let intervals = vec![
+        interval(ExampleState::Running, None, 0, 200),
+        interval(ExampleState::Task, Some(2), 200, 950),
+        interval(ExampleState::Queue, None, 950, 1_000),
+    ];
+    let span = |parent, target, begin_ns, intervals| ExampleSpan {
+        parent,
+        target: Some(target),
+        begin_ns,
+        end_ns: 1_000,
+        intervals,
+    };
+    let example = |of, spans: &[ExampleSpan]| RequestExample {
+        of,
+        about_ns: 1_010,
+        spans: spans.to_vec(),
+        merged: 0,
+        left_out: 0,
+    };
+    let spans = [span(None, 77, 0, Vec::new()), span(Some(0), 1, 0, intervals)];
+    let examples = vec![example(ExampleOf::P50, &spans[..1]), example(ExampleOf::P99, &spans)];
+    let requests = vec![RequestExamples { target: 77, count: 9, examples }];
+    measured.examples.push(ExamplesRecord { requests, untraced: 0 });
+    let report = report(measured);
+    line(&report, "A SLOW REQUEST, about the p99");
+    line(&report, "  request: 1.00 us, 75 % waiting for cold in hot, 20 % running in hot, 5 % in");
 }
 
 #[test]

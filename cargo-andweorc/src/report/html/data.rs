@@ -3,6 +3,7 @@
 use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
 use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
+use super::requests::{Requests, page_requests};
 use crate::flame::{State, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
@@ -43,6 +44,7 @@ pub(super) struct Page<'a> {
     allocations: Vec<Allocations>,
     wall: Option<Wall<'a>>,
     cpu: Option<Cpu<'a>>,
+    requests: Option<Requests<'a>>,
     notes: Vec<String>,
     /// Warning to know before the throughput is read.
     warning: Option<String>,
@@ -217,6 +219,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
         wall: wall(runs, analysis),
         cpu: cpu(runs, analysis, |target| tested(analysis, target)),
+        requests: page_requests(runs, analysis),
         ranked_by: analysis.ranked_by,
         notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
         warning: load_warning(analysis),

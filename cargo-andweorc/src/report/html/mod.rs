@@ -8,6 +8,7 @@ mod cpu;
 mod data;
 mod dead_end;
 mod polls;
+mod requests;
 
 use crate::web::{self, Editor, Sources, escaped};
 use andweorc_profile::Run;
@@ -24,6 +25,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/address.js"),
     include_str!("page/flame.js"),
     include_str!("page/cpu.js"),
+    include_str!("page/requests.js"),
     include_str!("page/verdict.js"),
     include_str!("page/picture.js"),
     include_str!("page/chart.js"),

@@ -20,6 +20,9 @@ function readState() {
   const frame = flame === null ? -1 : flame.findIndex((one) => one.path === asked.get("stack"));
   state.frame = Math.max(frame, 0);
   state.frames = asked.get("frames") ?? "";
+  const request = requestKinds.findIndex((_, kind) => requestKey(kind) === asked.get("request"));
+  state.request = Math.max(request, 0);
+  if (request >= 0) state.tab = "requests";
 }
 
 /** `25` of 0.25. */
@@ -39,5 +42,6 @@ function address(target = state.target, tab = state.tab, frame = graphs[tab] ? f
     if (tab !== "cpu" || frame.path) say.set("stack", frame.path);
     if (tab === state.tab && state.frames) say.set("frames", state.frames);
   }
+  if (tab === "requests") say.set("request", requestKey(state.request));
   return "#" + say.toString();
 }

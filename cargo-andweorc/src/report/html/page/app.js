@@ -138,7 +138,7 @@ function show() {
   cardsShown = CARDS;
   const open = document.getElementById("experiments")?.open ?? false;
   const { section, fill } = ranking(shown);
-  document.getElementById("answer").replaceChildren(lead());
+  document.getElementById("answer").replaceChildren(...[lead(), requestsLink()].filter(Boolean));
   document.getElementById("content").replaceChildren(section, cards(shown), experiments(shown, open));
   fill();
   switchTab();
@@ -193,11 +193,13 @@ function start() {
   if (data.dead_end !== null) {
     document.querySelector(".skip").remove();
     const shown = graph === null ? null : el("section", {}, graphView());
-    page.append(head(), el("main", {}, deadEnd(data.dead_end), shown, longPolls(), waits(), whoWaits(), polls(), allocations(), notes), foot);
+    const single = requestKinds.length ? el("section", {}, requestsView()) : null;
+    page.append(head(), el("main", {}, deadEnd(data.dead_end), shown, single, longPolls(), waits(), whoWaits(), polls(), allocations(), notes), foot);
     if (shown) {
       drawFlame();
       addEventListener("resize", fitNames);
     }
+    if (single) drawRequests();
     return;
   }
   readState();

@@ -288,17 +288,21 @@ function flameTable(many) {
   );
 }
 
+/** The states of a graph, or others, and their colours. */
+function legend(states) {
+  return el("ul", { class: "legend", "aria-label": "Colours" }, states.map(({ name, hint, colour }) => el("li", { title: hint }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + colour, width: 14, height: 14, rx: 2 })), name)));
+}
+
 /** The graph that is shown, with what goes around it. */
 function graphView() {
   const { states, lost } = graph;
-  const legend = el("ul", { class: "legend", "aria-label": "Colours" }, states.map(({ name, hint, colour }) => el("li", { title: hint }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + colour, width: 14, height: 14, rx: 2 })), name)));
   const search = el("input", { type: "search", id: "flame-search", placeholder: graph.search, value: state.frames, autocomplete: "off", spellcheck: "false", oninput: (event) => searchFrames(event.target.value) });
   return [
     el("h2", {}, graph.title),
     el("p", { class: "hint" }, graph.about),
     el("div", { class: "controls flame-controls" }, graph.controls(), el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
     el("p", { id: "flame-found", class: "status", role: "status" }),
-    legend,
+    legend(states),
     el("div", { class: "flame-box" }, svg("svg", { id: "flame" })),
     el("p", { class: "hint keys" }, "Click or Enter zooms, Escape zooms out, arrows move."),
     el("div", { id: "flame-frame", class: "card" }),
@@ -307,8 +311,14 @@ function graphView() {
   ].filter(Boolean);
 }
 
-/** The tabs of the page and their names: what would help, and where time went. None where nothing says where. */
-const TABS = Object.keys(graphs).length || data.cpu !== null ? [["answer", "What would help"], ["flame", "Flame graph"], ["cpu", "CPU"]].filter(([name]) => name !== "flame" || graphs.flame) : [];
+/** The tabs of the page and their names: what would help, where time went, and single requests. None where nothing of that is known. */
+const TABS = [["answer", "What would help"], ["flame", "Flame graph"], ["cpu", "CPU"], ["requests", "Requests"]].filter(([name]) => hasTab(name));
+
+function hasTab(name) {
+  const hasRequests = data.requests !== null && data.requests.kinds.length > 0;
+  const hasViews = Object.keys(graphs).length > 0 || data.cpu !== null || hasRequests;
+  return hasViews && (name === "flame" ? graphs.flame !== undefined : name === "requests" ? hasRequests : true);
+}
 
 function tabs() {
   const one = ([name, text]) =>
@@ -360,12 +370,12 @@ function showFrame(name, frame) {
 function switchTab() {
   for (const [name] of TABS) {
     const chosen = state.tab === name;
-    const tab = document.getElementById("to-" + name);
     tab.setAttribute("aria-selected", chosen);
     tab.tabIndex = chosen ? 0 : -1;
     const panel = document.getElementById("tab-" + name);
     panel.hidden = !chosen;
-    if (name !== "answer") panel.replaceChildren(...(!chosen ? [] : graphs[name] ? graphView() : noSamples()));
+    if (name !== "answer") panel.replaceChildren(...(!chosen ? [] : name === "requests" ? requestsView() : graphs[name] ? graphView() : noSamples()));
   }
   if (graphs[state.tab]) drawFlame();
+  if (state.tab === "requests") drawRequests();
 }

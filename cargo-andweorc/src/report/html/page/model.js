@@ -11,7 +11,7 @@ const by = data.ranked_by;
 const speedups = [...new Set(data.targets.flatMap((t) => t.effects.map((e) => e.speedup)))].sort((a, b) => a - b);
 
 /** What is chosen. A target is chosen by its index, or null. */
-const state = { point: by.point_index, metric: by.metric, speedup: speedups.at(-1), query: "", sort: "rank", falling: false, target: null, tab: "answer", frame: 0, frames: "" };
+const state = { point: by.point_index, metric: by.metric, speedup: speedups.at(-1), query: "", sort: "rank", falling: false, target: null, tab: "answer", frame: 0, frames: "", request: 0 };
 
 const slot = (point, metric) => point * 5 + METRIC_INDEX[metric];
 const label = (target) => target.kind + " " + target.name;
