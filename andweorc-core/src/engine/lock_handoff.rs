@@ -29,7 +29,7 @@ const WAKE: Nanos = Nanos::from_micros(100);
 const MOST: Nanos = Nanos::from_millis(4);
 
 /// The threads of a program that say when they are blocked.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Door<'a> {
     last: Option<Last<'a>>,
 }

@@ -36,8 +36,10 @@ pub(crate) fn wait_begins() {
         return;
     }
     let begins = |look: &RefCell<Option<Look>>| {
-        if let Ok(mut look) = look.try_borrow_mut() {
-            look.as_mut().map_or((), Look::wait_begins);
+        if let Ok(mut look) = look.try_borrow_mut()
+            && let Some(look) = look.as_mut()
+        {
+            look.wait_begins();
         }
     };
     LOOK.try_with(begins).unwrap_or_default();
