@@ -1,7 +1,7 @@
 //! Long polls, as a run finds them in a program whose polls are known: one that sleeps, one that
 //! computes, one of the blocking pool, and short ones.
 
-use andweorc::{Session, Settings, progress, task};
+use andweorc::{Session, Settings, task};
 use andweorc_profile::{LongPoll, Profile, Run};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -45,34 +45,41 @@ fn sleep_in_ppoll() {
 /// How often a signal ended it.
 static INTERRUPTED: AtomicU32 = AtomicU32::new(0);
 
+/// So many polls are watched. The first may begin before the session looks for them.
+const ENOUGH: u32 = 6;
+
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// Held by a test: there is one session at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-async fn again(poll: impl Fn()) {
+/// Polls like this until the session is over, and counts the polls.
+async fn again(poll: impl Fn(), polls: &'static AtomicU32) {
     while !IS_OVER.load(Ordering::SeqCst) {
         poll();
-        progress!("polls");
+        polls.fetch_add(1, Ordering::SeqCst);
         task::yield_now().await;
     }
 }
 
-/// Runs a session while these tasks run, which spawn others, and tests these targets.
-fn run(spawn: impl FnOnce() -> Vec<JoinHandle<()>>, targets: &[&str]) -> Run {
+/// Runs a session while these tasks run, until all of `polls` are enough. No point is hit, so that
+/// it goes on to observe, and holds no experiments, in which threads are told to pay.
+fn run(spawn: impl FnOnce() -> Vec<JoinHandle<()>>, polls: &[&AtomicU32]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = Settings::default();
     let profile = folder.path().join("polls.jsonl");
     settings.out = Some(profile.clone());
-    settings.duration = Duration::from_secs(8);
+    settings.duration = Duration::from_secs(3600);
     settings.long_poll = Some(THRESHOLD);
-    settings.targets = targets.iter().map(|&name| name.to_owned()).collect();
     let runtime = Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
     IS_OVER.store(false, Ordering::SeqCst);
     let session = Session::start(settings).unwrap();
     let _runs = runtime.enter();
     let tasks = spawn();
-    session.wait();
+    while polls.iter().any(|polls| polls.load(Ordering::SeqCst) < ENOUGH) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    session.finish("enough");
     IS_OVER.store(true, Ordering::SeqCst);
     for task in tasks {
         runtime.block_on(task).unwrap();
@@ -93,9 +100,9 @@ fn long_polls<'a>(run: &'a Run, name: &str) -> Vec<&'a LongPoll> {
 
 #[test]
 fn no_signal_ends_what_a_long_poll_sleeps_in() {
+    static POLLS: AtomicU32 = AtomicU32::new(0);
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // Without a target there are no experiments, in which threads are told to pay.
-    let run = run(|| vec![named("polls").spawn(again(sleep_in_ppoll))], &["span:none"]);
+    let run = run(|| vec![named("polls").spawn(again(sleep_in_ppoll, &POLLS))], &[&POLLS]);
     assert!(run.experiments.is_empty(), "{:?}", run.experiments);
     let found = long_polls(&run, "polls");
     assert!(!found.is_empty(), "{:?} {:?}", run.long_polls, run.end);
@@ -105,6 +112,8 @@ fn no_signal_ends_what_a_long_poll_sleeps_in() {
 
 #[test]
 fn polls_that_sleep_or_compute_are_found_with_their_places() {
+    static SLEEPS: AtomicU32 = AtomicU32::new(0);
+    static COMPUTES: AtomicU32 = AtomicU32::new(0);
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let spawn = || {
         let waits = async {
@@ -112,15 +121,16 @@ fn polls_that_sleep_or_compute_are_found_with_their_places() {
                 named("pooled").spawn_blocking(|| std::thread::sleep(LONG)).await.unwrap();
             }
         };
-        let sleeps = named("sleeps").spawn(again(|| std::thread::sleep(LONG)));
-        vec![sleeps, named("computes").spawn(again(compute)), named("waits").spawn(waits)]
+        let sleeps = named("sleeps").spawn(again(|| std::thread::sleep(LONG), &SLEEPS));
+        let computes = named("computes").spawn(again(compute, &COMPUTES));
+        vec![sleeps, computes, named("waits").spawn(waits)]
     };
-    let run = run(spawn, &[]);
+    let run = run(spawn, &[&SLEEPS, &COMPUTES]);
     let [record] = &run.long_polls[..] else { panic!("{:?}", run.long_polls) };
     let of = |name| long_polls(&run, name);
     let (sleeps, computes) = (of("sleeps"), of("computes"));
     let longest = |polls: &[&LongPoll]| polls.iter().map(|it| it.longest_ns).max().unwrap_or(0);
-    // What goes on as a stretch ends is told as far as it was seen.
+    // What goes on as the session ends is told as far as it was seen.
     let threshold = THRESHOLD.as_nanos() as u64;
     assert!(longest(&sleeps) >= threshold && longest(&computes) >= threshold, "{record:#?}");
     assert!(of("waits").is_empty() && of("pooled").is_empty());
@@ -137,6 +147,4 @@ fn polls_that_sleep_or_compute_are_found_with_their_places() {
     for poll in sleeps.iter().filter(|poll| poll.function.is_some()) {
         assert!(is_here(poll), "{poll:?}");
     }
-    let [polls] = &run.polls[..] else { panic!("{:?}", run.polls) };
-    assert!(polls.kinds.iter().any(|kind| kind.polls.max_ns >= LONG.as_nanos() as u64));
 }

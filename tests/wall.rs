@@ -221,11 +221,14 @@ fn tasks_outside_of_spans_have_their_own_time() {
     };
     runtime.block_on(task::Builder::new().name("plain").spawn_on(plain, runtime.handle())).unwrap();
     drop(runtime);
-    let (record, _) = wall::end();
+    let (record, polls) = wall::end();
     let row = named(&record)["plain"];
     let waited = row.timer_ns + row.outside_ns;
     assert!(row.running_ns >= 2 * WORK.as_nanos() as u64 && waited > 0, "{row:?}");
     assert_eq!((row.parent, row.count), (None, 1));
+    let polls = polls.kinds.into_iter().find(|kind| name(Some(kind.target)) == "plain").unwrap();
+    assert_eq!((polls.polls.count(), polls.delays.count()), (2, 1));
+    assert!(polls.polls.max_ns >= WORK.as_nanos() as u64, "{polls:?}");
 }
 
 /// How often a span of each name was held over an await by a task that does `work`.

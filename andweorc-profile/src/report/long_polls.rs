@@ -86,8 +86,8 @@ fn place(summary: &LongPollSummary) -> String {
     if words.is_empty() { ", where is not known".to_owned() } else { words }
 }
 
-/// The outcome of experiments on a kind of task that was polled, a sentence; `None` where there were
-/// none.
+/// The outcome of experiments on a kind of task that was polled, a sentence; `None` where there
+/// were none.
 pub fn tested_polls(polls: &PollSummary, analysis: &Analysis) -> Option<String> {
     tested(analysis, |target| polls.is_of(target))
 }
