@@ -1,6 +1,6 @@
 //! Queues that grow, since more comes than is done.
 
-use super::{Advice, Pattern, called};
+use super::{Advice, Pattern, called, change};
 use crate::estimate::{Analysis, Effect, Metric, PointSummary, Ranking, TargetSummary};
 use crate::report::words::{digits, time};
 use crate::stats::mean;
@@ -123,10 +123,10 @@ pub(super) fn growing(runs: &[Run], analysis: &Analysis) -> Option<Advice> {
     let Growth { point, index, from, to } = growing_point(runs, analysis)?;
     let experiments = match keeps_up(analysis, index) {
         Some((target, effect)) => format!(
-            "{:.0} % faster `{}` brings {:+.0} %: make it faster, or let several tasks do it.",
+            "{:.0} % faster `{}` brings {}: make it faster, or let several tasks do it.",
             100.0 * effect.speedup,
             called(target),
-            effect.effect_pct,
+            change(effect),
         ),
         None if analysis.ranked_by.metric.less_is_better() => {
             "Targets are ranked by latency, which tells how long the queue was before and not what \

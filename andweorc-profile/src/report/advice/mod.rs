@@ -18,7 +18,7 @@ mod tests;
 mod timers;
 
 use crate::estimate::{Analysis, Effect, Metric, TargetSummary, Verdict, WaitSummary};
-use crate::report::words::metric_name;
+use crate::report::words::{metric_name, wide};
 use crate::{Run, TargetTime};
 use serde::Serialize;
 
@@ -103,12 +103,16 @@ fn gain(target: &TargetSummary) -> Option<&Effect> {
     matters(target).filter(|effect| effect.metric == Metric::Throughput)
 }
 
-/// An effect in the middle of a sentence: `+34 %`, `-12 % mean latency`.
+/// A change in the middle of a sentence: `+34 %`, or `at least +28 %` where no more is known.
+fn change(effect: &Effect) -> String {
+    if effect.says_nothing() { wide(effect) } else { format!("{:+.0} %", effect.effect_pct) }
+}
+
+/// The change of the metric that is ranked by: `+34 %`, `-12 % mean latency`.
 fn brings(effect: &Effect) -> String {
-    let change = format!("{:+.0} %", effect.effect_pct);
     match effect.metric {
-        Metric::Throughput => change,
-        metric => format!("{change} {}", metric_name(metric)),
+        Metric::Throughput => change(effect),
+        metric => format!("{} {}", change(effect), metric_name(metric)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Waits that one at a time is in, or a few, while others queue for them.
 
-use super::{Advice, Pattern, Seen, called, gain, known_ns, wait_of};
+use super::{Advice, Pattern, Seen, called, change, gain, known_ns, wait_of};
 use crate::TargetKind;
 use crate::estimate::{Analysis, Effect, TargetSummary, WaitSummary};
 
@@ -74,11 +74,11 @@ impl Servers<'_> {
         }
         let text = format!(
             "One task at a time waits in it, {:.0} % of the time, and others wait for that one: \
-             {:.0} % faster it brings {:+.0} %, what a part of a queue would ({:+.0} %). Is a lock \
+             {:.0} % faster it brings {}, what a part of a queue would ({:+.0} %). Is a lock \
              held over it? Let go of the lock before the wait, or do several at once.",
             100.0 * self.occupied,
             100.0 * self.effect.speedup,
-            self.effect.effect_pct,
+            change(self.effect),
             self.of_queue,
         );
         Some((Pattern::SerialWait, text))
@@ -99,13 +99,13 @@ impl Servers<'_> {
         }
         let text = format!(
             "{:.1} tasks at a time wait in it on average, while {queue:.0} wait for other tasks: \
-             {:.0} % faster it brings {:+.0} %, what a part of {servers} servers would ({:+.0} %), \
+             {:.0} % faster it brings {}, what a part of {servers} servers would ({:+.0} %), \
              and {requests:.0} requests side by side would not ({side_by_side:+.0} %). Is it a pool \
              of {servers}? Make the pool larger, if what is behind it has room, or give its members \
              back sooner.",
             self.occupied,
             100.0 * self.effect.speedup,
-            self.effect.effect_pct,
+            change(self.effect),
             self.of_queue,
             servers = self.servers,
         );

@@ -1,6 +1,6 @@
 //! Tasks that are busy, polled for little, spawned for little, or polled late.
 
-use super::{Advice, Pattern, Seen, called, gain, samples_of, wait_of};
+use super::{Advice, Pattern, Seen, called, change, gain, samples_of, wait_of};
 use crate::estimate::{Analysis, TargetSummary, WaitSummary};
 use crate::report::words::time;
 use crate::{Run, TargetKind, TargetRecord};
@@ -45,11 +45,11 @@ pub(super) fn busy_task(
         return None;
     }
     let text = format!(
-        "It is one task, and busy {:.0} % of the time: {:.0} % faster it brings {:+.0} %. What it \
+        "It is one task, and busy {:.0} % of the time: {:.0} % faster it brings {}. What it \
          does waits in its queue. Let several tasks do it, or take work out of it.",
         100.0 * busy,
         100.0 * effect.speedup,
-        effect.effect_pct,
+        change(effect),
     );
     Some(Advice { pattern: Pattern::BusyTask, target: called(target), text })
 }

@@ -137,6 +137,18 @@ fn small_pool_is_found_by_a_wait_that_brings_what_a_part_of_so_many_servers_does
 }
 
 #[test]
+fn change_that_is_hardly_known_is_told_by_its_surer_end() {
+    let work = (TargetKind::Span, "work", time(71, 600, 1000, None));
+    let analysis = analyse(&[run(&[work], 60)]);
+    let known = analysis.targets[0].ranking_effect().unwrap();
+    assert_eq!(brings(known), "+60 %");
+    let wide = Effect { ci_low: Some(28.0), ci_high: Some(180.0), ..known.clone() };
+    assert_eq!(brings(&wide), "at least +28 %");
+    let latency = Effect { metric: Metric::Mean, effect_pct: -12.0, ..known.clone() };
+    assert_eq!(brings(&latency), "-12 % mean latency");
+}
+
+#[test]
 fn text_of_a_small_pool_has_its_evidence() {
     let query = (TargetKind::Wait, "query", time(71, 1900, 950, wait(1890, 0, 10)));
     let acquire = (TargetKind::Wait, "acquire", time(72, 14_000, 950, wait(0, 14_000, 0)));
