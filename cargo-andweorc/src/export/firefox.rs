@@ -1,7 +1,9 @@
 //! The timeline before the first experiment, and the experiments after it, as the Firefox
 //! Profiler reads them.
 
-use andweorc_profile::{ExperimentRecord, Run, TargetKind, TargetRecord, TimelineEvent, plain};
+use andweorc_profile::{
+    ExperimentRecord, Run, TargetKind, TargetRecord, TimelineEvent, TimelineRecord, plain,
+};
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, MarkerFieldFlags,
     MarkerFieldFormat, MarkerTiming, ProcessHandle, Profile, ReferenceTimestamp, SamplingInterval,
@@ -123,6 +125,9 @@ impl Document<'_> {
         for experiment in &run.experiments {
             self.experiment(experiments, experiment, &targets);
         }
+        for record in &run.timeline {
+            self.losses(experiments, record);
+        }
         for thread in run.timeline.iter().flat_map(|record| &record.threads) {
             let name = if thread.name.is_empty() { "thread" } else { &thread.name };
             let handle = self.thread(name);
@@ -154,6 +159,18 @@ impl Document<'_> {
         let details = self.profile.intern_string(&plain::sentence(details));
         let timing = MarkerTiming::Interval(at(begin_ns), at(begin_ns.saturating_add(length_ns)));
         self.profile.add_marker(thread, timing, Band { name, category, details });
+    }
+
+    /// Says what the timeline lacks.
+    fn losses(&mut self, thread: ThreadHandle, record: &TimelineRecord) {
+        if record.dropped > 0 {
+            let details = format!(
+                "{} earlier polls and spans, and {} threads that were less busy",
+                record.dropped, record.left_out
+            );
+            let when = (0, 0);
+            self.band(thread, when, ("not in the timeline:", &details), self.categories.baseline);
+        }
     }
 
     fn experiment(
@@ -228,7 +245,7 @@ impl Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_profile::{Header, Record, TimelineRecord, TimelineThread};
+    use andweorc_profile::{Header, Record, TimelineThread};
 
     #[test]
     fn document_of_the_longest_timeline_stays_small() {

@@ -293,7 +293,9 @@ fn firefox_document_has_a_track_for_each_thread_and_one_for_experiments() {
         (0..markers["length"].as_u64().unwrap() as usize).map(band).collect::<Vec<_>>()
     };
     let (experiments, worker) = (bands(0), bands(2));
-    assert_eq!(experiments.len(), 101);
+    assert_eq!(experiments.len(), 102);
+    let lost = "not in the timeline: 3 earlier polls and spans, and 0 threads that were less busy";
+    assert_eq!(experiments[101], (lost.to_owned(), [0.0, 0.0]));
     assert_eq!(experiments[1], ("stock 25 % faster".to_owned(), [1080.0, 2180.0]));
     assert!(experiments.iter().any(|(name, _)| name.contains("left out: steal 7 %")));
     let expected = [
