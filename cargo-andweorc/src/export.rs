@@ -2,7 +2,13 @@
 
 mod dhat;
 mod folded;
+mod otlp;
+mod pprof;
+mod speedscope;
+mod stacks;
+mod table;
 
+use self::stacks::Stacks;
 use crate::{profiles, report};
 use clap::{Args, ValueEnum};
 use std::error::Error;
@@ -14,10 +20,19 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   cargo andweorc export --format folded -o shop.folded
+  cargo andweorc export --format speedscope -o shop.speedscope.json
+  cargo andweorc export --format pprof -o shop.pb.gz
   cargo andweorc export --format dhat -o shop.dhat.json target/andweorc/shop.jsonl
 
 Folded stacks are what most flame graph tools read: a line for each stack, its frames separated by
 semicolons, and its time in ns. The last frame is the state that the time was spent in.
+
+Files for speedscope (https://www.speedscope.app), pprof and OTLP have the wall time, and the
+allocations where the program has andweorc's allocator. In speedscope the state is the last frame;
+pprof and OTLP have it as a label: `pprof -tagleaf=state -http=: shop.pb.gz`.
+
+OTLP profiles are experimental, there as here: the file is a `ProfilesData` message of
+opentelemetry-proto 1.11, in protobuf, which is what a collector takes at /v1development/profiles.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
 while nothing was delayed, where the program has andweorc's allocator.")]
@@ -39,6 +54,12 @@ pub(crate) struct ExportOptions {
 enum ExportFormat {
     /// Wall time by stacks of spans, for flame graph tools
     Folded,
+    /// Wall time and allocations, for speedscope
+    Speedscope,
+    /// Wall time and allocations, for pprof and what reads its files
+    Pprof,
+    /// Wall time and allocations, for OpenTelemetry; experimental
+    Otlp,
     /// Allocations by target, for valgrind's viewer of heap profiles
     Dhat,
 }
@@ -47,10 +68,16 @@ enum ExportFormat {
 pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>> {
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
-    let text = match options.format {
-        ExportFormat::Folded => folded::folded(&profile.runs)?,
-        ExportFormat::Dhat => dhat::dhat(&profile.runs)?,
-    };
-    report::put(options.output.as_deref(), &text, &paths)?;
+    let runs = &profile.runs;
+    let output = options.output.as_deref();
+    let text = |text: String| report::put(output, &text, &paths);
+    let binary = |bytes: Vec<u8>| report::put_binary(output, &bytes, &paths);
+    match options.format {
+        ExportFormat::Folded => text(folded::folded(&Stacks::of_wall_time(runs)?))?,
+        ExportFormat::Speedscope => text(speedscope::speedscope(&Stacks::of_all(runs)?))?,
+        ExportFormat::Pprof => binary(pprof::pprof(&Stacks::of_all(runs)?)?)?,
+        ExportFormat::Otlp => binary(otlp::otlp(&Stacks::of_all(runs)?))?,
+        ExportFormat::Dhat => text(dhat::dhat(&Stacks::of_allocations(runs)?))?,
+    }
     Ok(ExitCode::SUCCESS)
 }

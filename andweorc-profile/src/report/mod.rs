@@ -33,7 +33,9 @@ pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};
 pub use next::{Next, next};
 pub use notes::{notes, real_ns, why_nothing};
-pub use sections::{Section, allocation_label, cpu_share, fills_time, label, needs, sections};
+pub use sections::{
+    Section, allocation_label, cpu_share, fills_time, label, named, needs, sections,
+};
 pub use text::{Looks, text};
 pub use waits::{Wait, untested_waits};
 pub use words::{MAIN_METRICS, change, counted, date, metric_name, tenths, value, values};

@@ -7,6 +7,7 @@ mod browser;
 mod common;
 mod coz;
 mod dhat;
+mod exports;
 mod formats;
 mod html;
 mod view;
