@@ -7,6 +7,7 @@ mod browser;
 mod common;
 mod coz;
 mod dhat;
+mod difference;
 mod exports;
 mod formats;
 mod html;

@@ -1,7 +1,7 @@
-// Where wall time went: a flame graph of the stacks of spans, and a table of the same.
-
-/** The stacks with all that is inside of them; null where nothing was recorded. The first is the whole. */
-const flame = data.wall === null ? null : frames(data.wall);
+// A flame graph of stacks, and a table of the same.
+//
+// The page has the stacks (`flame`, made by `frames`), the state (`state.frame`, `state.frames`), its `address()`, and
+// `look`: what is drawn in a box and said of it.
 
 /** Height of a box, and of the band in it that is split by state. */
 const BOX = 30;
@@ -43,25 +43,6 @@ function frames({ stacks, states }) {
 
 const nanos = (ns) => duration(ns / 1e6);
 
-/** The frame with the most time that is this target's; null where it has none. */
-function frameOf(target) {
-  if (flame === null) return null;
-  const own = flame.filter((frame) => frame.targets.includes(target.index));
-  return own.reduce((best, frame) => (best && best.total >= frame.total ? best : frame), null);
-}
-
-/** A link to a target's place in the flame graph, where it has one. */
-function flameLink(target, text) {
-  const frame = frameOf(target);
-  if (frame === null) return null;
-  const go = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    showFlame(frame);
-  };
-  return el("a", { class: "to-flame", href: address(state.target, frame), onclick: go, "aria-label": target.name + " in the flame graph" }, text);
-}
-
 /** The frames in view from `zoomed` on, each with its left edge and its width, fractions of the whole. Those around `zoomed` are as wide as it. */
 function placed(zoomed) {
   const boxes = [];
@@ -99,33 +80,26 @@ function flameChart() {
   const zoomed = zoomedFrame();
   const boxes = placed(zoomed);
   const rows = Math.max(...boxes.map((box) => box.frame.depth)) + 1;
-  const chart = svg("svg", { id: "flame", class: "flame", role: "tree", "aria-label": "Flame graph of wall time", height: rows * BOX, width: "100%" }, boxes.map((box) => flameBox(box, box.frame === zoomed)));
+  const chart = svg("svg", { id: "flame", class: "flame", role: "tree", "aria-label": look.name, height: rows * BOX, width: "100%" }, boxes.map((box) => flameBox(box, box.frame === zoomed)));
   chart.addEventListener("keydown", (event) => flameKey(event, boxes));
   return chart;
 }
 
 function flameBox({ frame, x, width, around }, isZoomed) {
   const matches = found(frame);
-  let at = 0;
-  const bands = frame.whole.map((ns, i) => {
-    const part = frame.total > 0 ? ns / frame.total : 0;
-    const band = part > 0 ? svg("rect", { class: "state-" + i, x: at * 100 + "%", y: BOX - BAND - 1, width: part * 100 + "%", height: BAND }) : null;
-    at += part;
-    return band;
-  });
   const share = percent(frame.total / Math.max(flame[0].total, 1));
-  const says = frame.name + ", " + nanos(frame.total) + ", " + share + " of all: " + spoken(frame.whole);
+  const says = frame.name + ", " + nanos(frame.total) + ", " + share + " of all: " + look.says(frame);
   const box = svg(
     "svg",
     {
-      class: "frame" + (around ? " around" : "") + (matches ? " found" : ""), x: x * 100 + "%", y: frame.depth * BOX, width: width * 100 + "%", height: BOX, "data-frame": frame.index,
+      class: "frame " + look.tone(frame) + (around ? " around" : "") + (matches ? " found" : ""), x: x * 100 + "%", y: frame.depth * BOX, width: width * 100 + "%", height: BOX, "data-frame": frame.index,
       role: "treeitem", "aria-level": frame.depth + 1, "aria-label": says, "aria-current": isZoomed ? "true" : null, tabindex: isZoomed ? "0" : "-1",
       onclick: () => zoom(frame), onfocus: () => describeFrame(frame), onpointerenter: () => describeFrame(frame), onpointerleave: () => describeFrame(focusedFrame()),
     },
     svg("title", {}, says),
     svg("rect", { class: "back", width: "100%", height: BOX - 1 }),
-    svg("text", { x: 5, y: BOX - BAND - 7, "aria-hidden": "true" }, frame.name),
-    bands,
+    svg("text", { x: 5, y: BOX - BAND - 7, "aria-hidden": "true" }, look.title(frame)),
+    look.inside(frame),
     svg("rect", { class: "edge", width: "100%", height: BOX - 1 }),
   );
   return box;
@@ -212,18 +186,8 @@ function drawFlame() {
 function describeFrame(frame) {
   const of = document.getElementById("flame-frame");
   if (!of) return;
-  const own = frame.own.reduce((a, b) => a + b, 0);
-  const line = (name, times) => el("p", {}, el("b", {}, name + " " + nanos(times.reduce((a, b) => a + b, 0))), times.some((ns) => ns > 0) ? ": " + spoken(times) : null);
-  const wakers = frame.wakers.slice(0, 4).map(([name, ns]) => name + " " + nanos(ns));
-  const ended = frame.kind === "task" ? frame.count + " waits ended" : frame.count + " ended, each with " + nanos(frame.total / frame.count) + " of the wall time of its request";
-  const says = [
-    el("h3", {}, frame.kind ? el("span", { class: "kind" }, frame.kind) : null, " ", el("span", { class: "name" }, frame.name), frame.place ? el("span", { class: "place" }, frame.place) : null),
-    line("In all", frame.whole),
-    frame.children.length && frame.parent && own > 0 ? line("Itself", frame.own) : null,
-    wakers.length ? el("p", {}, "Woken by " + wakers.join(", ")) : null,
-    frame.count ? el("p", { class: "hint" }, ended) : null,
-  ];
-  of.replaceChildren(...says.filter(Boolean));
+  const heading = el("h3", {}, frame.kind ? el("span", { class: "kind" }, frame.kind) : null, " ", el("span", { class: "name" }, frame.name), frame.place ? el("span", { class: "place" }, frame.place) : null);
+  of.replaceChildren(heading, ...look.describe(frame).filter(Boolean));
 }
 
 /** The first stacks inside of what is zoomed to, as a table. */
@@ -238,94 +202,31 @@ function flameTable(many) {
   const row = (frame) => {
     const name = el("th", { scope: "row" }, el("span", { class: "name" }, frame.name));
     name.style.paddingLeft = Math.min(frame.depth - top, 12) * 0.9 + "rem";
-    return el("tr", {}, name, el("td", {}, nanos(frame.total)), frame.whole.map((ns) => el("td", {}, ns > 0 ? nanos(ns) : "\u2013")), el("td", {}, frame.count ? String(frame.count) : ""));
+    return el("tr", {}, name, look.cells(frame).map((text) => el("td", {}, text)));
   };
-  const head = ["stack", "in all", ...data.wall.states, "ended"];
+  const head = ["stack", ...look.columns];
   const left = rows.length - many;
   const more = () => document.getElementById("flame-table").replaceChildren(flameTable(many + 5 * TABLE_ROWS));
   return el(
     "div",
     {},
-    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Wall time by stack" }, el("table", { class: "waits" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows.slice(0, many).map(row)))),
+    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": look.name + ", as a table" }, el("table", { class: "waits" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows.slice(0, many).map(row)))),
     left > 0 ? el("button", { type: "button", class: "more", onclick: more }, "Show more (" + left + " left)") : null,
   );
 }
 
-/** What the states mean, by their number. */
-const STATE_HINTS = [
-  "polled, or running on a plain thread",
-  "ready, but not yet polled",
-  "waiting for the world outside: sockets, and timers where they can't be told from them",
-  "waiting for a timer",
-  "waiting for another task or thread of the program",
-  "waiting, and nobody saw for what: the task is not profiled, or the wait had not ended",
-];
-
-function flameSection() {
-  const { real_ms, states, merged, unseen } = data.wall;
-  const legend = el("ul", { class: "legend", "aria-label": "States" }, states.map((name, i) => el("li", { title: STATE_HINTS[i] }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + i, width: 14, height: 14, rx: 2 })), name)));
+/** The chart with all that belongs to it, below a heading: `controls` beside the search, and a legend of pairs: a class of colour and its meaning, with a hint where that is long. */
+function flameParts(controls, legend) {
   const search = el("input", { type: "search", id: "flame-search", placeholder: "Span, task, file", value: state.frames, autocomplete: "off", spellcheck: "false", oninput: (event) => searchFrames(event.target.value) });
-  const lost = [
-    merged ? merged + " spans could not be told apart and are counted as the stack around them." : null,
-    unseen ? unseen + " requests were not recorded, since too many were open." : null,
-  ];
-  return el(
-    "section",
-    { id: "tab-flame", role: "tabpanel", "aria-labelledby": "to-flame" },
-    el("h2", {}, "Where wall time went"),
-    el("p", { class: "hint" }, "The requests of " + duration(real_ms) + " before the first experiment, by their spans. The width of a box is wall time; its band says what of it was running and what waiting. Time that several parts of a request share is split evenly; while one runs, none waits. Tasks stand for what they did outside of all spans."),
-    el("div", { class: "controls flame-controls" }, el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
+  const swatch = (tone) => svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: tone, width: 14, height: 14, rx: 2 }));
+  return [
+    el("div", { class: "controls flame-controls" }, controls, el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
     el("p", { id: "flame-found", class: "status", role: "status" }),
-    legend,
+    el("ul", { class: "legend", "aria-label": "Colours" }, legend.map(([tone, name, hint]) => el("li", { title: hint }, swatch(tone), name))),
     el("div", { class: "flame-box" }, svg("svg", { id: "flame" })),
     el("p", { class: "hint keys" }, "Click or Enter zooms, Escape zooms out, arrows move."),
     el("div", { id: "flame-frame", class: "card" }),
-    lost.some(Boolean) ? el("p", { class: "hint" }, lost.filter(Boolean).join(" ")) : null,
+    data.wall.losses.length ? el("p", { class: "hint" }, data.wall.losses.join(" ")) : null,
     el("details", {}, el("summary", {}, el("h2", {}, "As a table"), " each row with all that is inside of it"), el("div", { id: "flame-table" })),
-  );
-}
-
-/** The two tabs of the page: what would help, and where time went. */
-function tabs() {
-  const one = (name, text) =>
-    el("button", { type: "button", id: "to-" + name, role: "tab", "aria-controls": "tab-" + name, onclick: () => (name === "flame" ? showFlame(zoomedFrame()) : showTab(name)), onkeydown: tabKey }, text);
-  return el("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, one("answer", "What would help"), one("flame", "Flame graph"));
-}
-
-function tabKey(event) {
-  if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-  event.preventDefault();
-  const other = [...document.querySelectorAll("[role=tab]")].find((tab) => tab !== event.currentTarget);
-  other.click();
-  other.focus();
-}
-
-/** Shows a tab, at an address of its own. */
-function showTab(name) {
-  state.tab = name;
-  if (location.hash !== address()) history.pushState(null, "", address());
-  switchTab();
-}
-
-/** Shows a frame in the flame graph. */
-function showFlame(frame) {
-  state.frame = frame.index;
-  showTab("flame");
-  document.getElementById("to-flame").scrollIntoView({ block: "start" });
-}
-
-/** Shows the tab that the state says. */
-function switchTab() {
-  if (flame === null) return;
-  for (const name of ["answer", "flame"]) {
-    const chosen = state.tab === name;
-    const tab = document.getElementById("to-" + name);
-    tab.setAttribute("aria-selected", chosen);
-    tab.tabIndex = chosen ? 0 : -1;
-    document.getElementById("tab-" + name).hidden = !chosen;
-  }
-  if (state.tab === "flame") {
-    document.getElementById("flame-search").value = state.frames;
-    drawFlame();
-  }
+  ];
 }
