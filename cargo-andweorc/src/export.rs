@@ -32,7 +32,7 @@ allocations where the program has andweorc's allocator. In speedscope the state 
 pprof and OTLP have it as a label: `pprof -tagleaf=state -http=: shop.pb.gz`.
 
 OTLP profiles are experimental, there as here: the file is a `ProfilesData` message of
-opentelemetry-proto 1.11, in protobuf, which is what a collector takes at /v1development/profiles.
+opentelemetry-proto 1.10, in protobuf, which is what a collector takes at /v1development/profiles.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
 while nothing was delayed, where the program has andweorc's allocator.")]

@@ -4,15 +4,16 @@
 //! andweorc's own: `andweorc.state`, `andweorc.woken_by` and `andweorc.task`. A profile has what
 //! was not recorded as `andweorc.loss`.
 
-mod proto;
-
-use self::proto::{
-    AnyValue, Function, InstrumentationScope, KeyValue, KeyValueAndUnit, Line, Link, Location,
-    Mapping, Profile, ProfilesData, ProfilesDictionary, Resource, ResourceProfiles, Sample,
-    ScopeProfiles, Stack, ValueType,
-};
 use super::stacks::{self, Measured, Quantity, Stacks};
 use super::table::Table;
+use opentelemetry_proto::tonic::common::v1::{
+    AnyValue, InstrumentationScope, KeyValue, any_value::Value,
+};
+use opentelemetry_proto::tonic::profiles::v1development::{
+    Function, KeyValueAndUnit, Line, Link, Location, Mapping, Profile, ProfilesData,
+    ProfilesDictionary, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 
 /// The number of the program in the table of mappings.
@@ -27,19 +28,25 @@ fn data(stacks: &Stacks) -> ProfilesData {
     let mut dictionary = Dictionary::new();
     let columns = stacks.measured.iter().flat_map(|of| of.columns().map(move |it| (of, it)));
     let profiles = columns.map(|(of, column)| dictionary.profile(stacks, of, column)).collect();
-    let service = AnyValue { string_value: Some(stacks.program.clone()) };
+    let service = KeyValue {
+        key: "service.name".into(),
+        value: Some(string(&stacks.program)),
+        ..KeyValue::default()
+    };
+    let scope = InstrumentationScope {
+        name: env!("CARGO_PKG_NAME").into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        ..InstrumentationScope::default()
+    };
     ProfilesData {
         resource_profiles: vec![ResourceProfiles {
-            resource: Some(Resource {
-                attributes: vec![KeyValue { key: "service.name".into(), value: Some(service) }],
-            }),
+            resource: Some(Resource { attributes: vec![service], ..Resource::default() }),
             scope_profiles: vec![ScopeProfiles {
-                scope: Some(InstrumentationScope {
-                    name: env!("CARGO_PKG_NAME").into(),
-                    version: env!("CARGO_PKG_VERSION").into(),
-                }),
+                scope: Some(scope),
                 profiles,
+                ..ScopeProfiles::default()
             }],
+            ..ResourceProfiles::default()
         }],
         dictionary: Some(dictionary.finish(stacks)),
     }
@@ -48,7 +55,8 @@ fn data(stacks: &Stacks) -> ProfilesData {
 /// The tables of the message. The first of each stands for nothing.
 struct Dictionary {
     strings: Table<String>,
-    attributes: Table<KeyValueAndUnit>,
+    /// The number of the key, and the value.
+    attributes: Table<(i32, String)>,
     stacks: Table<Stack>,
 }
 
@@ -56,7 +64,7 @@ impl Dictionary {
     fn new() -> Dictionary {
         Dictionary {
             strings: Table::of_strings(),
-            attributes: Table::of([KeyValueAndUnit::default()]),
+            attributes: Table::of([(0, String::new())]),
             stacks: Table::of([Stack::default()]),
         }
     }
@@ -74,6 +82,7 @@ impl Dictionary {
                 stack_index: index(self.stacks.index(&Stack { location_indices })),
                 attribute_indices: self.attributes(stacks.labels(of)),
                 values: vec![i64::try_from(of.values[at]).unwrap_or(i64::MAX)],
+                ..Sample::default()
             }
         };
         let samples = measured.samples.iter().map(sample).collect();
@@ -88,32 +97,37 @@ impl Dictionary {
             time_unix_nano: stacks.start_unix_ms.saturating_mul(1_000_000),
             duration_nano: measured.real_ns,
             attribute_indices: self.attributes(loss),
+            ..Profile::default()
         }
     }
 
     /// The numbers of these attributes.
     fn attributes<'a>(&mut self, all: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<i32> {
         let attribute = |(key, text): (&str, &str)| {
-            let value = AnyValue { string_value: Some(text.to_owned()) };
-            let key_strindex = self.strings.text(&format!("andweorc.{key}"));
-            let attribute = KeyValueAndUnit { key_strindex, value: Some(value) };
-            index(self.attributes.index(&attribute))
+            let key = self.strings.text(&format!("andweorc.{key}"));
+            index(self.attributes.index(&(key, text.to_owned())))
         };
         all.into_iter().map(attribute).collect()
     }
 
     fn finish(mut self, stacks: &Stacks) -> ProfilesDictionary {
-        let program = Mapping { filename_strindex: self.strings.text(&stacks.program) };
+        let program =
+            Mapping { filename_strindex: self.strings.text(&stacks.program), ..Mapping::default() };
         let mut locations = vec![Location::default()];
         let mut functions = vec![Function::default()];
         for frame in &stacks.frames {
             let line = frame.line.map_or(0, i64::from);
-            let lines = vec![Line { function_index: index(functions.len()), line }];
-            locations.push(Location { mapping_index: PROGRAM, lines });
+            let function_index = index(functions.len());
+            locations.push(Location {
+                mapping_index: PROGRAM,
+                lines: vec![Line { function_index, line, ..Line::default() }],
+                ..Location::default()
+            });
             functions.push(Function {
                 name_strindex: self.strings.text(&frame.name),
                 filename_strindex: self.strings.text(frame.file.as_deref().unwrap_or_default()),
                 start_line: line,
+                ..Function::default()
             });
         }
         ProfilesDictionary {
@@ -123,10 +137,19 @@ impl Dictionary {
             // Of the lengths that readers want who check them.
             link_table: vec![Link { trace_id: vec![0; 16], span_id: vec![0; 8] }],
             string_table: self.strings.into_items(),
-            attribute_table: self.attributes.into_items(),
+            attribute_table: self.attributes.into_items().into_iter().map(attribute).collect(),
             stack_table: self.stacks.into_items(),
         }
     }
+}
+
+fn attribute((key_strindex, text): (i32, String)) -> KeyValueAndUnit {
+    let value = (key_strindex > 0).then(|| string(&text));
+    KeyValueAndUnit { key_strindex, value, ..KeyValueAndUnit::default() }
+}
+
+fn string(text: &str) -> AnyValue {
+    AnyValue { value: Some(Value::StringValue(text.to_owned())) }
 }
 
 fn index(at: usize) -> i32 {
@@ -146,6 +169,7 @@ mod tests {
         // The first of each table stands for nothing.
         assert_eq!((text(0), &tables.stack_table[0]), ("", &Stack::default()));
         assert_eq!(tables.location_table[0], Location::default());
+        assert_eq!(tables.attribute_table[0], KeyValueAndUnit::default());
         let profiles = &read.resource_profiles[0].scope_profiles[0].profiles;
         let types: Vec<_> = profiles
             .iter()
@@ -158,7 +182,8 @@ mod tests {
         let attributes = |indices: &[i32]| -> Vec<String> {
             let attribute = |index: &i32| {
                 let of = &tables.attribute_table[*index as usize];
-                let value = of.value.as_ref().unwrap().string_value.as_ref().unwrap();
+                let value = of.value.as_ref().unwrap().value.as_ref().unwrap();
+                let Value::StringValue(value) = value else { panic!("{value:?}") };
                 format!("{}={value}", text(of.key_strindex))
             };
             indices.iter().map(attribute).collect()
