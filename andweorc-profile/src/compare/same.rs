@@ -46,3 +46,30 @@ impl SameTargets {
 fn owned((kind, name, file, line): Identity<'_, TargetKind>) -> Key {
     (kind, name.to_owned(), file.map(str::to_owned), line)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::tests::run;
+    use std::slice;
+
+    fn target(id: u32, name: &str, file: &str, line: u32) -> TargetRecord {
+        let mut target = TargetRecord::new(id, TargetKind::Span, name);
+        (target.file, target.line) = (Some(file.into()), Some(line));
+        target
+    }
+
+    #[test]
+    fn same_target_has_one_number_on_both_sides_and_another_its_own() {
+        let (mut a, mut b) = (run(), run());
+        a.targets = vec![target(1, "stock", "src/a.rs", 10), target(2, "gone", "src/a.rs", 20)];
+        b.targets = vec![target(1, "new", "src/a.rs", 10), target(7, "stock", "/ci/src/a.rs", 12)];
+        let same = SameTargets::of(slice::from_ref(&a), slice::from_ref(&b));
+        let of = |side, target| same.number(side, target).unwrap();
+        let (stock, gone) = (of(0, &a.targets[0]), of(0, &a.targets[1]));
+        let (new, stock_in_b) = (of(1, &b.targets[0]), of(1, &b.targets[1]));
+        assert_eq!(stock, stock_in_b);
+        assert!(gone != new && gone != stock && new != stock, "{same:?}");
+        assert_eq!(same.number(1, &a.targets[1]), None, "B has no such target");
+    }
+}
