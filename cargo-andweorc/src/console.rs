@@ -8,7 +8,7 @@ use andweorc_profile::plain;
 use anstream::AutoStream;
 use clap::{Args, ValueEnum};
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 const OUTPUT: &str = "Output";
@@ -73,8 +73,26 @@ impl Console {
 
 /// Writes a result to stdout. A reader that has enough, such as `head`, is no failure.
 pub(crate) fn print(text: &str) -> Result<(), String> {
-    let mut out = AutoStream::auto(io::stdout().lock());
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    write_all(AutoStream::auto(io::stdout().lock()), text.as_bytes())
+}
+
+/// Writes a result that is no text to stdout.
+///
+/// # Errors
+///
+/// When that fails, or stdout is a terminal.
+pub(crate) fn print_binary(bytes: &[u8]) -> Result<(), String> {
+    let out = io::stdout().lock();
+    if out.is_terminal() {
+        return Err("this format is binary, and a terminal can't show it: write it to a file \
+                    (`-o FILE`), or hand it to a program (`|`)"
+            .to_owned());
+    }
+    write_all(out, bytes)
+}
+
+fn write_all(mut out: impl Write, bytes: &[u8]) -> Result<(), String> {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("the result can't be written to the standard output: {error}"))
         }

@@ -3,7 +3,13 @@
 mod dhat;
 mod firefox;
 mod folded;
+mod otlp;
+mod pprof;
+mod speedscope;
+mod stacks;
+mod table;
 
+use self::stacks::Stacks;
 use crate::{profiles, report};
 use clap::{Args, ValueEnum};
 use std::error::Error;
@@ -16,6 +22,8 @@ use std::process::ExitCode;
 Examples:
   cargo andweorc export --format folded -o shop.folded
   cargo andweorc export --format folded --of cpu -o shop.cpu.folded
+  cargo andweorc export --format speedscope -o shop.speedscope.json
+  cargo andweorc export --format pprof -o shop.pb.gz
   cargo andweorc export --format firefox -o shop.json
   cargo andweorc export --format dhat -o shop.dhat.json target/andweorc/shop.jsonl
 
@@ -26,6 +34,13 @@ samples.
 
 A Firefox file is for the Firefox Profiler's front end, which loads it from the disk: the polls and
 spans of each thread in the last seconds before the first experiment, and the experiments.
+
+Files for speedscope (https://www.speedscope.app), pprof and OTLP have the wall time, the CPU time
+where the profile has samples, and the allocations where the program has andweorc's allocator. In speedscope the state is the last frame;
+pprof and OTLP have it as a label: `pprof -tagleaf=state -http=: shop.pb.gz`.
+
+OTLP profiles are experimental, there as here: the file is a `ProfilesData` message of
+opentelemetry-proto 1.10, in protobuf, which is what a collector takes at /v1development/profiles.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
 while nothing was delayed, where the program has andweorc's allocator.")]
@@ -50,6 +65,12 @@ pub(crate) struct ExportOptions {
 enum ExportFormat {
     /// Wall time by stacks of spans, or CPU time by call chains, for flame graph tools
     Folded,
+    /// Wall time, CPU time and allocations, for speedscope
+    Speedscope,
+    /// Wall time, CPU time and allocations, for pprof and what reads its files
+    Pprof,
+    /// Wall time, CPU time and allocations, for OpenTelemetry; experimental
+    Otlp,
     /// Polls and spans over time, for the Firefox Profiler
     Firefox,
     /// Allocations by target, for valgrind's viewer of heap profiles
@@ -69,13 +90,26 @@ enum ExportedTime {
 pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>> {
     let paths = profiles::or_newest(&options.profiles)?;
     let profile = profiles::read(&paths)?;
-    let text = match (options.format, options.of) {
-        (ExportFormat::Folded, None | Some(ExportedTime::Wall)) => folded::folded(&profile.runs)?,
-        (ExportFormat::Folded, Some(ExportedTime::Cpu)) => folded::folded_cpu(&profile.runs)?,
+    let runs = &profile.runs;
+    let output = options.output.as_deref();
+    let text = |text: String| report::put(output, &text, &paths);
+    let binary = |bytes: Vec<u8>| report::put_binary(output, &bytes, &paths);
+    match (options.format, options.of) {
+        (ExportFormat::Folded, of) => {
+            let stacks = match of.unwrap_or(ExportedTime::Wall) {
+                ExportedTime::Wall => Stacks::of_wall_time(runs)?,
+                ExportedTime::Cpu => Stacks::of_cpu_time(runs)?,
+            };
+            text(folded::folded(&stacks))?;
+        }
         (_, Some(_)) => return Err("`--of` goes with `--format folded`".into()),
-        (ExportFormat::Firefox, None) => firefox::firefox(&profile.runs)?,
-        (ExportFormat::Dhat, None) => dhat::dhat(&profile.runs)?,
-    };
-    report::put(options.output.as_deref(), &text, &paths)?;
+        (ExportFormat::Speedscope, None) => {
+            text(speedscope::speedscope(&Stacks::of_all(runs)?))?;
+        }
+        (ExportFormat::Pprof, None) => binary(pprof::pprof(&Stacks::of_all(runs)?)?)?,
+        (ExportFormat::Otlp, None) => binary(otlp::otlp(&Stacks::of_all(runs)?))?,
+        (ExportFormat::Firefox, None) => text(firefox::firefox(runs)?)?,
+        (ExportFormat::Dhat, None) => text(dhat::dhat(&Stacks::of_allocations(runs)?))?,
+    }
     Ok(ExitCode::SUCCESS)
 }

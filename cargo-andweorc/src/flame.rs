@@ -3,6 +3,9 @@
 use andweorc_profile::{Run, TargetRecord, WallRecord, WallStack};
 use std::collections::HashMap;
 
+/// Name of the stack of all requests that are not told apart.
+pub(crate) const OTHER: &str = "other requests";
+
 /// State of wall time. What ended a wait for another task is in [`Frame::wakers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -86,6 +89,15 @@ pub(crate) fn flame(runs: &[Run]) -> Flame<'_> {
 }
 
 impl<'a> Flame<'a> {
+    /// Sentences on what was not recorded, or not told apart.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let merged = "spans could not be told apart and are counted as the stack around them.";
+        let unseen = "requests were not recorded, since too many were open.";
+        let losses = [(self.merged, merged), (self.unseen, unseen)];
+        let lost = losses.into_iter().filter(|(count, _)| *count > 0);
+        lost.map(|(count, what)| format!("{count} {what}")).collect()
+    }
+
     fn add(
         &mut self,
         record: &'a WallRecord,

@@ -133,7 +133,7 @@ pub(crate) fn changes(
 }
 
 /// The targets that are parts of the program: probes are not.
-fn parts(runs: &[Run]) -> Vec<TargetSummary> {
+pub(super) fn parts(runs: &[Run]) -> Vec<TargetSummary> {
     let mut targets = seen::targets(runs);
     targets.retain(|target| target.kind != TargetKind::Probe);
     targets

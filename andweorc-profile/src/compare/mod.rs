@@ -20,6 +20,7 @@ mod matching;
 mod notes;
 mod outcome;
 mod ranked;
+mod same;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ mod tests;
 pub use impact::{Impact, Place, Presence, TargetChange};
 pub use outcome::{OutcomeChange, narrowest};
 pub use ranked::RankedBy;
+pub use same::SameTargets;
 pub use state::State;
 
 use crate::estimate::{Load, Metric, PointSummary, load::load_by};

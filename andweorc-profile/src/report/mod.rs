@@ -39,7 +39,9 @@ pub use long_polls::{LongPollWords, long_polls, long_polls_left_out, tested_poll
 pub use next::{Next, next};
 pub use notes::{notes, real_ns, why_nothing};
 pub use requests::{Request, requests};
-pub use sections::{Section, allocation_label, cpu_share, fills_time, label, needs, sections};
+pub use sections::{
+    Section, allocation_label, cpu_share, fills_time, label, named, needs, sections,
+};
 pub use text::{Looks, text};
 pub use waits::{Wait, untested_waits};
 pub use words::{MAIN_METRICS, change, counted, date, metric_name, tenths, value, values};

@@ -79,7 +79,8 @@ pub fn allocation_label(of: &AllocationSummary) -> String {
     of.kind.map_or_else(|| plain::name(&of.name).into_owned(), |kind| named(kind, &of.name))
 }
 
-fn named(kind: TargetKind, name: &str) -> String {
+/// The name in reports of a target of this kind: `task:audit`.
+pub fn named(kind: TargetKind, name: &str) -> String {
     let name = plain::name(name);
     match kind {
         TargetKind::Span => name.into_owned(),

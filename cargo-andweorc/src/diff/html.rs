@@ -1,6 +1,7 @@
-//! The comparison as a page, for a browser. It has no script.
+//! The comparison as a page, for a browser. Its flame graph is drawn by a script; all else needs
+//! none.
 
-use crate::diff::words;
+use crate::diff::{wall, words};
 use crate::sides::Side;
 use crate::web::{self, Sources, escaped};
 use andweorc_profile::compare::{Comparison, Limits, State, TargetChange};
@@ -49,6 +50,8 @@ pub(crate) fn html(
     put(&mut body, &["<p class=\"lead\">", &lead(comparison, verdict), "</p>\n"]);
     outcomes(&mut body, comparison);
     targets(&mut body, comparison, sources);
+    let (section, is_drawn) = wall::section(sides);
+    body += &section;
     if !comparison.notes.is_empty() {
         body += "<section class=\"notes\"><h2>Notes</h2><ul>";
         for note in &comparison.notes {
@@ -67,7 +70,11 @@ pub(crate) fn html(
         words::limits(&comparison.outcomes)
     );
     put(&mut body, &["</dl></details>\n</main>\n<footer>", &escaped(&impact), "</footer>\n</div>"]);
-    web::page(&format!("{}: what changed", plain::name(program)), &body, None)
+    web::page(
+        &format!("{}: what changed", plain::name(program)),
+        &body,
+        is_drawn.then_some(wall::SCRIPT),
+    )
 }
 
 /// The verdict, and each outcome in a sentence.

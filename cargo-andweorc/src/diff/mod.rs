@@ -5,6 +5,7 @@ mod html;
 mod json;
 mod markdown;
 mod text;
+mod wall;
 mod words;
 
 pub(crate) use html::html;

@@ -5,16 +5,15 @@
 //! at its peak are not known, which the file says (`bklt`), so that the viewer leaves them out. The
 //! unit of time is the microsecond.
 
+use super::stacks::{Frame, Sample, Stacks};
 use crate::report::place;
-use andweorc_profile::Run;
-use andweorc_profile::estimate::{self, AllocationSummary};
 use andweorc_profile::plain;
-use andweorc_profile::report::allocation_label;
+use andweorc_profile::report::named;
 use serde::Serialize;
 
 /// The names of the fields are those of the format.
 #[derive(Debug, Serialize)]
-struct File {
+struct File<'a> {
     #[serde(rename = "dhatFileVersion")]
     version: u32,
     /// Kind of the profile, as the viewer shows it.
@@ -29,7 +28,7 @@ struct File {
     tu: &'static str,
     #[serde(rename = "Mtu")]
     million: &'static str,
-    cmd: String,
+    cmd: &'a str,
     pid: u32,
     /// Time at the end.
     te: u64,
@@ -44,32 +43,18 @@ struct ProgramPoint {
     tb: u64,
     tbk: u64,
     /// Its frames, as indices.
-    fs: [usize; 1],
+    fs: Vec<usize>,
 }
 
-/// The file of these runs.
-///
-/// # Errors
-///
-/// When no allocations were counted.
-pub(super) fn dhat(runs: &[Run]) -> Result<String, String> {
-    let allocations = estimate::analyse(runs).allocations;
-    if allocations.is_empty() {
-        return Err(
-            "no allocations were counted in this profile: make `andweorc::Alloc` the allocator of \
-             the program (feature `alloc`, docs/book/src/how-to/allocations.md), and profile it \
-             again"
-                .to_owned(),
-        );
-    }
+/// The file of these stacks, which are those of allocations.
+pub(super) fn dhat(stacks: &Stacks) -> String {
     let mut ftbl = vec!["[root]".to_owned()];
-    ftbl.extend(allocations.iter().map(frame));
-    let point = |(i, of): (usize, &AllocationSummary)| ProgramPoint {
-        tb: of.bytes,
-        tbk: of.count,
-        fs: [i + 1],
+    ftbl.extend(stacks.frames.iter().map(frame));
+    let point = |of: &Sample| ProgramPoint {
+        tb: of.values[1],
+        tbk: of.values[0],
+        fs: of.stack.iter().map(|frame| frame + 1).collect(),
     };
-    let stretches = runs.iter().flat_map(|run| &run.allocations);
     let file = File {
         version: 2,
         mode: "andweorc",
@@ -78,22 +63,22 @@ pub(super) fn dhat(runs: &[Run]) -> Result<String, String> {
         bkacc: false,
         tu: "us",
         million: "s",
-        cmd: runs.first().map_or_else(String::new, |run| run.header.program.clone()),
+        cmd: &stacks.program,
         // The profile does not know it.
         pid: 0,
-        te: stretches.map(|it| it.real_ns).sum::<u64>() / 1_000,
-        pps: allocations.iter().enumerate().map(point).collect(),
+        te: stacks.measured.iter().map(|of| of.real_ns).sum::<u64>() / 1_000,
+        pps: stacks.measured.iter().flat_map(|of| &of.samples).map(point).collect(),
         ftbl,
     };
     let json = serde_json::to_string(&file).expect("names are strings and numbers are numbers");
-    Ok(plain::json(json) + "\n")
+    plain::json(json) + "\n"
 }
 
 /// A target as a frame: `task:audit (src/shop.rs:40)`.
-fn frame(of: &AllocationSummary) -> String {
-    let label = allocation_label(of);
+fn frame(of: &Frame) -> String {
+    let label = of.kind.map_or_else(|| of.name.clone(), |kind| named(kind, &of.name));
     match place(&of.name, of.file.as_deref(), of.line) {
-        Some(place) => format!("{label} ({})", plain::name(&place)),
+        Some(place) => format!("{label} ({place})"),
         None => label,
     }
 }

@@ -62,6 +62,22 @@ pub(crate) fn put(output: Option<&Path>, text: &str, profiles: &[PathBuf]) -> Re
     }
 }
 
+/// Writes bytes that are no text as [`put`] writes text.
+///
+/// # Errors
+///
+/// When that fails, the file is one of these profiles, or the standard output is a terminal.
+pub(crate) fn put_binary(
+    output: Option<&Path>,
+    bytes: &[u8],
+    profiles: &[PathBuf],
+) -> Result<(), String> {
+    match output.filter(|output| *output != Path::new("-")) {
+        None => console::print_binary(bytes),
+        Some(output) => write_bytes(output, bytes, profiles),
+    }
+}
+
 /// Writes the page of a profile that is read already, with links to the editor that there is by
 /// default.
 ///
@@ -73,8 +89,14 @@ pub(crate) fn write_page(profile: &Profile, from: &Path, page: &Path) -> Result<
     write(page, &html::html(&profile.runs, &from, &Editor::default()), &from)
 }
 
-/// Writes to a file, without colours, but never over a profile that it was made from.
+/// Writes text to a file, without colours.
 fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> {
+    let plain = anstream::adapter::strip_str(text).to_string();
+    write_bytes(output, plain.as_bytes(), profiles)
+}
+
+/// Writes to a file, but never over a profile that what is written was made from.
+fn write_bytes(output: &Path, bytes: &[u8], profiles: &[PathBuf]) -> Result<(), String> {
     let same = |one: &Path| match (fs::canonicalize(one), fs::canonicalize(output)) {
         (Ok(one), Ok(output)) => one == output,
         _ => false,
@@ -85,8 +107,7 @@ fn write(output: &Path, text: &str, profiles: &[PathBuf]) -> Result<(), String> 
             output.display()
         ));
     }
-    let plain = anstream::adapter::strip_str(text).to_string();
-    fs::write(output, plain).map_err(|error| {
+    fs::write(output, bytes).map_err(|error| {
         format!("{}: the report can't be written there: {error}", output.display())
     })
 }

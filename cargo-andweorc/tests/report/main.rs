@@ -8,6 +8,8 @@ mod common;
 mod coz;
 mod cpu;
 mod dhat;
+mod difference;
+mod exports;
 mod formats;
 mod html;
 mod view;

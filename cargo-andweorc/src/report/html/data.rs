@@ -4,7 +4,7 @@ use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
 use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
 use super::requests::{Requests, page_requests};
-use crate::flame::{State, flame};
+use crate::flame::{self, State, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
 use andweorc_profile::estimate::{
@@ -125,8 +125,8 @@ struct Wall<'a> {
     states: [&'static str; State::ALL.len()],
     /// Each after the one around it.
     stacks: Vec<Stack<'a>>,
-    merged: u64,
-    unseen: u64,
+    /// Sentences on what was not recorded, or not told apart.
+    losses: Vec<String>,
 }
 
 /// A stack, without those inside of it.
@@ -254,7 +254,7 @@ fn point_label(points: &[PointSummary], point: &PointSummary) -> String {
 }
 
 /// The [place] as the page shows it.
-pub(super) fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
+pub(crate) fn shown_place(name: &str, file: Option<&str>, line: Option<u32>) -> Option<String> {
     place(name, file, line).map(|place| plain::name(&place).into_owned())
 }
 
@@ -291,13 +291,14 @@ fn value(run: &Run, point: &PointSummary, metric: Metric, one: &ExperimentRecord
 /// Where wall time went, if that was recorded.
 fn wall<'a>(runs: &'a [Run], analysis: &Analysis) -> Option<Wall<'a>> {
     let flame = flame(runs);
+    let losses = flame.losses();
     let name = |target: Option<&'a TargetRecord>, other: &'static str| {
         target.map_or(other.into(), |target| plain::name(&target.name))
     };
     let stacks = flame.frames.into_iter().map(|frame| Stack {
         parent: frame.parent,
         kind: frame.target.map(|target| target.kind),
-        name: name(frame.target, "other requests"),
+        name: name(frame.target, flame::OTHER),
         place: frame.target.and_then(|it| shown_place(&it.name, it.file.as_deref(), it.line)),
         targets: frame.target.map_or(Vec::new(), |target| tested(analysis, target)),
         count: frame.count,
@@ -309,8 +310,7 @@ fn wall<'a>(runs: &'a [Run], analysis: &Analysis) -> Option<Wall<'a>> {
         real_ms: flame.real_ns / 1_000_000,
         states: State::ALL.map(State::words),
         stacks,
-        merged: flame.merged,
-        unseen: flame.unseen,
+        losses,
     })
 }
 

@@ -10,6 +10,8 @@ mod dead_end;
 mod polls;
 mod requests;
 
+pub(crate) use data::shown_place;
+
 use crate::web::{self, Editor, Sources, escaped};
 use andweorc_profile::Run;
 use andweorc_profile::report::{self, Looks};
@@ -24,6 +26,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/model.js"),
     include_str!("page/address.js"),
     include_str!("page/flame.js"),
+    include_str!("page/wall.js"),
     include_str!("page/cpu.js"),
     include_str!("page/requests.js"),
     include_str!("page/verdict.js"),
@@ -59,7 +62,7 @@ pub(crate) fn html(runs: &[Run], profiles: &[PathBuf], editor: &Editor) -> Strin
 }
 
 /// JSON that can stand in a `script` element: nothing in it ends the element, or begins a comment.
-fn script_safe(json: &str) -> String {
+pub(crate) fn script_safe(json: &str) -> String {
     // In JSON these are found only inside strings.
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

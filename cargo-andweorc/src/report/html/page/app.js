@@ -39,18 +39,6 @@ function lead() {
   );
 }
 
-/** Radio buttons side by side. */
-function choice(name, legend, options, chosen, choose) {
-  return el(
-    "fieldset",
-    { class: "choice" },
-    el("legend", {}, legend),
-    options.map(([value, text]) =>
-      el("label", {}, el("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) }), el("span", {}, text)),
-    ),
-  );
-}
-
 function controls() {
   const set = (change) => (value) => {
     change(value);

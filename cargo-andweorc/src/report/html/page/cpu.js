@@ -43,13 +43,13 @@ function cpuGraph(index) {
     states: CODE,
     title: "Where CPU time went",
     label: "Flame graph of CPU time",
-    search: "Function, span, task",
+    wanted: "Function, span, task",
     about: samples + " samples by " + source + " in " + duration(real_ms) + " before the first experiment, each of " + nanos(sampled_ms * 1e6 / samples) + " of CPU time. The program used " + duration(cpu_ms) + " in all, also in threads that neither polled a task nor hit a point, which are not sampled. The width of a box is CPU time; its band says whose code used it. What starts threads and polls tasks is left out.",
     ended: false,
     part: index,
     // Where there are no tabs there is no place to go to.
     controls: () => (data.dead_end === null ? cpuControls() : null),
-    lost: [
+    losses: [
       ended_early ? "Of " + of(ended_early) + " of the samples the callers are not known, since code has no frame pointers (under [no frame pointers]): build with RUSTFLAGS=\"-C force-frame-pointers=yes\"." : null,
       cut_off ? "Of " + of(cut_off) + " of the samples the outermost callers are not known, since their chains are too long (under [cut off])." : null,
       merged ? merged + " samples could not be told apart and are counted as the stack around them." : null,

@@ -1,44 +1,7 @@
-// Flame graphs: of a tree of stacks, whose times are split by state, and a table of the same.
-
-/** What the states of wall time mean, by their number. */
-const STATE_HINTS = [
-  "polled, or running on a plain thread",
-  "ready, but not yet polled",
-  "waiting for the world outside: sockets, and timers where they can't be told from them",
-  "waiting for a timer",
-  "waiting for another task or thread of the program",
-  "waiting, and nobody saw for what: the task is not profiled, or the wait had not ended",
-];
-
-/**
- * Graphs by the names of their tabs, without those of which nothing was recorded. Of each its stacks with all that is inside
- * of them, the whole first; the states that their times are split by, each with a colour; and the words around it.
- */
-const graphs = data.wall === null ? {} : { flame: wallGraph(data.wall) };
-
-/** The graph that is shown, or was last; null where there is none. */
-let graph = graphs.flame ?? null;
-
-/** Its frames. */
-let flame = graph && graph.frames;
-
-/** Where wall time went, by stacks of spans. */
-function wallGraph({ real_ms, states, stacks, merged, unseen }) {
-  return {
-    frames: frames("all", stacks, states),
-    states: states.map((name, i) => ({ name, hint: STATE_HINTS[i], colour: i })),
-    title: "Where wall time went",
-    label: "Flame graph of wall time",
-    search: "Span, task, file",
-    about: "The requests of " + duration(real_ms) + " before the first experiment, by their spans. The width of a box is wall time; its band says what of it was running and what waiting. Time that several parts of a request share is split evenly; while one runs, none waits. Tasks stand for what they did outside of all spans.",
-    ended: true,
-    controls: () => null,
-    lost: [
-      merged ? merged + " spans could not be told apart and are counted as the stack around them." : null,
-      unseen ? unseen + " requests were not recorded, since too many were open." : null,
-    ],
-  };
-}
+// A flame graph of stacks, and a table of the same.
+//
+// The page has the stacks (`flame`, made by `frames`), the state (`state.frame`, `state.frames`), its `address()`, and
+// `look`: what is drawn in a box and said of it.
 
 /** Height of a box, and of the band in it that is split by state. */
 const BOX = 30;
@@ -80,25 +43,6 @@ function frames(whole, stacks, states) {
 
 const nanos = (ns) => duration(ns / 1e6);
 
-/** The frame with the most time that is this target's; null where it has none. */
-function frameOf(target) {
-  if (!graphs.flame) return null;
-  const own = graphs.flame.frames.filter((frame) => frame.targets.includes(target.index));
-  return own.reduce((best, frame) => (best && best.total >= frame.total ? best : frame), null);
-}
-
-/** A link to a target's place in the flame graph, where it has one. */
-function flameLink(target, text) {
-  const frame = frameOf(target);
-  if (frame === null) return null;
-  const go = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    showFrame("flame", frame);
-  };
-  return el("a", { class: "to-flame", href: address(state.target, "flame", frame), onclick: go, "aria-label": target.name + " in the flame graph" }, text);
-}
-
 /** The frames in view from `zoomed` on, each with its left edge and its width, fractions of the whole. Those around `zoomed` are as wide as it. */
 function placed(zoomed) {
   const boxes = [];
@@ -122,13 +66,6 @@ function found(frame) {
   return words.length > 0 && frame.parent !== null && words.every((word) => frame.text.includes(word));
 }
 
-/** The states of a frame in words, the longest first, without those that have no time. */
-function spoken(times) {
-  const all = times.reduce((a, b) => a + b, 0);
-  const parts = times.map((ns, i) => [graph.states[i].name, ns]).filter(([, ns]) => ns > 0);
-  return parts.sort((a, b) => b[1] - a[1]).map(([name, ns]) => name + " " + percent(ns / all)).join(", ");
-}
-
 const zoomedFrame = () => flame[state.frame] ?? flame[0];
 
 /** The chart. `focus` is the frame that can be reached with the Tab key. */
@@ -136,33 +73,26 @@ function flameChart() {
   const zoomed = zoomedFrame();
   const boxes = placed(zoomed);
   const rows = Math.max(...boxes.map((box) => box.frame.depth)) + 1;
-  const chart = svg("svg", { id: "flame", class: "flame", role: "tree", "aria-label": graph.label, height: rows * BOX, width: "100%" }, boxes.map((box) => flameBox(box, box.frame === zoomed)));
+  const chart = svg("svg", { id: "flame", class: "flame", role: "tree", "aria-label": look.name, height: rows * BOX, width: "100%" }, boxes.map((box) => flameBox(box, box.frame === zoomed)));
   chart.addEventListener("keydown", (event) => flameKey(event, boxes));
   return chart;
 }
 
 function flameBox({ frame, x, width, around }, isZoomed) {
   const matches = found(frame);
-  let at = 0;
-  const bands = frame.whole.map((ns, i) => {
-    const part = frame.total > 0 ? ns / frame.total : 0;
-    const band = part > 0 ? svg("rect", { class: "state-" + graph.states[i].colour, x: at * 100 + "%", y: BOX - BAND - 1, width: part * 100 + "%", height: BAND }) : null;
-    at += part;
-    return band;
-  });
   const share = percent(frame.total / Math.max(flame[0].total, 1));
-  const says = frame.name + ", " + nanos(frame.total) + ", " + share + " of all: " + spoken(frame.whole);
+  const says = frame.name + ", " + nanos(frame.total) + ", " + share + " of all: " + look.says(frame);
   const box = svg(
     "svg",
     {
-      class: "frame" + (around ? " around" : "") + (matches ? " found" : ""), x: x * 100 + "%", y: frame.depth * BOX, width: width * 100 + "%", height: BOX, "data-frame": frame.index,
+      class: "frame " + look.tone(frame) + (around ? " around" : "") + (matches ? " found" : ""), x: x * 100 + "%", y: frame.depth * BOX, width: width * 100 + "%", height: BOX, "data-frame": frame.index,
       role: "treeitem", "aria-level": frame.depth + 1, "aria-label": says, "aria-current": isZoomed ? "true" : null, tabindex: isZoomed ? "0" : "-1",
       onclick: () => zoom(frame), onfocus: () => describeFrame(frame), onpointerenter: () => describeFrame(frame), onpointerleave: () => describeFrame(focusedFrame()),
     },
     svg("title", {}, says),
     svg("rect", { class: "back", width: "100%", height: BOX - 1 }),
-    svg("text", { x: 5, y: BOX - BAND - 7, "aria-hidden": "true" }, frame.name),
-    bands,
+    svg("text", { x: 5, y: BOX - BAND - 7, "aria-hidden": "true" }, look.title(frame)),
+    look.inside(frame),
     svg("rect", { class: "edge", width: "100%", height: BOX - 1 }),
   );
   return box;
@@ -249,18 +179,8 @@ function drawFlame() {
 function describeFrame(frame) {
   const of = document.getElementById("flame-frame");
   if (!of) return;
-  const own = frame.own.reduce((a, b) => a + b, 0);
-  const line = (name, times) => el("p", {}, el("b", {}, name + " " + nanos(times.reduce((a, b) => a + b, 0))), times.some((ns) => ns > 0) ? ": " + spoken(times) : null);
-  const wakers = frame.wakers.slice(0, 4).map(([name, ns]) => name + " " + nanos(ns));
-  const ended = frame.kind === "task" ? frame.count + " waits ended" : frame.count + " ended, each with " + nanos(frame.total / frame.count) + " of the wall time of its request";
-  const says = [
-    el("h3", {}, frame.kind ? el("span", { class: "kind" }, frame.kind) : null, " ", el("span", { class: "name" }, frame.name), frame.place ? el("span", { class: "place" }, frame.place) : null),
-    line("In all", frame.whole),
-    frame.children.length && frame.parent && own > 0 ? line("Itself", frame.own) : null,
-    wakers.length ? el("p", {}, "Woken by " + wakers.join(", ")) : null,
-    frame.count ? el("p", { class: "hint" }, ended) : null,
-  ];
-  of.replaceChildren(...says.filter(Boolean));
+  const heading = el("h3", {}, frame.kind ? el("span", { class: "kind" }, frame.kind) : null, " ", el("span", { class: "name" }, frame.name), frame.place ? el("span", { class: "place" }, frame.place) : null);
+  of.replaceChildren(heading, ...look.describe(frame).filter(Boolean));
 }
 
 /** The first stacks inside of what is zoomed to, as a table. */
@@ -275,107 +195,36 @@ function flameTable(many) {
   const row = (frame) => {
     const name = el("th", { scope: "row" }, el("span", { class: "name" }, frame.name));
     name.style.paddingLeft = Math.min(frame.depth - top, 12) * 0.9 + "rem";
-    return el("tr", {}, name, el("td", {}, nanos(frame.total)), frame.whole.map((ns) => el("td", {}, ns > 0 ? nanos(ns) : "\u2013")), graph.ended ? el("td", {}, frame.count ? String(frame.count) : "") : null);
+    return el("tr", {}, name, look.cells(frame).map((text) => el("td", {}, text)));
   };
-  const head = ["stack", "in all", ...graph.states.map((one) => one.name), graph.ended ? "ended" : null].filter(Boolean);
+  const head = ["stack", ...look.columns];
   const left = rows.length - many;
   const more = () => document.getElementById("flame-table").replaceChildren(flameTable(many + 5 * TABLE_ROWS));
   return el(
     "div",
     {},
-    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": graph.title }, el("table", { class: "waits" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows.slice(0, many).map(row)))),
+    el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": look.name + ", as a table" }, el("table", { class: "waits" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, rows.slice(0, many).map(row)))),
     left > 0 ? el("button", { type: "button", class: "more", onclick: more }, "Show more (" + left + " left)") : null,
   );
 }
 
-/** The states of a graph, or others, and their colours. */
-function legend(states) {
-  return el("ul", { class: "legend", "aria-label": "Colours" }, states.map(({ name, hint, colour }) => el("li", { title: hint }, svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: "state-" + colour, width: 14, height: 14, rx: 2 })), name)));
+/** What colours mean: a class of colour, its meaning, and a hint where that is long. */
+function legend(colours) {
+  const swatch = (tone) => svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: tone, width: 14, height: 14, rx: 2 }));
+  return el("ul", { class: "legend", "aria-label": "Colours" }, colours.map(([tone, name, hint]) => el("li", { title: hint }, swatch(tone), name)));
 }
 
-/** The graph that is shown, with what goes around it. */
-function graphView() {
-  const { states, lost } = graph;
-  const search = el("input", { type: "search", id: "flame-search", placeholder: graph.search, value: state.frames, autocomplete: "off", spellcheck: "false", oninput: (event) => searchFrames(event.target.value) });
+/** The chart with all that belongs to it, below a heading: `controls` beside the search, which looks for `wanted`; what `colours` mean; and sentences on what was lost. */
+function flameParts({ controls, wanted, colours, losses }) {
+  const search = el("input", { type: "search", id: "flame-search", placeholder: wanted, value: state.frames, autocomplete: "off", spellcheck: "false", oninput: (event) => searchFrames(event.target.value) });
   return [
-    el("h2", {}, graph.title),
-    el("p", { class: "hint" }, graph.about),
-    el("div", { class: "controls flame-controls" }, graph.controls(), el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
+    el("div", { class: "controls flame-controls" }, controls, el("label", { class: "field grow" }, el("span", {}, "Search"), search), el("button", { type: "button", id: "flame-out", class: "quiet", onclick: () => zoom(flame[0]) }, "Zoom out")),
     el("p", { id: "flame-found", class: "status", role: "status" }),
-    legend(states),
+    legend(colours),
     el("div", { class: "flame-box" }, svg("svg", { id: "flame" })),
     el("p", { class: "hint keys" }, "Click or Enter zooms, Escape zooms out, arrows move."),
     el("div", { id: "flame-frame", class: "card" }),
-    lost.some(Boolean) ? el("p", { class: "hint" }, lost.filter(Boolean).join(" ")) : null,
+    losses.length ? el("p", { class: "hint" }, losses.join(" ")) : null,
     el("details", {}, el("summary", {}, el("h2", {}, "As a table"), " each row with all that is inside of it"), el("div", { id: "flame-table" })),
   ].filter(Boolean);
-}
-
-/** The tabs of the page and their names: what would help, where time went, and single requests. None where nothing of that is known. */
-const TABS = [["answer", "What would help"], ["flame", "Flame graph"], ["cpu", "CPU"], ["requests", "Requests"]].filter(([name]) => hasTab(name));
-
-function hasTab(name) {
-  const hasRequests = data.requests !== null && data.requests.kinds.length > 0;
-  const hasViews = Object.keys(graphs).length > 0 || data.cpu !== null || hasRequests;
-  return hasViews && (name === "flame" ? graphs.flame !== undefined : name === "requests" ? hasRequests : true);
-}
-
-function tabs() {
-  const one = ([name, text]) =>
-    el("button", { type: "button", id: "to-" + name, role: "tab", "aria-controls": "tab-" + name, onclick: () => showTab(name), onkeydown: tabKey }, text);
-  return el("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, TABS.map(one));
-}
-
-/** The panels of all tabs but the first: the one that is shown is filled then. */
-function panels() {
-  return TABS.slice(1).map(([name]) => el("section", { id: "tab-" + name, role: "tabpanel", "aria-labelledby": "to-" + name, hidden: true }));
-}
-
-function tabKey(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (!step) return;
-  event.preventDefault();
-  const all = [...document.querySelectorAll("[role=tab]")];
-  const other = all[(all.indexOf(event.currentTarget) + step + all.length) % all.length];
-  other.click();
-  other.focus();
-}
-
-/** Makes this the graph that is shown. Each keeps its frame and its search. */
-function chooseGraph(name) {
-  if (graph === graphs[name]) return;
-  if (graph) graph.kept = [state.frame, state.frames];
-  graph = graphs[name];
-  flame = graph.frames;
-  [state.frame, state.frames] = graph.kept ?? [0, ""];
-}
-
-/** Shows a tab, at an address of its own. */
-function showTab(name) {
-  state.tab = name;
-  if (graphs[name]) chooseGraph(name);
-  if (location.hash !== address()) history.pushState(null, "", address());
-  switchTab();
-}
-
-/** Shows a frame in the graph of this name. */
-function showFrame(name, frame) {
-  chooseGraph(name);
-  state.frame = frame.index;
-  showTab(name);
-  document.getElementById("to-" + name).scrollIntoView({ block: "start" });
-}
-
-/** Shows the tab that the state says. */
-function switchTab() {
-  for (const [name] of TABS) {
-    const chosen = state.tab === name;
-    tab.setAttribute("aria-selected", chosen);
-    tab.tabIndex = chosen ? 0 : -1;
-    const panel = document.getElementById("tab-" + name);
-    panel.hidden = !chosen;
-    if (name !== "answer") panel.replaceChildren(...(!chosen ? [] : name === "requests" ? requestsView() : graphs[name] ? graphView() : noSamples()));
-  }
-  if (graphs[state.tab]) drawFlame();
-  if (state.tab === "requests") drawRequests();
 }

@@ -20,6 +20,18 @@ function fill(node, attributes, children) {
   return node;
 }
 
+/** Radio buttons side by side. */
+function choice(name, legend, options, chosen, choose) {
+  return el(
+    "fieldset",
+    { class: "choice" },
+    el("legend", {}, legend),
+    options.map(([value, text]) =>
+      el("label", {}, el("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) }), el("span", {}, text)),
+    ),
+  );
+}
+
 /** A number with a real minus sign, and without `-0`. */
 function fixed(x, digits) {
   const text = x.toFixed(digits);

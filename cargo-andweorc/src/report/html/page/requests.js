@@ -50,14 +50,12 @@ function requestsView() {
     el("h2", {}, "Single requests"),
     el("p", { class: "hint" }, "Of each kind of request three that ended before the first experiment, as they went. A row is a span, and its colours are what it did itself; where it has none, spans inside of it are open."),
     requestKinds.length > 1 ? el("div", { class: "controls flame-controls" }, el("label", { class: "field grow" }, el("span", {}, "Request"), el("select", { id: "request", onchange: choose }, options))) : null,
-    legend(traceStates()),
+    legend(colours(wallStates(data.wall.states))),
     el("div", { id: "request-examples" }),
     el("p", { class: "hint keys" }, "Arrows move from span to span."),
     untraced ? el("p", { class: "hint" }, untraced + " requests could be no example: there were too many kinds of them, or no memory was left for more.") : null,
   ].filter(Boolean);
 }
-
-const traceStates = () => data.wall.states.map((name, i) => ({ name, hint: STATE_HINTS[i], colour: i }));
 
 /** Draws the examples of the kind that is chosen. */
 function drawRequests() {
