@@ -51,7 +51,7 @@ use crate::asked;
 use crate::clock;
 use crate::counter;
 use crate::defer;
-use crate::engine::{Model, Rules, ThreadKind, ThreadState};
+use crate::engine::{Model, Payment, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
@@ -85,22 +85,6 @@ pub fn model() -> Model<'static> {
 #[cfg(test)]
 pub(crate) static EXPERIMENTS: std::sync::LazyLock<crate::sync::Mutex<()>> =
     std::sync::LazyLock::new(Default::default);
-
-/// A debt below this is left for later: pausing costs about as much.
-const MIN_PAUSE: Nanos = Nanos::from_micros(2);
-const _: () = assert!(
-    MIN_PAUSE.0 < Rules::SHIPPED.min_hold.0,
-    "a caught-up thread would poll tasks too early"
-);
-
-/// Overshoot of a pause that is still counted, at most. What is later was a stop, or a machine too
-/// busy to be measured on, and would be credit for whole experiments.
-const MAX_OVERSHOOT: Nanos = Nanos::from_millis(20);
-
-/// How often D may have grown again during a pause before the rest is left for later. Bounded,
-/// because with a speedup of 100 % D grows as fast as the pause pays, and the target may be waiting
-/// for this very thread.
-const ROUNDS: usize = 8;
 
 /// How many threads found no free account and so are not delayed.
 pub(crate) fn without_account() -> u64 {
@@ -267,8 +251,7 @@ impl Thread {
     fn set_state(&self, state: ThreadState) {
         self.state.set(state);
         if let Some(account) = self.account.get() {
-            // A plain thread may be in a system call that a signal ends.
-            let told = state == ThreadState::Active && self.kind.get() != ThreadKind::Plain;
+            let told = state.is_told_to_pay(self.kind.get());
             account.set_runs_as(if told { self.tid.get() } else { 0 });
         }
     }
@@ -289,7 +272,7 @@ impl Thread {
             return None;
         }
         let (debt, taken) = ledger().at_rest(account)?;
-        (debt < MIN_PAUSE).then_some(taken)
+        Payment::is_needless(debt).then_some(taken)
     }
 
     /// Whether the thread owes nothing to speak of.
@@ -308,7 +291,7 @@ impl Thread {
                 .account
                 .get()
                 .and_then(|account| ledger().lag_at_rest(account))
-                .is_some_and(|debt| debt < MIN_PAUSE)
+                .is_some_and(Payment::is_needless)
     }
 
     /// Pays what the thread owes. Returns when it was done, no earlier than `now`, a moment ago.
@@ -324,14 +307,11 @@ impl Thread {
         let mut now = clock::now();
         let Some(account) = self.account(now) else { return now };
         self.absorb_runqueue_wait(account, Comes::Preempted, now);
-        for _ in 0..ROUNDS {
-            let debt = self.owes_now(account, now);
-            if debt < MIN_PAUSE {
-                break;
-            }
+        let mut payment = Payment::begin();
+        while let Some(pause) = payment.next_pause(self.owes_now(account, now)) {
             let begun = now;
-            now = pause::until(begun + debt);
-            ledger().took(account, (now - begun).min(debt + MAX_OVERSHOOT), now);
+            now = pause::until(begun + pause);
+            ledger().took(account, Payment::taken_by(pause, now - begun), now);
             self.paused_since(begun, now);
         }
         self.note_caught_up(now);

@@ -7,14 +7,28 @@
 //!
 //! A [`Model`] is the ground that clocks stand on: the [ledger](crate::ledger) and the rules. Each
 //! task has a [`TaskClock`], and each thread a [`ThreadState`].
+//!
+//! | module | job |
+//! |---|---|
+//! | `task_clock` | wakes and polls: when a task is ready, and until when it is held |
+//! | `thread_state` | in whose name a thread acts, and what changes that |
+//! | `payment` | for how long a thread pauses that owes delay |
+//! | `rest` | what a thread takes that was idle, or blocked by another one |
+//! | `lock_handoff` | which thread let a blocked one in |
 
+mod lock_handoff;
 mod model;
+mod payment;
+mod rest;
 mod task_clock;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod thread_state;
 
+pub use lock_handoff::Door;
 pub use model::{Model, Rules};
+pub use payment::Payment;
+pub use rest::{Block, BlockEnd, LastWake, RestEnd};
 pub use task_clock::{
     Effect, Parking, PollBegun, PollEnded, Released, TaskClock, WaitHint, WakeSource, seldom,
 };

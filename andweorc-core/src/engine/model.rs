@@ -23,6 +23,10 @@ pub struct Rules {
     /// A short poll that began no wait leaves those that go on as they were (`ongoing_waits`).
     /// Otherwise they count as begun by it, and what D grew before it is lost to them.
     pub ongoing_waits: bool,
+    /// A thread that is notified by one with credit has the credit too (`credit_passes`): what one
+    /// comes late by from its pause, all who wait for it come late by. Otherwise no thread has
+    /// credit but by its own pauses.
+    pub credit_passes: bool,
 }
 
 impl Rules {
@@ -32,6 +36,7 @@ impl Rules {
         min_hold: Nanos::from_micros(20),
         raised_holds: !cfg!(andweorc_without = "raised_holds"),
         ongoing_waits: !cfg!(andweorc_without = "ongoing_waits"),
+        credit_passes: !cfg!(andweorc_without = "credit_passes"),
     };
 }
 

@@ -94,10 +94,29 @@ impl ThreadState {
         }
     }
 
-    /// Returns the state that a thread in this one is in again after a poll that begins now.
+    /// Whether a thread of this kind is told to pay. A plain one may be in a system call, which a
+    /// signal would end.
     #[inline]
-    pub fn around_a_poll(self) -> ThreadState {
+    pub fn is_told_to_pay(self, kind: ThreadKind) -> bool {
+        self == ThreadState::Active && kind != ThreadKind::Plain
+    }
+
+    /// Returns the state that a thread in this one is in again after a poll that begins now, and
+    /// its kind from now on: one that took part as a plain one does so no more.
+    #[inline]
+    pub fn around_a_poll(self, kind: ThreadKind) -> (ThreadState, ThreadKind) {
+        if kind == ThreadKind::Plain && self.participates() {
+            return (ThreadState::Outside, ThreadKind::Other);
+        }
         // Nobody has joined the task that completed.
+        let outside = self == ThreadState::Completed;
+        (if outside { ThreadState::Outside } else { self }, kind)
+    }
+
+    /// Returns the state of a thread after a wake that it made. What comes after the last one of a
+    /// task that has completed is not that task's doing.
+    #[inline]
+    pub fn after_wake(self) -> ThreadState {
         if self == ThreadState::Completed { ThreadState::Outside } else { self }
     }
 
@@ -127,15 +146,42 @@ mod tests {
     #[test]
     fn poll_leaves_the_thread_as_it_was_unless_a_task_completed() {
         for around in ALL.into_iter().filter(|&state| state != Completed) {
-            assert_eq!(around.around_a_poll(), around);
+            let kind = ThreadKind::Other;
+            assert_eq!(around.around_a_poll(kind), (around, kind));
             assert_eq!(ThreadState::after_poll(around, false), around);
         }
-        assert_eq!(Completed.around_a_poll(), Outside, "nobody has joined it");
+        let worker = ThreadKind::Worker;
+        assert_eq!(Completed.around_a_poll(worker), (Outside, worker), "nobody has joined it");
         assert_eq!(ThreadState::after_poll(Outside, true), Completed);
         // The poll is one of a task inside another one, say.
         for around in [Idle, Watching, BlockedOutside, Active, Blocked] {
             assert_eq!(ThreadState::after_poll(around, true), around);
         }
+    }
+
+    #[test]
+    fn plain_thread_that_polls_a_task_takes_part_no_more() {
+        for plain in [Active, Blocked] {
+            assert_eq!(plain.around_a_poll(ThreadKind::Plain), (Outside, ThreadKind::Other));
+        }
+        let plain = ThreadKind::Plain;
+        assert_eq!(Outside.around_a_poll(plain), (Outside, plain), "it takes no part");
+    }
+
+    #[test]
+    fn only_an_active_thread_that_is_not_plain_is_told_to_pay() {
+        for state in ALL {
+            assert!(!state.is_told_to_pay(ThreadKind::Plain), "{state:?}");
+            assert_eq!(state.is_told_to_pay(ThreadKind::Worker), state == Active);
+        }
+    }
+
+    #[test]
+    fn only_the_last_wake_of_a_completed_task_ends_its_state() {
+        for state in ALL.into_iter().filter(|&state| state != Completed) {
+            assert_eq!(state.after_wake(), state);
+        }
+        assert_eq!(Completed.after_wake(), Outside);
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! Threads that are blocked by each other: as they [say](blocked) themselves, or as a hook of the
 //! system call [sees](Blocking) it.
 
-pub(super) mod lock_handoff;
-
 use super::wakeup_latency::note_wake_of_thread;
 use super::{THREAD, Thread, enabled, ledger, with};
 use crate::clock;
-use crate::engine::ThreadState;
+use crate::engine::{Block, BlockEnd, ThreadState};
 use crate::process::process;
 use crate::time::{Real, Speedup};
 use std::panic::Location;
@@ -17,11 +15,7 @@ use std::ptr;
 #[derive(Debug)]
 #[must_use = "a wait that begins also ends"]
 pub struct Blocking {
-    since: Real,
-    /// The thread's state before.
-    before: ThreadState,
-    /// True if the thread is inside the target, which it leaves meanwhile.
-    inside: bool,
+    block: Block,
     /// Address at which the thread waits.
     site: usize,
 }
@@ -41,71 +35,88 @@ impl Blocking {
                 with(Thread::leave_processor);
                 return None;
             }
-            let since = clock::now();
-            let inside = with(|thread| {
-                thread.set_state(before.blocked());
-                let inside = thread.leave_target(since);
-                thread.leave_processor();
-                inside
-            });
-            Some(Blocking { since, before, inside, site })
+            let block = with(|thread| thread.blocks(clock::now()));
+            Some(Blocking { block, site })
         })
     }
 
     /// Another thread has ended it, and had paid before: what was owed and passed meanwhile is not
     /// paid again, and the rest is paid now.
     pub fn end(self) {
-        let now = clock::now();
-        with(|thread| {
-            thread.share_anew();
-            if let Some(account) = thread.account(now) {
-                thread.resume_notified(account, self.since, now);
-            }
-            thread.catch_up(now);
-        });
-        self.end_by_time();
+        self.end_by(BlockEnd::Thread);
     }
 
     /// A deadline by the [virtual clock](crate::program_clock) has ended it: the thread has waited
     /// for all that was owed and passed meanwhile.
     pub fn end_by_virtual_time(self) {
-        let now = clock::now();
-        with(|thread| {
-            thread.share_anew();
-            if let Some(account) = thread.account(now) {
-                thread.idled(account, now - self.since, now);
-            }
-            thread.catch_up(now);
-        });
-        self.end_by_time();
+        self.end_by(BlockEnd::VirtualTime);
     }
 
     /// Time has ended it, as it would have a sleep: the world outside was not sped up.
     pub fn end_by_time(self) {
-        with(|thread| {
-            thread.unblocks(self.before);
-            thread.back(self.inside);
-            thread.acted_at(self.site);
-        });
+        self.end_by(BlockEnd::RealTime);
+    }
+
+    fn end_by(self, end: BlockEnd) {
+        with(|thread| thread.unblocks(self.block, end, self.site));
     }
 }
 
 impl Thread {
-    /// Ends the state in which nobody tells the thread to pay, since it takes its delay as it
+    /// Blocks at `now`. Nobody tells the thread to pay from here on, since it takes its delay as it
     /// waits: to pause then would have it come late to what it waits for.
-    fn unblocks(&self, before: ThreadState) {
-        self.set_state(self.state.get().unblocked(before));
+    fn blocks(&self, now: Real) -> Block {
+        let inside = self.depth.get() > 0;
+        let (block, state) = Block::begin(self.state.get(), inside, now);
+        self.set_state(state);
+        self.leave_target(now);
+        self.leave_processor();
+        block
     }
 
-    /// Leaves the target, if the thread is inside, until it is [back](Thread::back). Says whether
-    /// it was.
-    fn leave_target(&self, now: Real) -> bool {
-        let inside = self.depth.get() > 0;
+    /// Goes on after a block: takes what it owed and what passed meanwhile, as far as who ended the
+    /// block had paid that, and pays the rest.
+    fn unblocks(&self, block: Block, end: BlockEnd, site: usize) {
+        if end != BlockEnd::RealTime {
+            let now = clock::now();
+            self.share_anew();
+            self.takes_in(block, end, now);
+            if block.pays(self.state.get(), end) {
+                self.catch_up(now);
+            }
+        }
+        let inside = block.is_inside();
+        self.set_state(block.end(self.state.get()));
+        self.back(inside);
+        self.acted_at(site);
+    }
+
+    /// Takes what the thread owed by the end of a block.
+    fn takes_in(&self, block: Block, end: BlockEnd, now: Real) {
+        if end == BlockEnd::Said && ledger().speedup() == Speedup::ZERO {
+            return;
+        }
+        let Some(account) = self.account(now) else { return };
+        match end {
+            BlockEnd::Thread => self.resume_notified(account, block.since(), now),
+            BlockEnd::VirtualTime => self.idled(account, now - block.since(), now),
+            BlockEnd::Said => {
+                let door = &process().threads.door;
+                let most = door.lock().comes_out(ledger(), account, block.since(), now);
+                self.idled(account, most, now);
+            }
+            BlockEnd::RealTime => {}
+        }
+    }
+
+    /// Leaves the target, if the thread is inside, until it is [back](Thread::back).
+    fn leave_target(&self, now: Real) {
         self.share_no_more();
-        if inside && let Some(account) = self.account.get() {
+        if self.depth.get() > 0
+            && let Some(account) = self.account.get()
+        {
             self.grew(ledger().exit(account, now, self.ran(now)), now);
         }
-        inside
     }
 
     /// Is back, `inside` the target or not.
@@ -145,44 +156,25 @@ impl Said {
             return None;
         }
         with(|thread| {
-            let before = thread.state.get();
-            if before.is_blocked() {
+            if thread.state.get().is_blocked() {
                 return None;
             }
-            thread.set_state(before.blocked());
             let since = clock::now();
-            let inside = thread.leave_target(since);
-            thread.leave_processor();
+            let block = thread.blocks(since);
             if ledger().speedup() != Speedup::ZERO
                 && let Some(account) = thread.account(since)
             {
                 process().threads.door.lock().go_in(ledger(), account, since);
             }
-            Some(Said(Blocking { since, before, inside, site }))
+            Some(Said(Blocking { block, site }))
         })
     }
 }
 
 impl Drop for Said {
     fn drop(&mut self) {
-        let Blocking { since, before, inside, site } = self.0;
-        with(|thread| {
-            let now = clock::now();
-            thread.share_anew();
-            if ledger().speedup() != Speedup::ZERO
-                && let Some(account) = thread.account(now)
-            {
-                let absorbed =
-                    process().threads.door.lock().comes_out(ledger(), account, since, now);
-                thread.idled(account, absorbed, now);
-            }
-            if !inside && thread.state.get().participates() {
-                thread.catch_up(now);
-            }
-            thread.back(inside);
-            thread.unblocks(before);
-            thread.acted_at(site);
-        });
+        let Blocking { block, site } = self.0;
+        with(|thread| thread.unblocks(block, BlockEnd::Said, site));
     }
 }
 

@@ -106,10 +106,8 @@ impl Thread {
     /// part as a plain one does so no more.
     #[inline]
     pub(super) fn state_around_a_poll(&self) -> ThreadState {
-        if self.kind.get() == ThreadKind::Plain && self.state.get().participates() {
-            self.kind.set(ThreadKind::Other);
-            return ThreadState::Outside;
-        }
-        self.state.get().around_a_poll()
+        let (state, kind) = self.state.get().around_a_poll(self.kind.get());
+        self.kind.set(kind);
+        state
     }
 }

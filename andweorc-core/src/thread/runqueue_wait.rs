@@ -32,8 +32,9 @@
 
 use super::preemption::idle;
 use super::processor::Processor;
-use super::{Thread, ledger};
+use super::{Thread, ledger, model};
 use crate::clock;
+use crate::engine::RestEnd;
 use crate::ledger::Account;
 use crate::process::{process, processors};
 use crate::time::{Nanos, Real};
@@ -132,7 +133,7 @@ impl Thread {
     /// The thread was idle or blocked until now, for `idle`: it has taken what it owed, as far as
     /// that goes.
     pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
-        ledger().absorb(account, idle, now);
+        model().end_rest(account, idle, RestEnd::Unknown, now);
         self.note_caught_up(now);
     }
 

@@ -1,9 +1,9 @@
 //! State that the threads of a process share, beside the ledger.
 
-use super::block::lock_handoff::Door;
 use super::plain::Plain;
 use super::switch::Switch;
 use super::wakeup_latency::Last;
+use crate::engine::Door;
 use crate::sync::{Mutex, const_fn};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     /// Threads that found no free account.
     pub(super) without_account: AtomicU64,
     /// All threads that say when they are blocked.
-    pub(super) door: Mutex<Door>,
+    pub(super) door: Mutex<Door<'static>>,
     /// Number of those that hold andweorc on.
     pub(super) switch: Mutex<Switch>,
 }

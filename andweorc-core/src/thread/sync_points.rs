@@ -98,8 +98,9 @@ impl Thread {
 /// doing.
 pub fn after_final_wake() {
     with(|thread| {
-        if thread.state.get() == ThreadState::Completed {
-            thread.set_state(ThreadState::Outside);
+        let state = thread.state.get();
+        if state.after_wake() != state {
+            thread.set_state(state.after_wake());
         }
     });
 }

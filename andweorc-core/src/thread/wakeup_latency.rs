@@ -15,21 +15,14 @@
 //! about something else.
 
 use super::runqueue_wait::Comes;
-use super::{Thread, ledger, virtual_at};
+use super::{Thread, ledger, model, virtual_at};
 use crate::clock;
 use crate::defer;
+use crate::engine::{LastWake, RestEnd};
 use crate::ledger::Account;
 use crate::process::process;
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-
-/// Time within which a thread that was notified gets going.
-const WAKE: Nanos = Nanos::from_micros(100);
-
-/// So much credit passes on at most. Who comes back from a pause later than others on its processor
-/// can make it was stopped, and so was most often the whole program (a limit on processor time, a
-/// signal, the host): nobody has waited for that one alone.
-const MAX_CREDIT: Nanos = Nanos::from_millis(1);
 
 /// When somebody may have been notified last, and L of who did it. Relaxed, and one after the
 /// other: they publish nothing else, and where two threads write at once both tell of the same
@@ -50,15 +43,8 @@ impl Last {
         self.at.store(now.0, Relaxed);
     }
 
-    /// L of who did it, if that was after `since` and not long before `now`.
-    fn taken(&self, since: Real, now: Real) -> Option<Nanos> {
-        let is_it = Real(self.at.load(Relaxed)) > since && self.is_recent(now);
-        is_it.then(|| Nanos(self.taken.load(Relaxed)))
-    }
-
-    /// Whether somebody who was notified then may not run yet.
-    fn is_recent(&self, now: Real) -> bool {
-        now - Real(self.at.load(Relaxed)) <= WAKE
+    fn get(&self) -> LastWake {
+        LastWake { at: Real(self.at.load(Relaxed)), taken: Nanos(self.taken.load(Relaxed)) }
     }
 }
 
@@ -101,7 +87,7 @@ pub fn spawns(now: Real) -> Virtual {
 pub fn pass_on() {
     if ledger().speedup() != Speedup::ZERO {
         let now = clock::now();
-        if !process().threads.last_wake.is_recent(now) {
+        if !process().threads.last_wake.get().is_recent(now) {
             note_wake_of_worker(ledger().global_delay(now), now);
         }
     }
@@ -111,7 +97,7 @@ impl Thread {
     /// The thread slept from `since` until now, when another one had got it going: it takes what it
     /// owed by then, and pays the rest.
     pub(super) fn resume_notified(&self, account: &'static Account, since: Real, now: Real) {
-        let Some(by) = process().threads.last_wake.taken(since, now) else {
+        let Some(by) = process().threads.last_wake.get().taken(since, now) else {
             return self.idled(account, now - since, now);
         };
         self.inherit(account, since, by, now);
@@ -124,11 +110,8 @@ impl Thread {
     /// The thread was idle or blocked from `since` until now, when one had got it going whose L was
     /// `by`. It does not pay yet.
     pub(super) fn inherit(&self, account: &Account, since: Real, by: Nanos, now: Real) {
-        let by = by.min(ledger().global_delay(now) + MAX_CREDIT);
-        // What it waited behind the target, for its processor, a faster target would have spared
-        // it.
-        let by = by + self.came_late(since, now).grown;
-        ledger().inherit(account, now - since, by, now);
+        let late = self.came_late(since, now).grown;
+        model().end_rest(account, now - since, RestEnd::Thread { by, late }, now);
         self.note_caught_up(now);
     }
 }

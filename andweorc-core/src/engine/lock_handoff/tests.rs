@@ -39,7 +39,7 @@ struct Fighter {
 /// Threads that do nothing but fight for a lock.
 struct Fight {
     ledger: &'static Ledger,
-    door: Door,
+    door: Door<'static>,
     fighters: Vec<Fighter>,
     held: bool,
     queue: VecDeque<usize>,

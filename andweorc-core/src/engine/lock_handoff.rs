@@ -2,13 +2,12 @@
 //!
 //! `v = max(v at the block, v of who woke it)`: a blocked thread absorbs what it owes only as far
 //! as the one that let it in had paid. A task's waker says who wakes it; a lock of std does not.
-//! What is known is who goes into [`blocked`](super::blocked) and who comes out:
+//! What is known is who goes into [`blocked`](crate::thread::blocked) and who comes out:
 //!
 //! - Who holds a lock has come out and has not gone in again. Where one lock is fought for, it is
 //!   the **last** that came out. Its L is read as the next one comes out, which is as it unlocked,
 //!   since it pays at the end of its poll or span. If it has entered the target since, only just,
-//!   it unlocked before that: while the next one [woke up](super::super::wakeup_latency) it has
-//!   saved, which is not taken.
+//!   it unlocked before that: while the next one woke up it has saved, which is not taken.
 //! - If it has gone in again since, but only just, the next one was on its way: its L as it went in
 //!   counts. If it went in before, it can have let nobody in.
 //! - A thread that owes more than one that runs can owe (it is [told to
@@ -29,28 +28,28 @@ const WAKE: Nanos = Nanos::from_micros(100);
 /// told more rarely: one that runs on for longer with the lock held is taken for one that sleeps.
 const MOST: Nanos = Nanos::from_millis(4);
 
-/// The threads of a process that say when they are blocked.
-#[derive(Debug)]
-pub(in crate::thread) struct Door {
-    last: Option<Last>,
+/// The threads of a program that say when they are blocked.
+#[derive(Debug, Default)]
+pub struct Door<'a> {
+    last: Option<Last<'a>>,
 }
 
 /// The thread that came out last.
 #[derive(Debug)]
-struct Last {
-    account: &'static Account,
+struct Last<'a> {
+    account: &'a Account,
     /// When the thread went in again, and its L then; `None` if it has not.
     again: Option<(Real, Nanos)>,
 }
 
-impl Door {
+impl<'a> Door<'a> {
     /// None has come out yet.
-    pub(in crate::thread) const fn new() -> Door {
+    pub const fn new() -> Door<'a> {
         Door { last: None }
     }
 
     /// The thread is blocked from `now` on.
-    pub(super) fn go_in(&mut self, ledger: &Ledger, account: &'static Account, now: Real) {
+    pub fn go_in(&mut self, ledger: &Ledger, account: &'a Account, now: Real) {
         if let Some(last) = &mut self.last
             && ptr::eq(last.account, account)
         {
@@ -60,10 +59,10 @@ impl Door {
 
     /// The thread, outside the target, was blocked since `since`. Returns how much of its debt that
     /// has taken at most.
-    pub(super) fn comes_out(
+    pub fn comes_out(
         &mut self,
         ledger: &Ledger,
-        account: &'static Account,
+        account: &'a Account,
         since: Real,
         now: Real,
     ) -> Nanos {
