@@ -27,6 +27,7 @@ mod wakeup_latency;
 mod worker;
 
 pub use crate::asked::{enabled, is_target, was_enabled};
+pub use crate::engine::{Entered, Stay};
 pub use crate::point::Within;
 pub use crate::process::ledger;
 pub use block::{Blocking, blocked, catch_up_before_waking};
@@ -41,7 +42,7 @@ pub(crate) use sampled::sampled;
 pub use switch::{enable, when_switched};
 pub(crate) use switch::{let_go, set_target};
 pub use sync_points::{BeforeWake, after_final_wake, before_wake, catch_up, sync_point};
-pub use target_scope::{Entered, Stay, enter, exit, exit_under, leave};
+pub use target_scope::{enter, exit, exit_under, leave};
 pub use wakeup_latency::{pass_on, spawns};
 pub use worker::{
     came, handed_back, in_pool, is_busy_worker, noticed, parked, parked_since, unparked, wakes_in,
@@ -51,7 +52,7 @@ use crate::asked;
 use crate::clock;
 use crate::counter;
 use crate::defer;
-use crate::engine::{Model, Payment, ThreadKind, ThreadState};
+use crate::engine::{Depth, Model, Payment, ThreadKind, ThreadState};
 use crate::late_events::DriverPoll;
 use crate::ledger::Account;
 use crate::pause;
@@ -103,7 +104,7 @@ struct Thread {
     /// parked. `None` where it is busy.
     idle_since: Cell<Option<Real>>,
     /// How many times the target was entered and not left.
-    depth: Cell<u32>,
+    depth: Cell<Depth>,
     /// The innermost target that was entered and not left, as a [context](share); 0 for none.
     context: Cell<u32>,
     /// The part of a [context](share) that is that of the poll.
@@ -182,7 +183,7 @@ crate::plain_thread_local! {
             asked: Cell::new(false),
             state: Cell::new(ThreadState::Outside),
             kind: Cell::new(ThreadKind::Unknown),
-            depth: Cell::new(0),
+            depth: Cell::new(Depth::OUTSIDE),
             ran: OnCpu::new(),
             queued: DriverLateness::new(),
             runqueue_wait: RunqueueWait::new(),
@@ -268,7 +269,7 @@ impl Thread {
     #[inline(never)]
     fn caught_up(&self) -> Option<Nanos> {
         let account = self.account.get()?;
-        if !self.is_clear_of(target_fraction::aim()) || self.depth.get() != 0 {
+        if !self.is_clear_of(target_fraction::aim()) || self.depth.get().is_inside() {
             return None;
         }
         let (debt, taken) = ledger().at_rest(account)?;
@@ -286,7 +287,7 @@ impl Thread {
     #[inline(never)]
     fn owes_nothing_yet(&self) -> bool {
         self.share();
-        self.depth.get() > 0
+        self.depth.get().is_inside()
             || self
                 .account
                 .get()
@@ -340,7 +341,7 @@ impl Thread {
         let mut spent = self.share();
         let account = self.account(now)?;
         // In a poll that the target preempted: nobody has asked yet for how long.
-        if self.depth.get() == 0 && ledger().is_held() {
+        if !self.depth.get().is_inside() && ledger().is_held() {
             spent += self.share_no_more();
             let since = clock::now();
             self.absorb_runqueue_wait(account, Comes::Preempted, now);

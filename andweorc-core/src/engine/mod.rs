@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `task_clock` | wakes and polls: when a task is ready, and until when it is held |
 //! | `thread_state` | in whose name a thread acts, and what changes that |
+//! | `stay` | which time of a thread in a target is credited, and to which |
 //! | `payment` | for how long a thread pauses that owes delay |
 //! | `rest` | what a thread takes that was idle, or blocked by another one |
 //! | `lock_handoff` | which thread let a blocked one in |
@@ -20,6 +21,7 @@ mod lock_handoff;
 mod model;
 mod payment;
 mod rest;
+mod stay;
 mod task_clock;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -29,6 +31,7 @@ pub use lock_handoff::Door;
 pub use model::{Model, Rules};
 pub use payment::Payment;
 pub use rest::{Block, BlockEnd, LastWake, RestEnd};
+pub use stay::{Depth, Entered, Stay};
 pub use task_clock::{
     Effect, Parking, PollBegun, PollEnded, Released, TaskClock, WaitHint, WakeSource, seldom,
 };

@@ -66,7 +66,7 @@ impl Thread {
     /// Blocks at `now`. Nobody tells the thread to pay from here on, since it takes its delay as it
     /// waits: to pause then would have it come late to what it waits for.
     fn blocks(&self, now: Real) -> Block {
-        let inside = self.depth.get() > 0;
+        let inside = self.depth.get().is_inside();
         let (block, state) = Block::begin(self.state.get(), inside, now);
         self.set_state(state);
         self.leave_target(now);
@@ -112,7 +112,7 @@ impl Thread {
     /// Leaves the target, if the thread is inside, until it is [back](Thread::back).
     fn leave_target(&self, now: Real) {
         self.share_no_more();
-        if self.depth.get() > 0
+        if self.depth.get().is_inside()
             && let Some(account) = self.account.get()
         {
             self.grew(ledger().exit(account, now, self.ran(now)), now);

@@ -70,7 +70,7 @@ impl Thread {
             if let Some(since) = self.idle_since.take() {
                 self.idled(account, now - since, now);
             }
-            if self.depth.get() == 0 {
+            if !self.depth.get().is_inside() {
                 self.absorb_runqueue_wait(account, Comes::Preempted, now);
                 model().join(account, ready, now);
             }

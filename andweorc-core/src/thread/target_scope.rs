@@ -4,6 +4,7 @@
 use super::runqueue_wait::Comes;
 use super::{Thread, is_target, ledger, with};
 use crate::clock;
+use crate::engine::{Entered, Stay};
 use crate::ledger::Account;
 use crate::process::asked::Switches;
 use crate::process::process;
@@ -30,7 +31,7 @@ pub fn exit(entered: Entered, now: Real) -> Stay {
     with(|thread| {
         let context = thread.context.get();
         let stay = thread.exit(entered, now);
-        if entered.context == 0 {
+        if entered.is_outermost() {
             thread.left(context);
         }
         stay
@@ -44,7 +45,7 @@ pub fn leave(target: &Target, entered: &Entered, first: bool, now: Real) {
     with(|thread| {
         let context = thread.context.get();
         thread.leave(target, entered, first, now);
-        if entered.context == 0 {
+        if entered.is_outermost() {
             thread.left(context);
         }
     });
@@ -58,39 +59,7 @@ pub fn exit_under(entered: Entered, above: &mut Entered, now: Real) -> Stay {
             thread.exit_credited(now);
         }
     });
-    let alone = above.at - entered.at;
-    let own = alone - above.inner;
-    // The time that both cover is in the busy time of `above` when that is left.
-    above.inner = entered.inner + alone;
-    above.context = entered.context;
-    Stay { busy: now - entered.at, own }
-}
-
-/// A stay in a target that goes on.
-#[derive(Clone, Copy, Debug)]
-pub struct Entered {
-    credited: bool,
-    at: Real,
-    /// Time spent so far in targets inside the one around this.
-    inner: Nanos,
-    /// The context around this; 0 for none.
-    context: u32,
-}
-
-impl Entered {
-    /// When it began.
-    pub fn at(&self) -> Real {
-        self.at
-    }
-}
-
-/// A stay in a target that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stay {
-    /// How long it was.
-    pub busy: Nanos,
-    /// How much of it was not spent in other targets inside.
-    pub own: Nanos,
+    entered.end_under(above, now)
 }
 
 impl Thread {
@@ -101,7 +70,7 @@ impl Thread {
             self.enter_credited(now);
         }
         let context = self.go_on_in(self.visits(target));
-        Entered { credited, at: now, inner: self.inner.replace(Nanos::ZERO), context }
+        Entered::begin(credited, context, self.inner.replace(Nanos::ZERO), now)
     }
 
     /// The thread goes back to the context around what it leaves.
@@ -147,9 +116,9 @@ impl Thread {
             self.exit_credited(now);
         }
         self.go_back_to(entered.context);
-        let busy = now - entered.at;
-        let own = busy - self.inner.replace(entered.inner + busy);
-        Stay { busy, own }
+        let (stay, inner) = entered.end(self.inner.get(), now);
+        self.inner.set(inner);
+        stay
     }
 
     /// Leaves `target`, and counts the visit. Not inlined: its code is there once for polls and
@@ -162,9 +131,9 @@ impl Thread {
 
     #[cold]
     pub(super) fn enter_credited(&self, now: Real) {
-        let depth = self.depth.get();
-        self.depth.set(depth + 1);
-        if depth == 0
+        let before = self.depth.get();
+        self.depth.set(before.enter());
+        if !before.is_inside()
             && let Some(account) = self.account(now)
         {
             // L grows from what it is now.
@@ -177,9 +146,10 @@ impl Thread {
 
     #[cold]
     pub(super) fn exit_credited(&self, now: Real) {
-        let depth = self.depth.get();
-        self.depth.set(depth.saturating_sub(1));
-        if depth == 1
+        let before = self.depth.get();
+        self.depth.set(before.exit());
+        if before.is_inside()
+            && !before.exit().is_inside()
             && let Some(account) = self.account(now)
         {
             self.grew(ledger().exit(account, now, self.ran(now)), now);
@@ -222,7 +192,6 @@ mod tests {
         time::Speedup,
     };
     use andweorc_profile::TargetKind;
-    #[cfg(not(loom))]
     #[cfg(not(loom))]
     #[test]
     fn target_entry_cost_is_credited_to_the_thread() {
