@@ -13,15 +13,13 @@
 use crate::engine::{Act, Engine};
 use crate::program::Cost;
 use crate::rules::{Arrivals, Notified};
+use andweorc_core::engine::{LastWake, RestEnd, ThreadState};
 use andweorc_core::late_events::{Arrival, DriverPoll, DriverPolls, ReadinessLog, WaitHistory};
 use andweorc_core::time::{Nanos, Real};
 use std::cell::Cell;
 
 /// After so many polls a busy worker looks, in tokio.
 const LOOK_INTERVAL: u32 = 61;
-
-/// Time within which a worker that was notified runs.
-const WAKE: Nanos = Nanos::from_micros(100);
 
 /// Latencies of a machine on which threads sleep.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +57,8 @@ pub(crate) struct Driver {
     inputs: ReadinessLog,
     /// Of each kind of task.
     typical: Vec<WaitHistory>,
-    /// When a task was last woken or spawned while a worker slept, and L of who did it.
-    last: (Real, Nanos),
+    /// When a task was last woken or spawned while a worker slept.
+    last: LastWake,
 }
 
 /// A worker's part in it.
@@ -94,7 +92,7 @@ impl Driver {
             looks,
             inputs: ReadinessLog::new(),
             typical: (0..kinds).map(|_| WaitHistory::default()).collect(),
-            last: (Real(0), Nanos::ZERO),
+            last: LastWake { at: Real(0), taken: Nanos::ZERO },
         }
     }
 
@@ -202,10 +200,10 @@ impl Engine<'_> {
         let taken = match by {
             Some(by) => self.ledger.local_delay(self.threads[by].account, now),
             // Who looks runs most often what it finds.
-            None if now - driver.last.0 <= WAKE => return,
+            None if driver.last.is_recent(now) => return,
             None => self.ledger.global_delay(now),
         };
-        driver.last = (now, taken);
+        driver.last = LastWake { at: now, taken };
     }
 
     /// A worker that was notified owes nothing, and looks for work.
@@ -222,10 +220,7 @@ impl Engine<'_> {
         match self.rules.notified {
             Notified::Running => None,
             Notified::Known => notified,
-            Notified::Guessed => {
-                let (at, taken) = self.driver.as_ref()?.last;
-                (at > since && self.now - at <= WAKE).then_some(taken)
-            }
+            Notified::Guessed => self.driver.as_ref()?.last.taken(since, self.now),
         }
     }
 
@@ -297,6 +292,7 @@ impl Engine<'_> {
         let now = self.now;
         let searched = std::mem::take(&mut self.threads[i].worker_state.searching);
         self.threads[i].worker_state.parked = Some(now);
+        self.threads[i].state = ThreadState::parked(false);
         self.threads[i].act = Act::Asleep;
         let driver = self.driver();
         driver.searching -= usize::from(searched);
@@ -313,6 +309,7 @@ impl Engine<'_> {
         let notified = !driver.sleepers.contains(&i);
         if !notified && driver.holder.is_none() {
             driver.holder = Some(i);
+            self.threads[i].state = ThreadState::parked(true);
             self.look(i);
         }
         self.wakes_up(i);
@@ -348,18 +345,12 @@ impl Engine<'_> {
                 self.driver().looks.record_wait(since, now, now > since);
             }
             let account = self.threads[i].account;
-            match notified.then(|| self.taken_when_notified(i, since)).flatten() {
-                Some(by) if self.rules.credit_passes => {
-                    self.ledger.inherit(account, now - since, by, now);
-                }
-                Some(by) => {
-                    let by = by.min(self.ledger.global_delay(now));
-                    self.ledger.inherit(account, now - since, by, now);
-                }
-                None => self.ledger.absorb(account, now - since, now),
-            }
+            let by = notified.then(|| self.taken_when_notified(i, since)).flatten();
+            let end = by.map_or(RestEnd::Unknown, |by| RestEnd::Thread { by, late: Nanos::ZERO });
+            self.model().end_rest(account, now - since, end, now);
         }
         self.threads[i].worker_state.notified = None;
+        self.threads[i].state = ThreadState::Outside;
         // What it owes it pays before it looks for work, and tells others of it.
         self.threads[i].act = if self.rules.notified_pays && notified {
             Act::Roused

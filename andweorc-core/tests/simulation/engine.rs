@@ -9,7 +9,7 @@ use crate::program::{Program, Target};
 use crate::rules::{Credit, Pay, Rules};
 use crate::schedule::BUDGET;
 use crate::task::{SOURCE, Task};
-use andweorc_core::engine::Model;
+use andweorc_core::engine::{Block, Door, Model, ThreadKind, ThreadState};
 use andweorc_core::ledger::{Account, Ledger};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::cmp::Reverse;
@@ -62,6 +62,10 @@ pub(crate) enum Act {
     Blocked {
         until: Real,
     },
+    /// The thread waits for a lock that another one has.
+    Locked,
+    /// The thread was blocked, or begins a poll inside of a block, and pauses before it goes on.
+    Resumed,
     /// The thread pauses after a poll.
     End,
 }
@@ -70,6 +74,12 @@ pub(crate) struct Thread<'l> {
     pub(crate) account: &'l Account,
     /// One of the runtime's workers, rather than one of the blocking pool.
     pub(crate) worker: bool,
+    pub(crate) kind: ThreadKind,
+    pub(crate) state: ThreadState,
+    /// Its state around the poll that it is in, and around one inside of a block of that.
+    pub(crate) around: ThreadState,
+    pub(crate) around_inner: ThreadState,
+    pub(crate) block: Option<Block>,
     pub(crate) act: Act,
     pub(crate) task: usize,
     pub(crate) work: i64,
@@ -90,6 +100,13 @@ pub(crate) struct Thread<'l> {
     pub(crate) lifo_polls: u32,
     pub(crate) polls: u32,
     pub(crate) worker_state: driver::Worker,
+}
+
+impl Thread<'_> {
+    /// Whether the thread, while it runs, is told to pay what it owes.
+    fn is_told(&self) -> bool {
+        self.state.is_told_to_pay(self.kind) && self.entered.is_none()
+    }
 }
 
 /// Event at a time known in advance.
@@ -127,6 +144,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) threads: Vec<Thread<'a>>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) shared: crate::shared::Shared,
+    /// The threads that say when they are blocked.
+    pub(crate) door: Door<'a>,
     events: BinaryHeap<Reverse<(Real, u64, Event)>>,
     pub(crate) deferred: BinaryHeap<Reverse<(Virtual, u64, Held)>>,
     /// Tasks that come back through the driver.
@@ -162,6 +181,7 @@ impl<'a> Engine<'a> {
             threads: Vec::new(),
             tasks: Vec::new(),
             shared: crate::shared::Shared::new(program),
+            door: Door::new(),
             events: BinaryHeap::new(),
             deferred: BinaryHeap::new(),
             woken: BinaryHeap::new(),
@@ -181,9 +201,10 @@ impl<'a> Engine<'a> {
             engine.open_thread(true);
         }
         let mut rng = fastrand::Rng::with_seed(setup.seed);
-        for &kind in &program.start {
+        let tasks = program.start.iter().map(|&kind| (kind, false));
+        for (kind, plain) in tasks.chain(program.plain.iter().map(|&kind| (kind, true))) {
             let born = engine.ledger.virtual_now(engine.now);
-            let task = engine.add_task(Task::new(kind, born, rng.fork(), false));
+            let task = engine.add_task(Task::new(kind, born, rng.fork(), plain));
             engine.push(task, None, false);
         }
         if setup.rules.pay == Pay::Nudged {
@@ -202,6 +223,11 @@ impl<'a> Engine<'a> {
         self.threads.push(Thread {
             account,
             worker,
+            kind: if worker { ThreadKind::Worker } else { ThreadKind::Other },
+            state: ThreadState::Outside,
+            around: ThreadState::Outside,
+            around_inner: ThreadState::Outside,
+            block: None,
             act: Act::Idle { since: self.now },
             task: 0,
             work: 0,
@@ -339,7 +365,7 @@ impl<'a> Engine<'a> {
 
     /// Whether the thread pays whatever it owes while it runs.
     fn pays(&self, thread: &Thread) -> bool {
-        self.rules.pay == Pay::Continuously && thread.entered.is_none()
+        self.rules.pay == Pay::Continuously && thread.is_told()
     }
 
     fn next_event(&self) -> Option<Real> {
@@ -356,14 +382,14 @@ impl<'a> Engine<'a> {
             sooner(self.when_virtual(&shape, due.0));
         }
         for thread in &self.threads {
-            if matches!(thread.act, Act::Idle { .. } | Act::Asleep) {
+            if matches!(thread.act, Act::Idle { .. } | Act::Asleep | Act::Locked) {
                 continue;
             }
             let clock = self.ledger.virtual_of(thread.account, self.now).0;
             match thread.act {
-                Act::Idle { .. } | Act::Asleep => {}
+                Act::Idle { .. } | Act::Asleep | Act::Locked => {}
                 Act::Blocked { until } | Act::Waking { until } => sooner(until),
-                Act::Roused | Act::Begin | Act::End => {
+                Act::Roused | Act::Begin | Act::Resumed | Act::End => {
                     let late = thread.late.unwrap_or(Nanos::ZERO);
                     sooner(self.when_virtual(&shape, clock) + late);
                 }
@@ -396,10 +422,12 @@ impl<'a> Engine<'a> {
             let debt = owed - self.ledger.local_delay(thread.account, next);
             let pause = debt.max(Nanos::ZERO).min(passed);
             let paused = match thread.act {
-                Act::Idle { .. } | Act::Asleep | Act::Waking { .. } | Act::Blocked { .. } => {
-                    continue;
-                }
-                Act::Roused | Act::Begin | Act::End => {
+                Act::Idle { .. }
+                | Act::Asleep
+                | Act::Waking { .. }
+                | Act::Blocked { .. }
+                | Act::Locked => continue,
+                Act::Roused | Act::Begin | Act::Resumed | Act::End => {
                     // What it is late by is credit.
                     let late = (passed - pause).min(thread.late.unwrap_or(Nanos::ZERO));
                     thread.late = thread.late.map(|left| left - late);
@@ -472,7 +500,7 @@ impl<'a> Engine<'a> {
     fn nudge(&mut self) {
         for thread in &mut self.threads {
             thread.nudged |= thread.act == Act::Run
-                && thread.entered.is_none()
+                && thread.is_told()
                 && self.ledger.lag(thread.account, self.now) > NUDGE_LEAST;
         }
         self.at(self.now + NUDGE_PERIOD, Event::Nudge);
@@ -501,8 +529,8 @@ impl<'a> Engine<'a> {
             let act = self.threads[i].act;
             let due = match act {
                 Act::Idle { .. } => true,
-                Act::Asleep => false,
-                Act::Roused | Act::Begin | Act::End => self.comes_back_from_pause(i),
+                Act::Asleep | Act::Locked => false,
+                Act::Roused | Act::Begin | Act::Resumed | Act::End => self.comes_back_from_pause(i),
                 Act::Run => self.threads[i].work == 0 && !self.threads[i].nudged,
                 Act::Blocked { until } | Act::Waking { until } => until <= self.now,
             };
@@ -511,12 +539,12 @@ impl<'a> Engine<'a> {
             }
             match act {
                 Act::Idle { .. } if !self.work(i) => return moved,
-                Act::Idle { .. } | Act::Asleep => {}
+                Act::Idle { .. } | Act::Asleep | Act::Locked => {}
                 Act::Waking { .. } => self.wakes(i),
                 Act::Roused => self.is_roused(i),
                 Act::Begin => self.begin_poll(i),
                 Act::Run => self.execute(i),
-                Act::Blocked { .. } => self.threads[i].act = Act::Run,
+                Act::Blocked { .. } | Act::Resumed => self.threads[i].act = Act::Run,
                 Act::End => {
                     self.end_poll(i);
                     self.threads[i].act = Act::Idle { since: self.now };

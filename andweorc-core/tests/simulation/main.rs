@@ -5,6 +5,7 @@
 //! *truth* is the same program with that target's costs really smaller. See
 //! docs/book/src/results/simulation.md.
 
+mod blocked;
 mod catalogue;
 mod clock;
 mod clocked;

@@ -150,6 +150,13 @@ impl Engine<'_> {
                 self.push(child, Some(i), true);
                 return Flow::Next;
             }
+            Op::Lock(_) | Op::Block | Op::Unblock | Op::InnerPoll | Op::InnerEnd => {
+                return self.block_op(i, id, op);
+            }
+            Op::Unlock(lock) => {
+                self.unlock(*lock);
+                return Flow::Next;
+            }
             Op::Repeat(..) | Op::Forever(_) | Op::OneIn(..) | Op::Select(_) => {
                 self.fail("loops and branches are jumps");
                 return Flow::Pending;
@@ -267,6 +274,21 @@ impl Engine<'_> {
         self.tasks[id].phase = 1;
         let until = self.ask(id, external);
         self.threads[i].act = Act::Blocked { until };
+        Flow::Busy
+    }
+
+    /// An operation that may keep the thread from going on at once.
+    fn block_op(&mut self, i: usize, id: usize, op: &Op) -> Flow {
+        if std::mem::replace(&mut self.tasks[id].phase, 1) == 1 {
+            return Flow::Next;
+        }
+        match op {
+            Op::Lock(lock) => self.lock(i, *lock),
+            Op::Block => self.block_thread(i),
+            Op::Unblock => self.unblock_thread(i),
+            Op::InnerPoll => self.begin_inner_poll(i),
+            _ => self.end_inner_poll(i),
+        }
         Flow::Busy
     }
 

@@ -104,6 +104,15 @@ pub(crate) enum Op {
     SpawnBlocking(usize),
     /// Waits for the oldest task that was started and not joined.
     Join,
+    /// Takes a lock of std, which blocks the thread.
+    Lock(usize),
+    Unlock(usize),
+    /// Blocks the thread, up to [`Op::Unblock`]: it waits for what follows.
+    Block,
+    Unblock,
+    /// Begins a poll inside of the block, of a task that the thread waits for.
+    InnerPoll,
+    InnerEnd,
     /// The first branch that is ready, in the order written.
     Select(Vec<(Branch, Vec<Op>)>),
     /// Once in so many times, by chance.
@@ -306,11 +315,15 @@ pub(crate) struct Program {
     pub(crate) kinds: Vec<Kind>,
     /// Which kinds run from the start, a task each.
     pub(crate) start: Vec<usize>,
+    /// Which kinds plain threads run from the start, each on one of its own.
+    pub(crate) plain: Vec<usize>,
     /// Capacities.
     pub(crate) channels: Vec<u32>,
     /// Permits.
     pub(crate) semaphores: Vec<u32>,
     pub(crate) notifies: usize,
+    /// Locks of std.
+    pub(crate) locks: usize,
     /// How many requests each external server serves at once.
     pub(crate) servers: Vec<usize>,
     pub(crate) targets: Vec<Target>,
@@ -331,9 +344,11 @@ impl Program {
             coop: true,
             kinds: Vec::new(),
             start: Vec::new(),
+            plain: Vec::new(),
             channels: Vec::new(),
             semaphores: Vec::new(),
             notifies: 0,
+            locks: 0,
             servers: Vec::new(),
             targets: Vec::new(),
             units: 400,
@@ -356,6 +371,11 @@ impl Program {
         self.notifies - 1
     }
 
+    pub(crate) fn lock(&mut self) -> usize {
+        self.locks += 1;
+        self.locks - 1
+    }
+
     pub(crate) fn server(&mut self, at_once: usize) -> usize {
         self.servers.push(at_once);
         self.servers.len() - 1
@@ -374,6 +394,12 @@ impl Program {
     pub(crate) fn tasks(&mut self, name: Tag, count: usize, ops: &[Op]) {
         let kind = self.kind(name, &[Op::Forever(ops.to_vec())]);
         self.start.extend(std::iter::repeat_n(kind, count));
+    }
+
+    /// `count` plain threads, each looping for ever.
+    pub(crate) fn threads(&mut self, name: Tag, count: usize, ops: &[Op]) {
+        let kind = self.kind(name, &[Op::Forever(ops.to_vec())]);
+        self.plain.extend(std::iter::repeat_n(kind, count));
     }
 
     /// Lets no cost vary from here on.

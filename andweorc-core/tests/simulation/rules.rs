@@ -108,6 +108,8 @@ pub(crate) struct Rules {
     /// A thread that is notified by one with credit has the credit too. Otherwise no thread has
     /// credit but by its own pauses.
     pub(crate) credit_passes: bool,
+    /// A thread that another one blocked takes what passed meanwhile. Otherwise it pays that.
+    pub(crate) blocks_absorb: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
 }
@@ -120,6 +122,7 @@ impl Rules {
             min_hold: self.defer_from.unwrap_or(Nanos(i64::MAX)),
             raised_holds: self.joined.raise != Raise::Never,
             ongoing_waits: self.joined.go_on != GoOn::Never,
+            credit_passes: self.credit_passes,
         }
     }
 }
@@ -181,6 +184,7 @@ pub(crate) const SHIPPED: Rules = Rules {
     notified: Notified::Guessed,
     notified_pays: true,
     credit_passes: true,
+    blocks_absorb: true,
     after_another: false,
 };
 

@@ -4,6 +4,7 @@ use crate::engine::{Act, Engine, Held, Thread};
 use crate::program::Queues;
 use crate::rules::{Releases, Wakes};
 use crate::task::State;
+use andweorc_core::engine::RestEnd;
 use andweorc_core::time::{Nanos, Virtual};
 use std::cmp::Reverse;
 
@@ -32,11 +33,12 @@ impl Engine<'_> {
             Wakes::Coz => Nanos::ZERO,
             _ => self.now - since,
         };
-        if self.rules.credit_passes && !self.threads[i].worker {
-            self.ledger.inherit(account, idle, self.tasks[task].by, self.now);
+        let end = if self.rules.credit_passes && !self.threads[i].worker {
+            RestEnd::Thread { by: self.tasks[task].by, late: Nanos::ZERO }
         } else {
-            self.ledger.absorb(account, idle, self.now);
-        }
+            RestEnd::Unknown
+        };
+        self.model().end_rest(account, idle, end, self.now);
         if self.start_poll(i, task) {
             self.threads[i].act = Act::Begin;
         } else {

@@ -1,6 +1,7 @@
 //! Things that tasks share: semaphores (which are also mutexes and RwLocks), channels, notifies,
 //! servers outside.
 
+use crate::blocked::Lock;
 use crate::engine::Engine;
 use crate::program::Program;
 use andweorc_core::time::{Nanos, Real};
@@ -31,6 +32,7 @@ pub(crate) struct Notify {
 pub(crate) struct Shared {
     pub(crate) semaphores: Vec<Semaphore>,
     pub(crate) channels: Vec<Channel>,
+    pub(crate) locks: Vec<Lock>,
     notifies: Vec<Notify>,
     /// When each place of each server is free.
     servers: Vec<Vec<Real>>,
@@ -46,6 +48,7 @@ impl Shared {
                 .map(|&permits| Semaphore { permits, ..Semaphore::default() })
                 .collect(),
             channels: (0..program.channels.len()).map(channel).collect(),
+            locks: (0..program.locks).map(|_| Lock::default()).collect(),
             notifies: (0..program.notifies).map(|_| Notify::default()).collect(),
             servers: program.servers.iter().map(|&places| vec![Real(0); places]).collect(),
         }

@@ -6,7 +6,7 @@ use crate::part::Part;
 use crate::program::{Branch, Inst, Op, Program, Target};
 use crate::rules::{Credit, GoOn, Raise, Wakes};
 use andweorc_core::engine::{
-    Effect, Parking, PollBegun, PollEnded, TaskClock, WaitHint, WakeSource,
+    Effect, Parking, PollBegun, PollEnded, TaskClock, ThreadState, WaitHint, WakeSource,
 };
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
@@ -170,8 +170,15 @@ impl Engine<'_> {
 
     /// Wakes a task. `by` is the thread whose task does; `None` is the world outside.
     pub(crate) fn wake(&mut self, task: usize, by: Option<usize>) {
+        let state = by.map(|thread| self.threads[thread].state);
+        if state.is_some_and(ThreadState::is_outside) {
+            self.fail("a thread that acts for nobody wakes a task");
+        }
         let participant = by.map(|thread| self.clock(thread));
         self.wake_at(task, by, participant);
+        if let (Some(thread), Some(state)) = (by, state) {
+            self.threads[thread].state = state.after_wake();
+        }
     }
 
     /// Wakes a task at the virtual time `participant`; `None` is the world outside. `by` is the
@@ -294,6 +301,9 @@ impl Engine<'_> {
     pub(crate) fn begin_poll(&mut self, i: usize) {
         let id = self.threads[i].task;
         let kind = self.program.kinds[self.tasks[id].kind].name;
+        let thread = &mut self.threads[i];
+        (thread.around, thread.kind) = thread.state.around_a_poll(thread.kind);
+        thread.state = ThreadState::Active;
         self.threads[i].act = Act::Run;
         self.threads[i].work = 0;
         self.threads[i].faster = self.faster();
@@ -321,6 +331,7 @@ impl Engine<'_> {
         let (now, at) = (self.now, self.clock(i));
         let thread = &mut self.threads[i];
         thread.act = Act::End;
+        thread.state = ThreadState::after_poll(thread.around, completed);
         thread.nudged = false;
         let yielded = self.program.coop && thread.budget == 0;
         let (id, model) = (thread.task, self.model());

@@ -1,0 +1,176 @@
+//! Threads that block each other, by a lock of std or as they wait for a task: what a block and a
+//! poll inside of one do to a thread is what the engine that ships says.
+
+use crate::engine::{Act, Engine};
+use crate::measure::{Comparison, Truth, in_parallel};
+use crate::program::*;
+use crate::rules::{Rules, SHIPPED};
+use crate::{errors, percent};
+use andweorc_core::engine::{Block, BlockEnd, RestEnd, ThreadState};
+use andweorc_core::time::Speedup;
+use std::collections::VecDeque;
+
+/// A lock of std: threads wait for it, and are let in one after the other.
+#[derive(Default)]
+pub(crate) struct Lock {
+    is_held: bool,
+    waiters: VecDeque<usize>,
+}
+
+impl Engine<'_> {
+    /// The thread blocks, as `thread::blocked` has it.
+    pub(crate) fn block_thread(&mut self, i: usize) {
+        let (now, ledger) = (self.now, self.ledger);
+        let inside = self.threads[i].entered.is_some();
+        let (block, state) = Block::begin(self.threads[i].state, inside, now);
+        self.threads[i].state = state;
+        self.threads[i].block = Some(block);
+        self.exit(i);
+        if ledger.speedup() != Speedup::ZERO {
+            self.door.go_in(ledger, self.threads[i].account, now);
+        }
+    }
+
+    /// The thread is blocked no more, and goes on once it has paid.
+    pub(crate) fn unblock_thread(&mut self, i: usize) {
+        let (now, ledger) = (self.now, self.ledger);
+        let thread = &mut self.threads[i];
+        let Some(block) = thread.block.take() else {
+            return self.fail("a thread is unblocked that was not blocked");
+        };
+        if self.rules.blocks_absorb && ledger.speedup() != Speedup::ZERO {
+            let most = self.door.comes_out(ledger, thread.account, block.since(), now);
+            self.model().end_rest(self.threads[i].account, most, RestEnd::Unknown, now);
+        }
+        let thread = &mut self.threads[i];
+        let pays = block.pays(thread.state, BlockEnd::Said);
+        thread.act = if pays { Act::Resumed } else { Act::Run };
+        thread.state = block.end(thread.state);
+        if block.is_inside() {
+            self.enter(i);
+        }
+    }
+
+    /// The thread takes a lock, or waits for it.
+    pub(crate) fn lock(&mut self, i: usize, lock: usize) {
+        self.block_thread(i);
+        let lock = &mut self.shared.locks[lock];
+        if lock.is_held {
+            lock.waiters.push_back(i);
+            self.threads[i].act = Act::Locked;
+        } else {
+            lock.is_held = true;
+            self.unblock_thread(i);
+        }
+    }
+
+    /// The thread lets go of a lock, and the one in that has waited longest.
+    pub(crate) fn unlock(&mut self, lock: usize) {
+        let lock = &mut self.shared.locks[lock];
+        match lock.waiters.pop_front() {
+            Some(next) => self.unblock_thread(next),
+            None => lock.is_held = false,
+        }
+    }
+
+    /// A thread that is blocked polls a task, which it waits for: a participant again until the
+    /// poll ends, it pays first.
+    pub(crate) fn begin_inner_poll(&mut self, i: usize) {
+        let thread = &mut self.threads[i];
+        let (around, kind) = thread.state.around_a_poll(thread.kind);
+        thread.kind = kind;
+        thread.around_inner = around;
+        thread.state = ThreadState::Active;
+        thread.act = Act::Resumed;
+    }
+
+    /// That poll ends.
+    pub(crate) fn end_inner_poll(&mut self, i: usize) {
+        let thread = &mut self.threads[i];
+        thread.state = ThreadState::after_poll(thread.around_inner, true);
+    }
+}
+
+/// In percent.
+const SPEEDUPS: [u32; 3] = [25, 50, 75];
+
+const RULES: [Rules; 2] =
+    [SHIPPED, Rules { name: "paid though it was blocked", blocks_absorb: false, ..SHIPPED }];
+
+/// Plain threads that fight for a lock.
+fn plain() -> Program {
+    let mut p = Program::new("plain threads and a lock", 1).exact();
+    let lock = p.lock();
+    let ops = [
+        span("outside", 120.0),
+        Op::Lock(lock),
+        span("inside", 81.0),
+        Op::Unlock(lock),
+        Op::Progress,
+    ];
+    p.threads("thread", 3, &ops);
+    p.targets(&[Target::Span("inside"), Target::Span("outside")])
+}
+
+/// Handlers on workers that a plain thread blocks now and then.
+fn workers() -> Program {
+    let mut p = Program::new("workers that a plain thread blocks", 2);
+    let lock = p.lock();
+    let ops = [
+        wait("client", 300.0),
+        span("parse", 90.0),
+        Op::Lock(lock),
+        span("read", 40.0),
+        Op::Unlock(lock),
+        Op::Progress,
+    ];
+    p.tasks("handler", 4, &ops);
+    p.threads("writer", 1, &[span("make", 150.0), Op::Lock(lock), cpu(130.0), Op::Unlock(lock)]);
+    p.targets(&[Target::Span("parse"), Target::Span("read"), Target::Span("make")])
+}
+
+/// Plain threads that wait for tasks which they poll themselves, beside others that delay them.
+fn polls_inside() -> Program {
+    let mut p = Program::new("a poll inside of a block", 1).exact();
+    let lock = p.lock();
+    let waits = [
+        vec![span("own", 101.0), Op::Block, Op::InnerPoll, span("inside", 150.0)],
+        vec![Op::InnerEnd, Op::Unblock],
+        vec![Op::Lock(lock), cpu(31.0), Op::Unlock(lock), Op::Progress],
+    ];
+    p.threads("waits", 2, &waits.concat());
+    p.threads("other", 1, &[span("other", 70.0), Op::Lock(lock), cpu(53.0), Op::Unlock(lock)]);
+    p.targets(&[Target::Span("own"), Target::Span("inside"), Target::Span("other")])
+}
+
+fn compare(program: &Program) -> Vec<Vec<Comparison>> {
+    let truth = Truth::of(program, &SPEEDUPS.map(percent), SHIPPED).unwrap();
+    RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
+}
+
+/// A thread that another one blocks takes what passed meanwhile, as far as that one had paid it: if
+/// it paid, it would come late by as much to what it waited for.
+#[test]
+fn blocked_threads_take_what_passed_as_they_waited() {
+    let programs = [plain(), workers().units(800).seeds(4), polls_inside()];
+    let compared = in_parallel(&programs, compare);
+    for (program, by_rules) in programs.iter().zip(&compared) {
+        println!("{}", program.name);
+        for (n, Comparison { case, truth, .. }) in by_rules[0].iter().enumerate() {
+            let what = format!("{} {}", case.target, case.speedup);
+            print!("    {what:<18} {truth:>6.2}:");
+            by_rules.iter().for_each(|all| print!(" {:>6.2}", all[n].predicted));
+            println!();
+        }
+    }
+    println!("{:<44} {:>6} {:>6} {:>6}", "rules, threads that block", "mean", "p95", "worst");
+    let all = [0, 1].map(|n| errors(compared.iter().flat_map(|by_rules| &by_rules[n])));
+    for (rules, errors) in RULES.iter().zip(&all) {
+        println!(
+            "{:<44} {:>6.2} {:>6.2} {:>6.2}",
+            rules.name, errors.mean, errors.p95, errors.worst
+        );
+    }
+    assert!(all[0].mean < 0.5 && all[0].worst < 1.5, "{:?}", all[0]);
+    assert!(all[1].worst > 10.0, "{:?}", all[1]);
+}
