@@ -97,13 +97,13 @@ pub(crate) fn clones() -> u32 {
 pub(crate) fn cloned() {
     CLONES.set(CLONES.get().wrapping_add(1));
     #[cfg(all(tokio_unstable, not(loom)))]
-    crate::unwrapped::poll::wait_begins();
+    crate::unwrapped::looks::wait_begins();
 }
 
 /// A clone of the waker of a task, which begins no wait.
 pub(crate) fn keep(outer: &Waker) -> Waker {
     #[cfg(all(tokio_unstable, not(loom)))]
-    return crate::unwrapped::poll::keep(outer);
+    return crate::unwrapped::looks::keep(outer);
     #[cfg(not(all(tokio_unstable, not(loom))))]
     outer.clone()
 }

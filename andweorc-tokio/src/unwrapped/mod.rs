@@ -45,7 +45,8 @@
 
 mod budget;
 pub(crate) mod driver_watch;
-pub(crate) mod poll;
+pub(crate) mod looks;
+mod poll;
 mod site;
 pub(crate) mod watch;
 

@@ -1,16 +1,16 @@
 //! A poll of a task that nobody wrapped.
 
 use super::budget::{self, Look};
-use super::{UnwrappedTask, watch};
+use super::{UnwrappedTask, looks, watch};
 use crate::deferred;
 use crate::profiled::Begun;
 use andweorc_core::hooks::clock;
 use andweorc_core::hooks::thread::{self, Poll as PollScope, ledger};
 use andweorc_core::hooks::time::{Nanos, Real, Virtual};
 use andweorc_core::hooks::unwrapped::How;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::mem;
 use std::sync::Arc;
-use std::task::Waker;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::coop::RestoreOnPending;
 
@@ -28,6 +28,8 @@ const MIN_NAP: Nanos = Nanos::from_micros(10);
 struct Entered {
     task: Arc<UnwrappedTask>,
     how: Entry,
+    /// The look at what was entered before, which rests meanwhile.
+    around: Option<Look>,
 }
 
 enum Entry {
@@ -36,38 +38,11 @@ enum Entry {
     /// Too early. When this is dropped, others get the budget back.
     Held { _budget: Option<RestoreOnPending> },
     /// A poll; or the end of it, when it is dropped.
-    Poll { begun: Begun, look: Option<Look> },
+    Poll(Begun),
 }
 
 thread_local! {
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
-}
-
-andweorc_core::hooks::plain_thread_local! {
-    /// The calling thread clones a waker of its own accord.
-    static OWN: Cell<bool> = Cell::new(false);
-}
-
-/// A clone of a waker that begins no wait.
-pub(crate) fn keep(waker: &Waker) -> Waker {
-    let before = OWN.replace(true);
-    let kept = waker.clone();
-    OWN.set(before);
-    kept
-}
-
-/// The calling thread has cloned a waker: in the poll under way a wait begins.
-pub(crate) fn wait_begins() {
-    if OWN.get() {
-        return;
-    }
-    let look = |entered: &mut Vec<Entered>| {
-        if let Some(Entered { how: Entry::Poll { look: Some(look), .. }, .. }) = entered.last_mut()
-        {
-            look.wait_begins();
-        }
-    };
-    with_entered(look).unwrap_or_default();
 }
 
 /// Whether the calling thread polls no task that nobody wrapped.
@@ -81,20 +56,27 @@ fn with_entered<R>(f: impl FnOnce(&mut Vec<Entered>) -> R) -> Option<R> {
 
 pub(super) fn enter(task: Arc<UnwrappedTask>) {
     deferred::ends();
-    let how = if task.is_here() { begin(&task) } else { Entry::Other };
+    let (how, look) = if task.is_here() { begin(&task) } else { (Entry::Other, None) };
     // A thread that is being torn down keeps no account of it: the poll ends here for andweorc.
-    with_entered(|entered| entered.push(Entered { task, how })).unwrap_or_default();
+    with_entered(|entered| entered.push(Entered { task, how, around: looks::replace(look) }))
+        .unwrap_or_default();
 }
 
 pub(super) fn exit(task: &Arc<UnwrappedTask>) {
     let entry = with_entered(|entered| {
         // Most often the last one; the user may leave spans out of order.
         let at = entered.iter().rposition(|one| Arc::ptr_eq(&one.task, task))?;
-        Some(entered.remove(at).how)
+        let Entered { how, around, .. } = entered.remove(at);
+        // What was entered after it keeps its look.
+        let look = match entered.get_mut(at) {
+            Some(above) => mem::replace(&mut above.around, around),
+            None => looks::replace(around),
+        };
+        Some((how, look))
     });
     match entry.flatten() {
-        None | Some(Entry::Other) => {}
-        Some(held @ Entry::Held { .. }) => {
+        None | Some((Entry::Other, _)) => {}
+        Some((held @ Entry::Held { .. }, _)) => {
             drop(held);
             let has_else = !watch::is_idle();
             watch::idle();
@@ -106,7 +88,7 @@ pub(super) fn exit(task: &Arc<UnwrappedTask>) {
                 nap(task);
             }
         }
-        Some(Entry::Poll { begun, look }) => {
+        Some((Entry::Poll(begun), look)) => {
             // Of an earlier wait nothing is known any more.
             task.change(|state| state.asked = look.and_then(|look| look.end()));
             end(task, begun);
@@ -134,7 +116,8 @@ fn nap(task: &UnwrappedTask) {
     }
 }
 
-fn begin(task: &UnwrappedTask) -> Entry {
+/// Begins a poll of the task, unless that is held. Returns how to look at its waits, too.
+fn begin(task: &UnwrappedTask) -> (Entry, Option<Look>) {
     let now = clock::now();
     task.cell.end_wait(now);
     let state = task.state();
@@ -144,7 +127,7 @@ fn begin(task: &UnwrappedTask) -> Entry {
         let may_hold = asks[state.wait()].always() && !task.was_stirred();
         if may_hold && task.cell.holds(state.parking.at, now, finds) {
             task.hand_back();
-            return Entry::Held { _budget: budget::use_up() };
+            return (Entry::Held { _budget: budget::use_up() }, None);
         }
         task.goes_on(state);
     }
@@ -166,7 +149,7 @@ fn begin(task: &UnwrappedTask) -> Entry {
     let begun = Begun::new(&task.cell, &state.parking, caught_up, from, woken, now);
     let looks = || asks[state.next_wait()].looks();
     let look = (task.how == How::Worker && woken && looks()).then(Look::default);
-    Entry::Poll { begun, look }
+    (Entry::Poll(begun), look)
 }
 
 fn end(task: &UnwrappedTask, mut begun: Begun) {
