@@ -19,6 +19,12 @@ pub fn was_enabled() -> bool {
     process().asked.is_any_on(Switches::WAS_ENABLED)
 }
 
+/// The switches as they are now, for who asks for several of them.
+#[inline]
+pub fn switches() -> Switches {
+    process().asked.switches()
+}
+
 /// Whether this is the target of the running experiment.
 #[inline]
 pub fn is_target(target: &Target) -> bool {

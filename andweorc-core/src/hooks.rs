@@ -3,6 +3,12 @@
 
 pub use crate::{enabled, plain_thread_local, signals_of_others, weak_symbol};
 
+/// Switches that hot paths look at.
+pub mod asked {
+    pub use crate::asked::switches;
+    pub use crate::process::asked::Switches;
+}
+
 /// Counting of allocations.
 pub mod allocations {
     pub use crate::allocations::{Mark, allocated, freed, left_out};

@@ -477,6 +477,9 @@ pub(crate) fn innermost_target() -> u32 {
 /// `None` when it acts for the world outside: a timer or a socket.
 #[inline]
 pub fn participant_at(now: Real) -> Option<Virtual> {
+    if here().state.get().is_outside() {
+        return None;
+    }
     with(|thread| thread.participant_at(now))
 }
 

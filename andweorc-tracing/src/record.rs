@@ -5,6 +5,7 @@ use crate::span_refs::{Spans, Timed};
 #[cfg(tokio_unstable)]
 use crate::tasks::{Part, Tasks, Used};
 use crate::wall::WallSpans;
+use andweorc_core::hooks::asked::{Switches, switches};
 use andweorc_core::hooks::point::Point;
 use andweorc_core::hooks::target::Target;
 use andweorc_core::hooks::thread::{Entered, Stay, was_enabled};
@@ -170,7 +171,8 @@ impl<M: Default> Recorder<M> {
     /// The calling thread enters a span.
     #[inline]
     pub(crate) fn entered(&self, id: &Id) {
-        if !was_enabled() {
+        let switches = switches();
+        if !switches.has(Switches::WAS_ENABLED) {
             return;
         }
         let Some((site, left)) = self.open.enter(id) else {
@@ -189,7 +191,7 @@ impl<M: Default> Recorder<M> {
             let (id, of) = (id.into_u64(), self.own());
             entries.push(Entry { id, of, target: site.target, wait: site.wait, entered });
         });
-        if wall::is_recording() {
+        if switches.has(Switches::RECORDS_WALL) {
             self.wall.entered(id, now);
         }
     }
@@ -197,14 +199,15 @@ impl<M: Default> Recorder<M> {
     /// The calling thread leaves a span that it has entered.
     #[inline]
     pub(crate) fn left(&self, id: &Id) {
-        if !was_enabled() {
+        let switches = switches();
+        if !switches.has(Switches::WAS_ENABLED) {
             return;
         }
         let now = clock::now();
         if let Some(site) = self.open.leave(id, now) {
             thread::wait_begins(site.wait);
         }
-        if wall::is_recording() {
+        if switches.has(Switches::RECORDS_WALL) {
             self.wall.left(id, now);
         }
         with_entries(|entries| leave(entries, id.into_u64(), now));

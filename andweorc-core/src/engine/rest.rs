@@ -57,6 +57,8 @@ pub enum RestEnd {
 impl Model<'_> {
     /// The thread of `account`, outside the target, has rested for `rested` until `now`, when `end`
     /// ended that. It takes what it owed by then, and is to pay the rest.
+    // Always: most callers know what ended it.
+    #[inline(always)]
     pub fn end_rest(&self, account: &Account, rested: Nanos, end: RestEnd, now: Real) {
         match end {
             RestEnd::Unknown => self.ledger.absorb(account, rested, now),

@@ -1,5 +1,7 @@
 //! The state of a thread of the program: in whose name it acts at the moment.
 
+use super::seldom;
+
 /// In whose name a thread acts at the moment, and whether it is idle or blocked.
 ///
 /// A participant has virtual time of its own: a thread that polls a task, a thread that has
@@ -105,7 +107,7 @@ impl ThreadState {
     /// its kind from now on: one that took part as a plain one does so no more.
     #[inline]
     pub fn around_a_poll(self, kind: ThreadKind) -> (ThreadState, ThreadKind) {
-        if kind == ThreadKind::Plain && self.participates() {
+        if seldom(kind == ThreadKind::Plain && self.participates()) {
             return (ThreadState::Outside, ThreadKind::Other);
         }
         // Nobody has joined the task that completed.

@@ -18,15 +18,15 @@ pub(crate) struct Asked {
 /// Switches of what threads do, a bit each: one byte, so that one look tells whether any of those
 /// is on that are seldom so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Switches(u8);
+pub struct Switches(u8);
 
 impl Switches {
     /// Andweorc is enabled.
-    pub(crate) const ENABLED: Switches = Switches(1);
+    pub const ENABLED: Switches = Switches(1);
     /// Andweorc is enabled, or was.
-    pub(crate) const WAS_ENABLED: Switches = Switches(1 << 1);
+    pub const WAS_ENABLED: Switches = Switches(1 << 1);
     /// See [`wall::is_recording`](crate::wall::is_recording).
-    pub(crate) const RECORDS_WALL: Switches = Switches(1 << 2);
+    pub const RECORDS_WALL: Switches = Switches(1 << 2);
     /// See [`target_fraction::learns`](crate::sampler::target_fraction::learns).
     pub(crate) const LEARNS: Switches = Switches(1 << 3);
     /// See [`target_fraction::has_learned`](crate::sampler::target_fraction::has_learned).
@@ -37,8 +37,14 @@ impl Switches {
     pub(crate) const COUNTS_VISITS: Switches = Switches(1 << 6);
 
     /// These and those.
-    pub(crate) const fn or(self, others: Switches) -> Switches {
+    pub const fn or(self, others: Switches) -> Switches {
         Switches(self.0 | others.0)
+    }
+
+    /// Whether any of those is among these.
+    #[inline]
+    pub fn has(self, any: Switches) -> bool {
+        self.0 & any.0 != 0
     }
 }
 
@@ -53,12 +59,18 @@ impl Asked {
         }
     }
 
-    /// Whether any of these switches is on.
+    /// The switches that are on.
     #[inline]
-    pub(crate) fn is_any_on(&self, switches: Switches) -> bool {
+    pub(crate) fn switches(&self) -> Switches {
         // Relaxed: a thread that sees a switch later does what it asks for later. What belongs to
         // it stands for itself.
-        self.switches.load(Ordering::Relaxed) & switches.0 != 0
+        Switches(self.switches.load(Ordering::Relaxed))
+    }
+
+    /// Whether any of these switches is on.
+    #[inline]
+    pub(crate) fn is_any_on(&self, any: Switches) -> bool {
+        self.switches().has(any)
     }
 
     /// Switches these on.

@@ -120,10 +120,17 @@ impl Thread {
     }
 
     /// The thread runs at `now`, and owes nothing for a wait.
+    #[inline]
     pub(super) fn note_caught_up(&self, now: Real) {
-        if ledger().is_held()
-            && let Some(account) = self.account.get()
-        {
+        if ledger().is_held() {
+            self.note_caught_up_while_held(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_caught_up_while_held(&self, now: Real) {
+        if let Some(account) = self.account.get() {
             self.runqueue_wait.caught_up_at.set(now);
             self.runqueue_wait.experiment.set(ledger().experiment());
             self.occupies(account, now);
@@ -149,10 +156,16 @@ impl Thread {
     }
 
     /// Takes what the thread owed and has waited for, behind who had its processor.
+    #[inline]
     pub(super) fn absorb_runqueue_wait(&self, account: &'static Account, comes: Comes, now: Real) {
-        if !ledger().is_held() {
-            return;
+        if ledger().is_held() {
+            self.absorb_runqueue_wait_while_held(account, comes, now);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn absorb_runqueue_wait_while_held(&self, account: &'static Account, comes: Comes, now: Real) {
         if self.runqueue_wait.experiment.get() != ledger().experiment() {
             // Waits before this experiment pay for nothing in it.
             let waited = self.schedstat.waited().unwrap_or(Nanos::ZERO);

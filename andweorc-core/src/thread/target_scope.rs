@@ -69,7 +69,11 @@ impl Thread {
         if credited {
             self.enter_credited(now);
         }
-        let context = self.go_on_in(self.visits(target));
+        let context = if process().asked.is_any_on(Switches::AIMS.or(Switches::HAS_LEARNED)) {
+            self.go_on_in(self.visits(target))
+        } else {
+            self.context.replace(target.id())
+        };
         Entered::begin(credited, context, self.inner.replace(Nanos::ZERO), now)
     }
 
