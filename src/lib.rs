@@ -89,6 +89,7 @@
 //! | `ANDWEORC_CLOCK` | whether the program's own clock is delayed with it: `virtual` or `real` | `virtual` |
 //! | `ANDWEORC_MAX_SLOWDOWN` | by how much an experiment may slow the program | `2` |
 //! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |
+//! | `ANDWEORC_LONG_POLL` | a poll that lasts so long is reported with its place, or `off` | `10ms` |
 //! | `ANDWEORC_ORDER` | seed of the order of experiments; runs that are combined need different ones | `0` |
 //!
 //! The same in code: [`Settings`] and [`Session`], whose outcome is an [analysis].

@@ -36,8 +36,9 @@ A Firefox file is for the Firefox Profiler's front end, which loads it from the 
 spans of each thread in the last seconds before the first experiment, and the experiments.
 
 Files for speedscope (https://www.speedscope.app), pprof and OTLP have the wall time, the CPU time
-where the profile has samples, and the allocations where the program has andweorc's allocator. In speedscope the state is the last frame;
-pprof and OTLP have it as a label: `pprof -tagleaf=state -http=: shop.pb.gz`.
+where the profile has samples, and the allocations where the program has andweorc's allocator. In
+speedscope the state of wall time is the last frame; pprof and OTLP have it as a label:
+`pprof -tagleaf=state -http=: shop.pb.gz`.
 
 OTLP profiles are experimental, there as here: the file is a `ProfilesData` message of
 opentelemetry-proto 1.10, in protobuf, which is what a collector takes at /v1development/profiles.
