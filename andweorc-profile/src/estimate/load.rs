@@ -11,6 +11,7 @@
 //! all under an open one. The load is known where at least two probes agree, and the interval of
 //! their mean is in one of these places and reaches what is possible, from 0 to 1.
 
+use crate::estimate::backlog::growing_point;
 use crate::estimate::metric::Metric;
 use crate::estimate::observation::Observation;
 use crate::estimate::observe::Rows;
@@ -85,7 +86,14 @@ impl Probes {
 pub(crate) fn load_by(runs: &[Run], point: &PointSummary) -> Option<Load> {
     let points = std::slice::from_ref(point);
     let rows: Vec<Rows<'_>> = runs.iter().map(|run| Rows::of(run, points, MOST)).collect();
-    probes(&rows, points, &seen::tested_targets(runs, &rows))?.load()
+    let probes = probes(&rows, points, &seen::tested_targets(runs, &rows));
+    load(probes, growing_point(runs, points).is_some())
+}
+
+/// How the program is loaded, as its probes tell it. Where a queue `grows` that is surer than any
+/// probe: delayed or not, the program does what it can.
+pub(crate) fn load(probes: Option<Probes>, grows: bool) -> Option<Load> {
+    if grows { Some(Load::Closed) } else { probes?.load() }
 }
 
 /// Evaluates the probes among these targets. `None` without any.

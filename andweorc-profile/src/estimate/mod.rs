@@ -29,6 +29,7 @@
 //! program no more after days than after an hour: it is done anew after each experiment.
 
 pub(crate) mod allocations;
+pub(crate) mod backlog;
 mod edges;
 mod effects;
 mod fills;
@@ -198,10 +199,11 @@ fn analyse_metrics(
     now::measure(&mut points, rows);
     let mut targets = seen::tested_targets(runs, rows);
     let probes = load::probes(rows, &points, &targets);
-    let load = probes.and_then(|probes| probes.load());
+    let growing = backlog::growing_point(runs, &points).map(|growth| growth.index);
+    let load = load::load(probes, growing.is_some());
     targets.retain(|target| target.kind != TargetKind::Probe);
     let tested = targets.len();
-    let ranked_by = rank::ranking(load, &points, rows);
+    let ranked_by = rank::ranking(load, growing, &points, rows);
     // Where the load is known not to wait for the program, throughput is that of the load.
     let waits = matches!(load, None | Some(Load::Closed));
     let by_point = |point| shortage::shortage(runs, rows, &targets, point);

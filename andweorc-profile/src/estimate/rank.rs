@@ -23,8 +23,18 @@ pub(crate) fn latency_point(points: &[PointSummary]) -> Option<usize> {
     points.iter().position(|point| point.kind == PointKind::Latency)
 }
 
-/// Chooses what to rank by under this load. `rows` know the points by the same indices.
-pub(crate) fn ranking(load: Option<Load>, points: &[PointSummary], rows: &[Rows<'_>]) -> Ranking {
+/// Chooses what to rank by under this load. `growing` is the point of which ever more is open:
+/// its latency tells how long the queue was before, and its throughput what the program can do.
+/// `rows` know the points by the same indices.
+pub(crate) fn ranking(
+    load: Option<Load>,
+    growing: Option<usize>,
+    points: &[PointSummary],
+    rows: &[Rows<'_>],
+) -> Ranking {
+    if let Some(point_index) = growing {
+        return Ranking { point_index, metric: Metric::Throughput };
+    }
     let measured = |index: &usize| rows.iter().any(|run| run.has(*index, Metric::Mean));
     let latency = match load {
         Some(Load::Closed) => None,

@@ -1,7 +1,7 @@
 //! Each pattern in a made-up profile that has it, and in those that nearly do.
 
 use super::*;
-use crate::estimate::analyse;
+use crate::estimate::{Load, Metric, Ranking, analyse};
 use crate::estimate::tests::{closed, push};
 use crate::report::{Looks, text};
 use crate::{Record, SamplesRecord, TargetKind, TargetRecord, WaitTime, WallRecord, WallStack};
@@ -244,19 +244,20 @@ fn queue_that_grows_is_found_by_what_is_open_in_baselines() {
 }
 
 #[test]
-fn verdicts_by_the_latency_of_a_queue_that_grows_are_not_relied_on() {
-    let unknown = |change| {
-        let mut run = with_backlog(change, |at| (500 * (1 + at), 10_000));
+fn queue_that_grows_is_ranked_by_throughput_where_the_load_is_not_known() {
+    let unknown = |open: fn(u64) -> u64| {
+        let mut run = with_backlog(60, |at| (open(at), 10_000));
         run.experiments.retain(|one| one.target.is_none_or(|target| target == 71));
-        let run = [run];
-        let analysis = analyse(&run);
-        assert_eq!(analysis.load, None);
-        let [one] = &advice(&run, &analysis)[..] else { panic!("one pattern") };
-        one.text.clone()
+        [run]
     };
-    let (faster, none) = (unknown(60), unknown(0));
-    assert!(faster.contains("50 % faster `span:store` brings +60 %: make it"), "{faster}");
-    assert!(none.contains("do not rely on these verdicts. Bound the queue"), "{none}");
+    let steady = analyse(&unknown(|_| 5000));
+    assert_eq!((steady.load, steady.ranked_by.metric), (None, Metric::Mean));
+    let run = unknown(|at| 500 * (1 + at));
+    let analysis = analyse(&run);
+    assert_eq!(analysis.load, Some(Load::Closed));
+    assert_eq!(analysis.ranked_by, Ranking::new(0, Metric::Throughput));
+    let [one] = &advice(&run, &analysis)[..] else { panic!("one pattern") };
+    assert!(one.text.contains("50 % faster `span:store` brings +60 %: make it"), "{}", one.text);
 }
 
 #[test]
