@@ -1,8 +1,8 @@
 //! Each pattern in a made-up profile that has it, and in those that nearly do.
 
 use super::*;
-use crate::estimate::{Load, Metric, Ranking, analyse};
 use crate::estimate::tests::{closed, push};
+use crate::estimate::{Load, Metric, Ranking, analyse};
 use crate::report::{Looks, text};
 use crate::{Record, SamplesRecord, TargetKind, TargetRecord, WaitTime, WallRecord, WallStack};
 
