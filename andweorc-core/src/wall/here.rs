@@ -11,6 +11,7 @@ use crate::time::{Nanos, Real};
 use crate::wait::{Cause, Ended};
 use andweorc_profile::plain;
 use andweorc_sampling::slots;
+use andweorc_sampling::thread_name::ThreadName;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,8 +123,7 @@ impl Here {
     /// Adds a poll or a span to the timeline.
     fn tell(&self, target: u32, from: Real, until: Real) {
         if self.thread.get() == 0 {
-            let thread = std::thread::current();
-            let name = plain::cut_name(thread.name().unwrap_or_default()).into_owned();
+            let name = plain::cut_name(&ThreadName::own().to_string()).into_owned();
             let mut threads = lock(&RECORDING.threads);
             if threads.len() < MAX_THREADS {
                 threads.push(name);

@@ -144,10 +144,12 @@ impl Journal {
         self.write(Record::Note(NoteRecord::new(at_ns, text)));
     }
 
-    /// Writes the notes that were not written by this before.
+    /// Writes the notes that were not written by this before. Other numbers make no other note: the
+    /// program goes on counting.
     pub(super) fn note_once(&mut self, notes: impl IntoIterator<Item = String>) {
         for note in notes {
-            if self.noted_once.insert(note.clone()) {
+            let words = note.chars().filter(|it| !it.is_ascii_digit() && *it != ',').collect();
+            if self.noted_once.insert(words) {
                 self.note(note);
             }
         }
