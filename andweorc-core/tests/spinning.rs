@@ -41,6 +41,9 @@ fn wait_by_spinning(made: &AtomicU64, taken: u64, stop: &AtomicBool) {
     }
 }
 
+/// A machine that disturbs more experiments of a run is busy with something else.
+const MOST_DISCARDED: usize = 2;
+
 /// Profiles the threads for some seconds.
 fn profiled() -> Run {
     let folder = tempfile::tempdir().unwrap();
@@ -105,8 +108,11 @@ fn work_fills_no_time_and_a_loop_that_waits_for_it_does() {
         }
         told.push((analysis.cores_used, analysis.cores_used_by_others, analysis.discarded));
     }
-    let is_busy = |others: Option<f64>| others.is_none_or(|others| others > 0.1);
-    if told.iter().all(|&(_, others, _)| is_busy(others)) {
+    // Others may begin only after the run has looked at what they use: its experiments tell then.
+    let is_busy = |others: Option<f64>, discarded| {
+        discarded > MOST_DISCARDED || others.is_none_or(|others| others > 0.1)
+    };
+    if told.iter().all(|&(_, others, discarded)| is_busy(others, discarded)) {
         return println!("skipped: the machine is busy with something else: {told:?}");
     }
     panic!("a loop that spins does not seem to fill time: {told:?}");
