@@ -8,9 +8,13 @@ use crate::wall::WallSpans;
 use andweorc_core::hooks::asked::{Switches, switches};
 use andweorc_core::hooks::point::Point;
 use andweorc_core::hooks::target::Target;
-use andweorc_core::hooks::thread::{Entered, Stay, was_enabled};
+#[cfg(any(feature = "layer", tokio_unstable))]
+use andweorc_core::hooks::thread::was_enabled;
+use andweorc_core::hooks::thread::{Entered, Stay};
 use andweorc_core::hooks::time::{Nanos, Real};
-use andweorc_core::hooks::{clock, enabled, thread, wall};
+#[cfg(feature = "layer")]
+use andweorc_core::hooks::wall;
+use andweorc_core::hooks::{clock, enabled, thread};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;
