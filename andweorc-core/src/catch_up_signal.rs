@@ -10,9 +10,10 @@
 //!   [`OFTEN`] once a plain thread has [registered](thread::register), which may have nothing that
 //!   it pays at, or lines are [sampled](crate::sampler).
 //! - Only threads that are in a poll (or registered), outside the target, not known to be blocked,
-//!   and using CPU time are told. A thread that waits for another takes its delay as it waits: to
-//!   pause then would have it come late to a lock, which the one that let it go has taken again by
-//!   then.
+//!   using CPU time, and at work at this moment are told. A thread that waits for another takes its
+//!   delay as it waits: to pause then would have it come late to a lock, which the one that let it
+//!   go has taken again by then. One that sleeps in a system call may find it ended by the signal
+//!   (EINTR), which SA_RESTART does not mend for nanosleep(2), poll(2) or a socket with a timeout.
 //! - A program that handles the [signal](crate::signal) itself keeps its handler and is not nudged,
 //!   and neither is a thread that blocks it.
 //! - The pause may happen while the thread holds a lock; it is as short as the debt, so that others
@@ -21,6 +22,7 @@
 use crate::asked::looks_often;
 use crate::background_thread::BackgroundThread;
 use crate::clock;
+use crate::proc_stat;
 use crate::stall::Stalls;
 use crate::thread::{self, Overhead, ledger};
 use crate::time::{Nanos, Real};
@@ -80,10 +82,17 @@ fn look(seen: &mut HashMap<i32, Nanos>, now: Real) {
     for tid in ledger().lagging(LEAST, now) {
         let Some(cpu) = clock::cpu_of_thread(tid) else { continue };
         let before = seen.insert(tid, cpu);
-        if before.is_some_and(|before| cpu > before) {
+        if before.is_some_and(|before| cpu > before) && is_at_work(tid, cpu) {
             tell(tid);
         }
     }
+}
+
+/// Whether a thread that had used `cpu` a moment ago runs, or waits for a processor. Of one that
+/// runs its CPU clock tells, without a file that has to be read.
+fn is_at_work(tid: i32, cpu: Nanos) -> bool {
+    clock::cpu_of_thread(tid).is_some_and(|now| now > cpu)
+        || proc_stat::is_asleep(tid) == Some(false)
 }
 
 /// Sends the signal to one thread of this process. One that ended meanwhile gets none.
@@ -106,5 +115,43 @@ extern "C" fn catch_up(context: *mut c_void) {
     if signal::is_pending() {
         // Its time went to the pause, and not to what the thread does.
         slots::skip_next();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::hint::spin_loop;
+    use std::sync::mpsc::{self, TryRecvError};
+
+    #[test]
+    fn thread_that_works_is_told_to_pay_and_one_that_sleeps_is_not() {
+        let (told, tids) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let sleeper_told = told.clone();
+        let sleeper = std::thread::spawn(move || {
+            sleeper_told.send(nix::unistd::gettid().as_raw()).unwrap();
+            ended.recv().unwrap_err();
+        });
+        let sleeps = tids.recv().unwrap();
+        while proc_stat::is_asleep(sleeps) != Some(true) {
+            std::thread::yield_now();
+        }
+        let is_told = |tid| clock::cpu_of_thread(tid).is_some_and(|cpu| is_at_work(tid, cpu));
+        assert!((0..1000).all(|_| !is_told(sleeps)));
+        let (stop, stopped) = mpsc::channel::<()>();
+        let worker = std::thread::spawn(move || {
+            told.send(nix::unistd::gettid().as_raw()).unwrap();
+            while stopped.try_recv() == Err(TryRecvError::Empty) {
+                spin_loop();
+            }
+        });
+        let works = tids.recv().unwrap();
+        // Whether it has a processor or waits for one.
+        assert!((0..1000).all(|_| is_told(works)));
+        drop((end, stop));
+        sleeper.join().unwrap();
+        worker.join().unwrap();
+        assert!(!is_told(works), "it is gone");
     }
 }

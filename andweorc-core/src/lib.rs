@@ -53,6 +53,7 @@ pub mod own_thread;
 mod pause;
 #[doc(hidden)]
 pub mod point;
+mod proc_stat;
 mod process;
 #[doc(hidden)]
 pub mod program_clock;

@@ -2,28 +2,20 @@
 
 use super::length::ThreadLook;
 use crate::clock;
+use crate::proc_stat;
 use crate::schedstat;
 use crate::stall::stalled;
 use crate::time::Real;
-use std::fs;
 
 /// Looks at a thread at `now`. `None` of one that is gone.
 pub(super) fn look(tid: i32, now: Real) -> Option<ThreadLook> {
-    let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
     Some(ThreadLook {
         at: now,
         cpu: clock::cpu_of_thread(tid)?,
         waited: schedstat::waited_of_thread(tid),
-        is_asleep: is_asleep(&stat),
+        is_asleep: proc_stat::is_asleep(tid)?,
         stalled: stalled(),
     })
-}
-
-/// Whether a line of `/proc/self/task/TID/stat` is that of a thread that sleeps. Its name stands
-/// before that, and may have brackets of its own.
-fn is_asleep(stat: &str) -> bool {
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.bytes().next());
-    matches!(state, Some(b'S' | b'D'))
 }
 
 /// The name of a system call that threads sleep in; of others their number.
@@ -58,14 +50,6 @@ pub(super) fn name_of_call(number: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn state_of_a_thread_is_read_behind_its_name() {
-        assert!(is_asleep("71 (tokio (rt) x) S 1 71 0"));
-        assert!(is_asleep("71 (a) D 1 71 0"));
-        assert!(!is_asleep("71 (a S) R 1 71 0"));
-        assert!(!is_asleep(""));
-    }
 
     #[test]
     fn calls_have_their_names() {
