@@ -130,7 +130,7 @@ fn polls_that_sleep_or_compute_are_found_with_their_places() {
     let of = |name| long_polls(&run, name);
     let (sleeps, computes) = (of("sleeps"), of("computes"));
     let longest = |polls: &[&LongPoll]| polls.iter().map(|it| it.longest_ns).max().unwrap_or(0);
-    // What goes on as the session ends is told as far as it was seen.
+    // A poll that goes on as the session ends is told as far as it was seen.
     let threshold = THRESHOLD.as_nanos() as u64;
     assert!(longest(&sleeps) >= threshold && longest(&computes) >= threshold, "{record:#?}");
     assert!(of("waits").is_empty() && of("pooled").is_empty());

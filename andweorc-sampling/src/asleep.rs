@@ -3,7 +3,7 @@
 //!
 //! No signal is sent: one would end the call with EINTR, where the program may not expect it. The
 //! kernel tells the call, the stack pointer and the instruction in `/proc/self/task/TID/syscall`.
-//! It does not tell the frame pointer. So the stack is read, through `/proc/self/mem`, and frame
+//! The frame pointer is not told. So the stack is read, through `/proc/self/mem`, and frame
 //! records are looked for in it from the stack pointer on: the first one that has a chain of others
 //! above it is taken for the innermost. What lies below it, most often the C library's own frames,
 //! is left out; a record that an earlier call left there may be taken for it.

@@ -33,7 +33,7 @@ impl LastWake {
     }
 
     /// L of who ended the rest of a thread that rested from `since` until `now` and was notified.
-    /// What lies longer back than it takes to get going was about something else.
+    /// A wake that lies longer back than it takes to get going was about something else.
     pub fn taken(self, since: Real, now: Real) -> Option<Nanos> {
         (self.at > since && self.is_recent(now)).then_some(self.taken)
     }

@@ -94,7 +94,7 @@ mod tests {
     fn what_computes_or_sleeps_goes_on() {
         assert_eq!(known(&[look(0, 5, Some(3), false), look(20, 25, Some(3), false)]), 20);
         assert_eq!(known(&[look(0, 5, Some(3), true), look(20, 5, Some(3), true)]), 20);
-        // It computed for 4 ms, and slept since.
+        // The thread computed for 4 ms, and slept since.
         assert_eq!(known(&[look(0, 5, Some(3), false), look(20, 9, Some(3), true)]), 20);
     }
 
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(known(&[look(0, 5, Some(3), false), look(20, 7, Some(21), false)]), 2);
         // Preempted since 18 ms ago: what it waits for at the moment the kernel does not tell yet.
         assert_eq!(known(&[look(0, 5, Some(3), false), look(20, 7, Some(3), false)]), 2);
-        // It waited, and sleeps now.
+        // The thread waited, and sleeps now.
         assert_eq!(known(&[look(0, 5, Some(3), false), look(20, 5, Some(13), true)]), 10);
     }
 

@@ -362,8 +362,10 @@ mod tests {
         let sample = Sample::new(0, COARSE, &[inside]);
         let hits = || [target.count(), function("next::stock::update").count()];
         finder.drain();
-        finder.count(&sample, &[]);
+        let busy = target.busy_ns();
+        finder.count(&Sample::new(0, Nanos::from_millis(4), &[inside]), &[]);
         assert_eq!((hits(), table.judge(&[inside])), ([1, 0], Some(true)));
+        assert_eq!(target.busy_ns() - busy, 4_000_000, "the time that the sample stands for");
         drop(loaded);
         let loaded = next.load();
         let is_there = loaded.inside() == inside;

@@ -159,7 +159,7 @@ impl Examples {
                     count: kind.count,
                     examples: kind.examples(target),
                 }),
-                // Those beyond the stacks that are told apart are of many kinds.
+                // Requests beyond the stacks that are told apart are of many kinds.
                 None => untraced += kind.count,
             }
         }

@@ -67,7 +67,7 @@ pub(super) fn exit(task: &Arc<UnwrappedTask>) {
         // Most often the last one; the user may leave spans out of order.
         let at = entered.iter().rposition(|one| Arc::ptr_eq(&one.task, task))?;
         let Entered { how, around, .. } = entered.remove(at);
-        // What was entered after it keeps its look.
+        // A poll that was entered after this one keeps its look.
         let look = match entered.get_mut(at) {
             Some(above) => mem::replace(&mut above.around, around),
             None => looks::replace(around),

@@ -144,12 +144,11 @@ impl Journal {
         self.write(Record::Note(NoteRecord::new(at_ns, text)));
     }
 
-    /// Writes the notes that were not written by this before. Other numbers make no other note: the
-    /// program goes on counting.
+    /// Writes the notes that were not written by this before. Other counts make no other note: the
+    /// program goes on.
     pub(super) fn note_once(&mut self, notes: impl IntoIterator<Item = String>) {
         for note in notes {
-            let words = note.chars().filter(|it| !it.is_ascii_digit() && *it != ',').collect();
-            if self.noted_once.insert(words) {
+            if self.noted_once.insert(without_counts(&note)) {
                 self.note(note);
             }
         }
@@ -163,5 +162,27 @@ impl Journal {
         end.lost_samples = lost_samples;
         end.lost_records = self.writer.as_ref().map_or(0, |writer| writer.lost_records());
         self.write(Record::End(end));
+    }
+}
+
+/// A note without its counts. A number in a name, between backticks, is none.
+fn without_counts(note: &str) -> String {
+    let is_count = |it: char| it.is_ascii_digit() || it == ',';
+    let parts = note.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => part.replace(is_count, ""),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_that_differ_in_counts_are_one_and_those_of_other_names_are_not() {
+        let of = |name: &str, count: &str| without_counts(&format!("`{name}` was entered {count}"));
+        assert_eq!(of("stage1", "4,553 times"), of("stage1", "14,554 times"));
+        assert_ne!(of("stage1", "4 times"), of("stage2", "4 times"));
     }
 }

@@ -53,7 +53,7 @@ fn chains_are_counted_by_task_span_and_thread() {
     let mut stacks = Stacks::default();
     let chain = [4, 3, 2, 1];
     let in_task = Sample::new(task.id(), COARSE, &chain);
-    // As contexts of sampled targets are, with the number of the poll's phase above the id.
+    // The context has the number of the poll's phase above the id, as in runs with samples.
     let in_span =
         Sample::new(span.id() | target_fraction::in_phase(3), COARSE, &chain).of_task(task.id());
     let outside = Sample::new(0, COARSE, &chain);

@@ -1,4 +1,5 @@
-// What changed in where wall time goes: the stacks of one side, coloured by their difference from those of the other.
+// Changes in where wall time goes: the stacks of one side, coloured by their difference from those
+// of the other.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const SIDES = ["A", "B"];
