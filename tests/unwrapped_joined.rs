@@ -4,7 +4,6 @@
 
 use andweorc::runtime::BuilderExt;
 use andweorc_core::clock;
-use andweorc_core::engine::Rules;
 use andweorc_core::thread::{self, ledger};
 use andweorc_core::time::{Nanos, Real, Speedup};
 use std::future::poll_fn;
@@ -117,9 +116,13 @@ impl Task {
     }
 }
 
-/// A machine may be so slow that a poll is hardly ever short, or that a task comes late: one try in
-/// time is enough.
-const TRIES: u32 = 3_000;
+/// An answer is due as it comes, and is found up to a nap of its worker later. One that is not held
+/// as it is to be is early by all that D grew, which is milliseconds.
+const FOUND_LATE: Nanos = Nanos::from_millis(1);
+
+/// A machine may be so slow that a poll is not short, or that a task comes late: one try in time is
+/// enough. It takes 32 of them until a kind of task is held.
+const TRIES: u32 = 300;
 
 #[test]
 fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
@@ -145,21 +148,24 @@ fn each_answer_is_stretched_by_what_grew_since_it_was_asked_for() {
         // On a machine that is busy it may have come too late for that, or a pause took too long,
         // which the task has as credit.
         let [first, second] = [first, second].map(|came| (came, task.early(came, looked)));
-        first.1 <= Rules::SHIPPED.min_hold
-            && looked > second.0
-            && second.1 <= Rules::SHIPPED.min_hold
+        first.1 <= FOUND_LATE && looked > second.0 && second.1 <= FOUND_LATE
     });
     assert!(raised, "an answer was seen too early each time");
 
     // The second comes after the first was looked at, in a poll that must be short, as it is most
-    // often.
+    // often where the compiler optimises (`.ci/run` has a release build of this test).
+    if cfg!(debug_assertions) {
+        println!("left out: answers after a short poll, since polls are hardly ever short here");
+        ledger().end(clock::now());
+        return;
+    }
     let waits_on = (0..TRIES).any(|_| {
         let mut task = task(&runtime);
         delay(ms(10));
         let in_time = [(); 2].map(|()| {
             let came = task.answer(&runtime);
             let looked = task.looks();
-            task.early(came, looked) <= Rules::SHIPPED.min_hold
+            task.early(came, looked) <= FOUND_LATE
         });
         in_time == [true; 2]
     });
