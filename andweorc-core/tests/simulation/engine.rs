@@ -9,7 +9,7 @@ use crate::program::{Program, Target};
 use crate::rules::{Credit, Pay, Rules};
 use crate::schedule::BUDGET;
 use crate::task::{SOURCE, Task};
-use andweorc_core::engine::{Block, Door, Model, ThreadKind, ThreadState};
+use andweorc_core::engine::{Block, Door, Model, ThreadKind, ThreadPoll, ThreadState};
 use andweorc_core::ledger::{Account, Ledger};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::cmp::Reverse;
@@ -76,9 +76,9 @@ pub(crate) struct Thread<'l> {
     pub(crate) worker: bool,
     pub(crate) kind: ThreadKind,
     pub(crate) state: ThreadState,
-    /// Its state around the poll that it is in, and around one inside of a block of that.
-    pub(crate) around: ThreadState,
-    pub(crate) around_inner: ThreadState,
+    /// The poll that it is in, and one inside of a block of that.
+    pub(crate) poll: Option<ThreadPoll>,
+    pub(crate) inner_poll: Option<ThreadPoll>,
     pub(crate) block: Option<Block>,
     pub(crate) act: Act,
     pub(crate) task: usize,
@@ -202,7 +202,8 @@ impl<'a> Engine<'a> {
         }
         let mut rng = fastrand::Rng::with_seed(setup.seed);
         let tasks = program.start.iter().map(|&kind| (kind, false));
-        for (kind, plain) in tasks.chain(program.plain.iter().map(|&kind| (kind, true))) {
+        let threads = program.plain.iter().chain(&program.strangers).map(|&kind| (kind, true));
+        for (kind, plain) in tasks.chain(threads) {
             let born = engine.ledger.virtual_now(engine.now);
             let task = engine.add_task(Task::new(kind, born, rng.fork(), plain));
             engine.push(task, None, false);
@@ -225,8 +226,8 @@ impl<'a> Engine<'a> {
             worker,
             kind: if worker { ThreadKind::Worker } else { ThreadKind::Other },
             state: ThreadState::Outside,
-            around: ThreadState::Outside,
-            around_inner: ThreadState::Outside,
+            poll: None,
+            inner_poll: None,
             block: None,
             act: Act::Idle { since: self.now },
             task: 0,

@@ -18,6 +18,7 @@ mod measure;
 mod notified;
 mod part;
 mod pauses;
+mod plain;
 mod poll;
 mod program;
 mod random;

@@ -150,7 +150,7 @@ impl Engine<'_> {
                 self.push(child, Some(i), true);
                 return Flow::Next;
             }
-            Op::Lock(_) | Op::Block | Op::Unblock | Op::InnerPoll | Op::InnerEnd => {
+            Op::Lock(_) | Op::Block | Op::Unblock | Op::CatchUp | Op::InnerPoll | Op::InnerEnd => {
                 return self.block_op(i, id, op);
             }
             Op::Unlock(lock) => {
@@ -286,6 +286,7 @@ impl Engine<'_> {
             Op::Lock(lock) => self.lock(i, *lock),
             Op::Block => self.block_thread(i),
             Op::Unblock => self.unblock_thread(i),
+            Op::CatchUp => self.catch_up(i),
             Op::InnerPoll => self.begin_inner_poll(i),
             _ => self.end_inner_poll(i),
         }

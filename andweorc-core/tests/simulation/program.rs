@@ -110,6 +110,8 @@ pub(crate) enum Op {
     /// Blocks the thread, up to [`Op::Unblock`]: it waits for what follows.
     Block,
     Unblock,
+    /// The thread pays what it owes before it acts on others, if it is a participant.
+    CatchUp,
     /// Begins a poll inside of the block, of a task that the thread waits for.
     InnerPoll,
     InnerEnd,
@@ -317,6 +319,8 @@ pub(crate) struct Program {
     pub(crate) start: Vec<usize>,
     /// Which kinds plain threads run from the start, each on one of its own.
     pub(crate) plain: Vec<usize>,
+    /// Such kinds whose threads have not registered.
+    pub(crate) strangers: Vec<usize>,
     /// Capacities.
     pub(crate) channels: Vec<u32>,
     /// Permits.
@@ -345,6 +349,7 @@ impl Program {
             kinds: Vec::new(),
             start: Vec::new(),
             plain: Vec::new(),
+            strangers: Vec::new(),
             channels: Vec::new(),
             semaphores: Vec::new(),
             notifies: 0,
@@ -396,10 +401,17 @@ impl Program {
         self.start.extend(std::iter::repeat_n(kind, count));
     }
 
-    /// `count` plain threads, each looping for ever.
+    /// `count` plain threads that have registered, each looping for ever.
     pub(crate) fn threads(&mut self, name: Tag, count: usize, ops: &[Op]) {
         let kind = self.kind(name, &[Op::Forever(ops.to_vec())]);
         self.plain.extend(std::iter::repeat_n(kind, count));
+    }
+
+    /// `count` plain threads that have not registered, each looping for ever. None may wait as a
+    /// task does.
+    pub(crate) fn strangers(&mut self, name: Tag, count: usize, ops: &[Op]) {
+        let kind = self.kind(name, &[Op::Forever(ops.to_vec())]);
+        self.strangers.extend(std::iter::repeat_n(kind, count));
     }
 
     /// Lets no cost vary from here on.

@@ -110,6 +110,12 @@ pub(crate) struct Rules {
     pub(crate) credit_passes: bool,
     /// A thread that another one blocked takes what passed meanwhile. Otherwise it pays that.
     pub(crate) blocks_absorb: bool,
+    /// A thread that is blocked and polls a task is a participant again until that poll ends.
+    /// Otherwise it is blocked on.
+    pub(crate) inner_polls: bool,
+    /// A plain thread that wakes a task takes part from then on. Otherwise it acts for the world
+    /// outside.
+    pub(crate) plain_takes_part: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
 }
@@ -185,6 +191,8 @@ pub(crate) const SHIPPED: Rules = Rules {
     notified_pays: true,
     credit_passes: true,
     blocks_absorb: true,
+    inner_polls: true,
+    plain_takes_part: true,
     after_another: false,
 };
 
