@@ -81,12 +81,6 @@ pub fn model() -> Model<'static> {
     Model::shipped(ledger())
 }
 
-/// Held by tests that hold experiments on sampled targets, whose shares are one table for all
-/// processes.
-#[cfg(test)]
-pub(crate) static EXPERIMENTS: std::sync::LazyLock<crate::sync::Mutex<()>> =
-    std::sync::LazyLock::new(Default::default);
-
 /// How many threads found no free account and so are not delayed.
 pub(crate) fn without_account() -> u64 {
     process().threads.without_account.load(Ordering::SeqCst)

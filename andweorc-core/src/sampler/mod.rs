@@ -14,12 +14,14 @@
 //! |---|---|
 //! | `threads` | threads with an account come and go, each with its timelines |
 //! | `target_fraction` | by samples, or by an expected share |
+//! | `contexts` | the tables of these shares |
 //! | `site_timeline` | the contexts of a plain thread outside of spans |
 //! | `found` | what the samples tell |
 //! | `stacks` | whole call chains, while a run observes |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
+pub(crate) mod contexts;
 mod found;
 pub(crate) mod site_timeline;
 mod stacks;
