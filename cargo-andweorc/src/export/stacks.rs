@@ -2,9 +2,9 @@
 
 use super::table::Table;
 use crate::cpu::{Group, cpu};
-use crate::flame::{self, State, flame};
+use crate::flame::{self, flame};
 use andweorc_profile::estimate::{self, AllocationSummary};
-use andweorc_profile::{Run, TargetKind, TargetRecord, plain};
+use andweorc_profile::{ExampleState, Run, TargetKind, TargetRecord, plain};
 use std::collections::HashMap;
 
 /// Unit of a value.
@@ -52,7 +52,7 @@ pub(super) struct Sample {
     /// Indices of its frames, the outermost first.
     pub(super) stack: Vec<usize>,
     /// The state that wall time was spent in.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<ExampleState>,
     /// Name of what ended the wait, if another task did that is known.
     pub(super) woken_by: Option<String>,
     /// A value for each of the quantities.
@@ -182,7 +182,7 @@ impl Stacks {
         let mut frames = of.stack.iter().map(|frame| &self.frames[*frame]);
         let task = frames.find(|frame| frame.kind == Some(TargetKind::Task));
         let labels = [
-            ("state", of.state.map(State::words)),
+            ("state", of.state.map(ExampleState::words)),
             ("woken_by", of.woken_by.as_deref()),
             ("task", task.map(|frame| frame.name.as_str())),
         ];
@@ -209,14 +209,14 @@ fn wall(runs: &[Run], frames: &mut Table<Frame>) -> Option<Measured> {
     for of in &flame.frames {
         let mut stack = of.parent.map_or_else(Vec::new, |parent| stacks[parent].clone());
         stack.push(frames.index(&target_frame(of.target)));
-        let mut add = |state: State, woken_by: Option<String>, ns: u64| {
+        let mut add = |state: ExampleState, woken_by: Option<String>, ns: u64| {
             if ns > 0 {
                 let (stack, state, values) = (stack.clone(), Some(state), vec![ns]);
                 samples.push(Sample { stack, state, woken_by, values });
             }
         };
-        for (state, ns) in State::ALL.into_iter().zip(of.states) {
-            if state == State::Task {
+        for (state, ns) in ExampleState::ALL.into_iter().zip(of.states) {
+            if state == ExampleState::Task {
                 for (by, ns) in &of.wakers {
                     add(state, by.map(|by| plain::name(&by.name).into_owned()), *ns);
                 }
@@ -338,8 +338,8 @@ pub(super) mod tests {
         let wall = Measured {
             quantities: &WALL,
             samples: vec![
-                sample(&[0, 1], Some(State::Running), None, &[5]),
-                sample(&[2], Some(State::Task), Some("shop"), &[7]),
+                sample(&[0, 1], Some(ExampleState::Running), None, &[5]),
+                sample(&[2], Some(ExampleState::Task), Some("shop"), &[7]),
             ],
             real_ns: 1_000,
             losses: vec!["One is lost.".into()],

@@ -4,7 +4,7 @@ use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
 use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
 use super::requests::{Requests, page_requests};
-use crate::flame::{self, State, flame};
+use crate::flame::{StackLabel, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
 use andweorc_profile::estimate::{
@@ -15,7 +15,7 @@ use andweorc_profile::plain;
 use andweorc_profile::report::{
     Advice, advice, allocation_label, cpu_share, fills_time, load_warning, notes, real_ns,
 };
-use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind, TargetRecord};
+use andweorc_profile::{ExampleState, ExperimentRecord, PointKind, Run, TargetKind, TargetRecord};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -122,7 +122,7 @@ struct Allocations {
 struct Wall<'a> {
     real_ms: u64,
     /// Names of the states, in the order of [`Stack::states`].
-    states: [&'static str; State::ALL.len()],
+    states: [&'static str; ExampleState::ALL.len()],
     /// Each after the one around it.
     stacks: Vec<Stack<'a>>,
     /// Sentences on what was not recorded, or not told apart.
@@ -132,15 +132,13 @@ struct Wall<'a> {
 /// A stack, without those inside of it.
 #[derive(Debug, Serialize)]
 struct Stack<'a> {
-    parent: Option<usize>,
-    kind: Option<TargetKind>,
-    name: Cow<'a, str>,
-    place: Option<String>,
+    #[serde(flatten)]
+    label: StackLabel<'a>,
     /// Indices of the targets that were tested of it: itself, and its wait.
     targets: Vec<usize>,
     count: u64,
     /// Its own time in ns.
-    states: [u64; State::ALL.len()],
+    states: [u64; ExampleState::ALL.len()],
     /// Time of its waits for other tasks by who ended them, ns.
     wakers: Vec<(Cow<'a, str>, u64)>,
 }
@@ -292,23 +290,20 @@ fn value(run: &Run, point: &PointSummary, metric: Metric, one: &ExperimentRecord
 fn wall<'a>(runs: &'a [Run], analysis: &Analysis) -> Option<Wall<'a>> {
     let flame = flame(runs);
     let losses = flame.losses();
-    let name = |target: Option<&'a TargetRecord>, other: &'static str| {
-        target.map_or(other.into(), |target| plain::name(&target.name))
+    let waker = |(by, ns): (Option<&'a TargetRecord>, u64)| {
+        (by.map_or("not known".into(), |by| plain::name(&by.name)), ns)
     };
     let stacks = flame.frames.into_iter().map(|frame| Stack {
-        parent: frame.parent,
-        kind: frame.target.map(|target| target.kind),
-        name: name(frame.target, flame::OTHER),
-        place: frame.target.and_then(|it| shown_place(&it.name, it.file.as_deref(), it.line)),
+        label: StackLabel::of(frame.parent, frame.target),
         targets: frame.target.map_or(Vec::new(), |target| tested(analysis, target)),
         count: frame.count,
         states: frame.states,
-        wakers: frame.wakers.into_iter().map(|(by, ns)| (name(by, "not known"), ns)).collect(),
+        wakers: frame.wakers.into_iter().map(waker).collect(),
     });
     let stacks: Vec<_> = stacks.collect();
     (!stacks.is_empty()).then(|| Wall {
         real_ms: flame.real_ns / 1_000_000,
-        states: State::ALL.map(State::words),
+        states: ExampleState::ALL.map(ExampleState::words),
         stacks,
         losses,
     })
