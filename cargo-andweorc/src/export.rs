@@ -33,7 +33,8 @@ the time was spent in. Those of CPU time are call chains by task and span, where
 samples.
 
 A Firefox file is for the Firefox Profiler's front end, which loads it from the disk: the polls and
-spans of each thread in the last seconds before the first experiment, and the experiments.
+spans of each thread, and of each kind of task, in the last seconds before the first experiment, and
+the experiments.
 
 Files for speedscope (https://www.speedscope.app), pprof and OTLP have the wall time, the CPU time
 where the profile has samples, and the allocations where the program has andweorc's allocator. In
