@@ -22,7 +22,7 @@
 
 mod found;
 pub(crate) mod site_timeline;
-mod stacks;
+pub(crate) mod stacks;
 pub(crate) mod target_fraction;
 pub(crate) mod threads;
 
