@@ -59,7 +59,7 @@ impl Registers {
 }
 
 impl Registers {
-    /// Those of the caller, which is at this instruction.
+    /// Registers of the caller, which is at this instruction.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn here(instruction: usize) -> Registers {
@@ -77,7 +77,7 @@ impl Registers {
         Registers { instruction, stack, frame }
     }
 
-    /// Those of the caller, as on x86-64.
+    /// Registers of the caller, as on x86-64.
     #[cfg(target_arch = "aarch64")]
     #[inline(always)]
     pub(crate) fn here(instruction: usize) -> Registers {
@@ -95,7 +95,7 @@ impl Registers {
         Registers { instruction, stack, frame }
     }
 
-    /// Those of the caller, of which nothing is known on other processors.
+    /// Registers of the caller, of which nothing is known on other processors.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     #[inline(always)]
     pub(crate) fn here(instruction: usize) -> Registers {

@@ -54,8 +54,8 @@ pub(crate) struct ExportOptions {
     /// The form
     #[arg(long, value_enum)]
     format: ExportFormat,
-    /// With folded stacks, speedscope, pprof and OTLP: the one thing that is exported [default: wall
-    /// time for folded stacks, else all that there is]
+    /// With folded, speedscope, pprof and otlp: the one thing that is exported [default: wall for
+    /// folded, else all that there is]
     #[arg(long, value_enum, value_name = "WHAT")]
     of: Option<Exported>,
     /// Write to this file; `-` is the standard output

@@ -28,7 +28,7 @@ pub(super) fn seed(number: u32) -> u64 {
     state ^ state >> 31
 }
 
-/// Parts of a block that blocks are summed up in, since a sample stands for no whole number of them.
+/// Parts of a block that blocks are summed up in: a sample stands for no whole number of them.
 pub(super) const PARTS: u64 = 1024;
 
 /// Bytes, and [parts](PARTS) of blocks, that a sampled block of this size stands for.

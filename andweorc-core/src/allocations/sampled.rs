@@ -33,8 +33,7 @@ crate::plain_thread_local! {
     static STATE: Cell<u64> = Cell::new(0);
 }
 
-/// What a chain was sampled with: bytes and [parts](PARTS) of blocks that the samples stand for, and
-/// the samples.
+/// Bytes and parts of blocks that the samples of a chain stand for, and how many samples these are.
 pub(super) type Sums = [u64; 3];
 
 /// A chain, and where it was.
@@ -162,7 +161,7 @@ impl Place {
         self.length.store(chain.len() as u32, Ordering::Release);
     }
 
-    /// What was sampled, if it is written down already.
+    /// Reads the chain, if it is written down already.
     fn read(&self) -> Option<SampledChain> {
         // Acquire: pairs with the release in `describe`.
         let length = self.length.load(Ordering::Acquire) as usize;

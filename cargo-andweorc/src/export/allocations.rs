@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Bytes and blocks that were sampled, by the frames inside of the target.
 type Chains = BTreeMap<Vec<usize>, [u64; 2]>;
 
-/// What is known of a target in all runs: its kind, name and place.
+/// A target in all runs: its kind, name and place.
 type Key = (Option<String>, String, Option<String>, Option<u32>);
 
 /// The allocations of all runs. Each target has its exact sums, a stack of one frame where nothing

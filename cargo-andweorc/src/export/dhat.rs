@@ -1,10 +1,10 @@
 //! Allocations as a file for `dh_view.html`, the viewer of valgrind's DHAT (file version 2, in its
 //! manual under "File Format").
 //!
-//! Each call chain of a target is one *program point*, with the target as the outermost frame; where
-//! nothing was sampled in it, a target is one alone. It has totals alone: lifetimes and the heap
-//! at its peak are not known, which the file says (`bklt`), so that the viewer leaves them out. The
-//! unit of time is the microsecond.
+//! Each call chain of a target is one *program point*, with the target as the outermost frame; a
+//! target in which nothing was sampled is one by itself. There are totals alone: lifetimes and the
+//! heap at its peak are not known, which the file says (`bklt`), so that the viewer leaves them
+//! out. The unit of time is the microsecond.
 
 use super::stacks::{Frame, Sample, Stacks};
 use crate::report::place;
