@@ -8,11 +8,15 @@
 //! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional
 //! field needs no bump.
 
+mod allocation_stacks;
 mod examples;
 mod polls;
 mod timeline;
 mod wall;
 
+pub use allocation_stacks::{
+    AllocationFrame, AllocationGroup, AllocationNode, AllocationStacksRecord,
+};
 pub use examples::{
     ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
     RequestExample, RequestExamples,
@@ -56,6 +60,8 @@ pub enum Record {
     Examples(ExamplesRecord),
     /// The last polls and spans of each thread before the first experiment.
     Timeline(TimelineRecord),
+    /// Where memory is allocated, by the call chains of samples.
+    AllocationStacks(AllocationStacksRecord),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.

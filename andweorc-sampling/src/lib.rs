@@ -14,6 +14,7 @@
 //! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
 //! | [`thread_name`] | what threads are called |
 //! | [`asked_stack`], [`asleep`] | one call chain of a thread, which runs or sleeps |
+//! | [`own_chain`] | the call chain of a thread that asks for its own |
 //! | `walk`, [`addresses`] | the call chain, and what is known of its addresses |
 //! | [`late`] | how late the handler comes |
 //! | [`period`], [`descriptors`] | how often a thread is sampled; how many files that may take |
@@ -45,6 +46,8 @@ pub mod late;
 mod loaded;
 #[doc(hidden)]
 pub mod names;
+#[doc(hidden)]
+pub mod own_chain;
 #[doc(hidden)]
 pub mod perf;
 #[doc(hidden)]

@@ -58,6 +58,51 @@ impl Registers {
     }
 }
 
+impl Registers {
+    /// Registers of the caller, which is at this instruction.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn here(instruction: usize) -> Registers {
+        let (stack, frame);
+        // SAFETY: registers are read.
+        unsafe {
+            std::arch::asm!(
+                "mov {}, rsp",
+                "mov {}, rbp",
+                out(reg) stack,
+                out(reg) frame,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        Registers { instruction, stack, frame }
+    }
+
+    /// Registers of the caller, as on x86-64.
+    #[cfg(target_arch = "aarch64")]
+    #[inline(always)]
+    pub(crate) fn here(instruction: usize) -> Registers {
+        let (stack, frame);
+        // SAFETY: registers are read.
+        unsafe {
+            std::arch::asm!(
+                "mov {}, sp",
+                "mov {}, x29",
+                out(reg) stack,
+                out(reg) frame,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        Registers { instruction, stack, frame }
+    }
+
+    /// Registers of the caller, of which nothing is known on other processors.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[inline(always)]
+    pub(crate) fn here(instruction: usize) -> Registers {
+        Registers { instruction, stack: 0, frame: 0 }
+    }
+}
+
 /// Writes the chain to `into`: the instruction, then for each caller an address inside its call.
 /// Returns how many there are. Reads only what lies in `stack`, the thread's own.
 ///

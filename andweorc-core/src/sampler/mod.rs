@@ -24,7 +24,7 @@
 pub(crate) mod contexts;
 mod found;
 pub(crate) mod site_timeline;
-mod stacks;
+pub(crate) mod stacks;
 pub(crate) mod target_fraction;
 pub(crate) mod threads;
 

@@ -5,7 +5,7 @@
 //! chain in a tree of functions, one for each group of samples, in which what starts threads and
 //! polls tasks is [left out](chain).
 
-mod chain;
+pub(crate) mod chain;
 
 use crate::sampler::{site_timeline, target_fraction};
 use crate::target::targets;
@@ -26,13 +26,13 @@ const MAX_NODES: usize = 20_000;
 const MAX_NAMES: usize = 1 << 20;
 
 /// Frame around chains that are cut off.
-const CUT_OFF: &str = "[cut off]";
+pub(crate) const CUT_OFF: &str = "[cut off]";
 
 /// Frame around chains that end early.
-const EARLY: &str = "[no frame pointers]";
+pub(crate) const EARLY: &str = "[no frame pointers]";
 
 /// Frame of code that nobody knows a name of.
-const UNKNOWN: &str = "[unknown]";
+pub(crate) const UNKNOWN: &str = "[unknown]";
 
 /// Part of the program that a sample is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

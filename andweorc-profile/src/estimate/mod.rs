@@ -28,6 +28,7 @@
 //! All of it takes time in proportion to the rows, not to targets times rows, and that of a running
 //! program no more after days than after an hour: it is done anew after each experiment.
 
+mod allocation_lines;
 pub(crate) mod allocations;
 pub(crate) mod backlog;
 mod edges;
@@ -53,6 +54,7 @@ pub(crate) mod tally;
 mod verdict;
 mod waits;
 
+pub use allocation_lines::{AllocationLine, ThreadPart};
 pub use allocations::AllocationSummary;
 pub use edges::{Edge, Party};
 pub use load::{Load, Probes};
@@ -92,6 +94,8 @@ pub struct Analysis {
     /// Allocations by target, the most bytes first; empty where the program's allocator does not
     /// count them.
     pub allocations: Vec<AllocationSummary>,
+    /// Lines that allocate, by samples, the most bytes first; empty where none were taken.
+    pub allocation_lines: Vec<AllocationLine>,
     /// How the program is loaded, where that is known.
     pub load: Option<Load>,
     /// The outcome of the probes of the load, where there were any.
@@ -167,6 +171,7 @@ fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> An
         long_polls: polls::long_polls(runs),
         edges: edges::edges(runs),
         allocations: allocations::allocations(runs),
+        allocation_lines: allocation_lines::allocation_lines(runs),
         ..analyse_metrics(runs, points, rows, true, |_| metrics)
     }
 }
@@ -248,6 +253,7 @@ fn analyse_metrics(
         long_polls: None,
         edges: Vec::new(),
         allocations: Vec::new(),
+        allocation_lines: Vec::new(),
         load,
         probes,
         ranked_by,

@@ -1,9 +1,10 @@
 //! Stacks of named frames with values: the form of a profile that every format is written from.
 
+use super::allocations::allocations;
 use super::table::Table;
 use crate::cpu::{Group, cpu};
 use crate::flame::{self, flame};
-use andweorc_profile::estimate::{self, AllocationSummary};
+use andweorc_profile::estimate::AllocationSummary;
 use andweorc_profile::{ExampleState, Run, TargetKind, TargetRecord, plain};
 use std::collections::HashMap;
 
@@ -31,7 +32,7 @@ const WALL: [Quantity; 1] =
 const CPU: [Quantity; 1] = [Quantity { name: "cpu", title: "CPU time", unit: Unit::Nanoseconds }];
 
 /// Names as pprof's own profiles of memory have them.
-const ALLOCATIONS: [Quantity; 2] = [
+pub(super) const ALLOCATIONS: [Quantity; 2] = [
     Quantity { name: "alloc_objects", title: "Allocations", unit: Unit::Count },
     Quantity { name: "alloc_space", title: "Bytes allocated", unit: Unit::Bytes },
 ];
@@ -288,23 +289,7 @@ fn target_frame(target: Option<&TargetRecord>) -> Frame {
     }
 }
 
-/// Memory that each target allocates: stacks of one frame, since more is not known.
-fn allocations(runs: &[Run], frames: &mut Table<Frame>) -> Option<Measured> {
-    let found = estimate::analyse(runs).allocations;
-    let sample = |of: &AllocationSummary| Sample {
-        stack: vec![frames.index(&allocating_frame(of))],
-        state: None,
-        woken_by: None,
-        values: vec![of.count, of.bytes],
-    };
-    let samples: Vec<Sample> = found.iter().map(sample).collect();
-    let stretches = runs.iter().flat_map(|run| &run.allocations);
-    let real_ns = stretches.fold(0, |sum: u64, it| sum.saturating_add(it.real_ns));
-    let measured = Measured { quantities: &ALLOCATIONS, samples, real_ns, losses: Vec::new() };
-    (!measured.samples.is_empty()).then_some(measured)
-}
-
-fn allocating_frame(of: &AllocationSummary) -> Frame {
+pub(super) fn allocating_frame(of: &AllocationSummary) -> Frame {
     Frame {
         kind: of.kind,
         name: plain::name(&of.name).into_owned(),
@@ -313,7 +298,7 @@ fn allocating_frame(of: &AllocationSummary) -> Frame {
     }
 }
 
-fn shown(file: Option<&String>) -> Option<String> {
+pub(super) fn shown(file: Option<&String>) -> Option<String> {
     file.map(|file| plain::name(file).into_owned())
 }
 

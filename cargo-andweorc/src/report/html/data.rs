@@ -8,8 +8,8 @@ use crate::flame::{StackLabel, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
 use andweorc_profile::estimate::{
-    self, AllocationSummary, Analysis, Comparison, Judged, Metric, PointSummary, Ranking,
-    TargetSummary, Verdict, WaitSummary,
+    self, AllocationLine, AllocationSummary, Analysis, Comparison, Judged, Metric, PointSummary,
+    Ranking, TargetSummary, Verdict, WaitSummary,
 };
 use andweorc_profile::plain;
 use andweorc_profile::report::{
@@ -20,6 +20,9 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ptr;
+
+/// So many lines that allocate are told: those after them are small.
+const ALLOCATING_LINES: usize = 20;
 
 /// All of it.
 #[derive(Debug, Serialize)]
@@ -42,6 +45,9 @@ pub(super) struct Page<'a> {
     edges: Option<Edges>,
     advice: Vec<Advice>,
     allocations: Vec<Allocations>,
+    allocation_lines: Vec<AllocatingLine>,
+    /// Samples of allocations that are in none of these lines, or in one around theirs.
+    allocations_lost: u64,
     wall: Option<Wall<'a>>,
     cpu: Option<Cpu<'a>>,
     requests: Option<Requests<'a>>,
@@ -112,6 +118,16 @@ struct Allocations {
     #[serde(flatten)]
     summary: AllocationSummary,
     label: String,
+    place: Option<String>,
+    /// The address of its place in the editor.
+    editor: Option<String>,
+}
+
+/// Allocations of one line.
+#[derive(Debug, Serialize)]
+struct AllocatingLine {
+    #[serde(flatten)]
+    summary: AllocationLine,
     place: Option<String>,
     /// The address of its place in the editor.
     editor: Option<String>,
@@ -215,6 +231,16 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         edges: edges(analysis, sources),
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
+        allocation_lines: analysis
+            .allocation_lines
+            .iter()
+            .take(ALLOCATING_LINES)
+            .map(|it| allocating_line(it, sources))
+            .collect(),
+        allocations_lost: runs
+            .iter()
+            .flat_map(|run| &run.allocation_stacks)
+            .fold(0, |sum: u64, it| sum.saturating_add(it.lost).saturating_add(it.merged)),
         wall: wall(runs, analysis),
         cpu: cpu(runs, analysis, |target| tested(analysis, target)),
         requests: page_requests(runs, analysis),
@@ -333,10 +359,25 @@ fn allocations(of: &AllocationSummary, sources: &Sources) -> Allocations {
     let mut summary = of.clone();
     summary.name = plain::name(&of.name).into_owned();
     summary.file = of.file.as_deref().map(|file| plain::name(file).into_owned());
+    for thread in &mut summary.threads {
+        thread.name = plain::name(&thread.name).into_owned();
+    }
     Allocations {
         summary,
         label: allocation_label(of),
         place: shown_place(&of.name, of.file.as_deref(), of.line),
+        editor: at.and_then(|(file, line)| sources.address(file, line)),
+    }
+}
+
+fn allocating_line(of: &AllocationLine, sources: &Sources) -> AllocatingLine {
+    let at = of.file.as_deref().zip(of.line);
+    let mut summary = of.clone();
+    summary.function = plain::name(&of.function).into_owned();
+    summary.file = of.file.as_deref().map(|file| plain::name(file).into_owned());
+    AllocatingLine {
+        summary,
+        place: shown_place(&of.function, of.file.as_deref(), of.line),
         editor: at.and_then(|(file, line)| sources.address(file, line)),
     }
 }
