@@ -164,10 +164,8 @@ impl Rule {
                 },
             ));
         }
-        // What has no rule is as it was, but for the return address where it is in no register.
-        let is_start =
-            RETURN == INSTRUCTION && row.register(gimli::Register(RETURN as u16)).is_none();
-        if is_start && !saved.iter().any(|(number, _)| *number == RETURN) {
+        // What has no rule is as it was, but for a return address that is in no register.
+        if RETURN == INSTRUCTION && !saved.iter().any(|(number, _)| *number == RETURN) {
             saved.push((RETURN, Saved::Nowhere));
         }
         Some(Rule { frame, saved: saved.into() })
