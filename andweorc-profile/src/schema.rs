@@ -457,6 +457,10 @@ pub struct StacksRecord {
     /// frame pointer.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ended_early: u64,
+    /// Samples whose chain was unwound by the tables that code has for panics, and not by frame
+    /// pointers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unwound: u64,
 }
 
 /// A function in a call chain.

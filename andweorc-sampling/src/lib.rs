@@ -12,6 +12,7 @@
 //! | [`source`], [`perf`], `events`, `ring` | what sends the signal of a sample, and what the kernel held back |
 //! | [`signal`] | the one signal that andweorc sends to threads, and its handler |
 //! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
+//! | [`stack_copy`] | copies of stacks, for chains that frame pointers do not lead along |
 //! | [`thread_name`] | what threads are called |
 //! | [`asked_stack`], [`asleep`] | one call chain of a thread, which runs or sleeps |
 //! | [`own_chain`] | the call chain of a thread that asks for its own |
@@ -63,6 +64,8 @@ pub mod signal;
 pub mod slots;
 #[doc(hidden)]
 pub mod source;
+#[doc(hidden)]
+pub mod stack_copy;
 #[cfg(feature = "symbols")]
 #[doc(hidden)]
 pub mod symbols;

@@ -6,9 +6,10 @@ mod tests;
 
 use crate::clock;
 use crate::perf::{self, PerfError};
-use crate::queue::{DEPTH, Queue, Sample};
+use crate::queue::{DEPTH, LONG, Queue, Sample, Taken};
 use crate::signal::{self, Work};
 use crate::source::{Kind, Source};
+use crate::stack_copy::StackCopy;
 use crate::thread_name::ThreadName;
 use crate::walk::{self, Registers};
 use crate::{addresses, late};
@@ -17,7 +18,7 @@ use andweorc_profile::time::{Nanos, Real};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A thread's place. Lives for ever: it is handed on to the next thread.
@@ -52,6 +53,24 @@ crate::plain_thread_local! {
     static TASK: Cell<u32> = Cell::new(0);
 }
 
+/// Whether samples keep [`LONG`] chains.
+static LONG_CHAINS: AtomicBool = AtomicBool::new(false);
+
+/// Whether samples have a copy of the thread's stack.
+static COPIES_STACKS: AtomicBool = AtomicBool::new(false);
+
+/// Has samples keep up to [`LONG`] frames of call chains from now on, or [`DEPTH`] as usual.
+pub fn keep_long_chains(long: bool) {
+    // Relaxed: the handler looks at it alone.
+    LONG_CHAINS.store(long, Ordering::Relaxed);
+}
+
+/// Has each sample come with a copy of its thread's stack from now on, or none.
+pub fn copy_stacks(copies: bool) {
+    // Relaxed: the handler looks at it alone.
+    COPIES_STACKS.store(copies, Ordering::Relaxed);
+}
+
 /// The calling thread polls a task of the kind with this id from now on; 0 for none.
 pub fn set_task(task: u32) {
     TASK.set(task);
@@ -72,7 +91,11 @@ impl Slot {
     }
 
     /// Takes a sample: credits the thread, and hands the chain on.
-    fn sample(&self, at: Registers, sampled: Sampled) {
+    ///
+    /// # Safety
+    ///
+    /// `interrupted` is the third argument of a handler that was installed with SA_SIGINFO.
+    unsafe fn sample(&self, interrupted: *const c_void, sampled: Sampled) {
         // Relaxed, all of these: only this thread uses them while it is sampled, or they are
         // counts.
         self.handled.fetch_add(1, Ordering::Relaxed);
@@ -81,16 +104,23 @@ impl Slot {
             return;
         }
         let stack = self.stack();
-        let mut chain = [0; DEPTH];
+        // SAFETY: as the caller says.
+        let at = unsafe { Registers::of(interrupted) };
+        let mut chain = [0; LONG];
+        // Relaxed: a sample more or less of the other length makes no difference.
+        let most = if LONG_CHAINS.load(Ordering::Relaxed) { LONG } else { DEPTH };
         // SAFETY: the stack is the calling thread's, which took it down itself.
-        let length = unsafe { walk::chain(at, &stack, &mut chain) };
+        let length = unsafe { walk::chain(at, &stack, &mut chain[..most]) };
         let chain = &chain[..length];
-        let context = sampled(ran, &|| addresses::known().and_then(|known| known.judge(chain)));
-        let is_full = |context| {
-            let sample = Sample::new(context, ran, chain).of_task(TASK.get());
-            !self.queue.push(&sample)
-        };
-        if context.is_some_and(is_full) {
+        let judged = &chain[..length.min(DEPTH)];
+        let Some(context) = sampled(ran, &|| addresses::known()?.judge(judged)) else { return };
+        // Relaxed: as above.
+        let copies = COPIES_STACKS.load(Ordering::Relaxed);
+        // SAFETY: as the caller says, and the stack is the calling thread's.
+        let stack = copies.then(|| unsafe { StackCopy::take(interrupted, &stack) }).flatten();
+        let task = TASK.get();
+        let taken = Taken { context, task, ran, stack, chain, is_full: length == most };
+        if !self.queue.push(taken) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -128,11 +158,10 @@ pub static SAMPLES: Work = Work { is_wanted: || !late::noted(), run: on_signal, 
 /// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and
 /// writes atomics.
 extern "C" fn on_signal(context: *mut c_void) {
-    // SAFETY: the handler alone calls it, with its own third argument, and was installed with
-    // SA_SIGINFO.
-    let at = unsafe { Registers::of(context) };
     if let Some((slot, sampled)) = SLOT.get() {
-        slot.sample(at, sampled);
+        // SAFETY: the handler alone calls it, with its own third argument, and was installed with
+        // SA_SIGINFO.
+        unsafe { slot.sample(context, sampled) };
     }
 }
 
@@ -272,6 +301,8 @@ pub fn use_timers() {
 
 /// Ends that.
 pub fn off() {
+    keep_long_chains(false);
+    copy_stacks(false);
     let mut registry = registry();
     registry.asked = None;
     let mut live = std::mem::take(&mut registry.live);

@@ -2,7 +2,7 @@
 //! context.
 
 use crate::sampler::site_timeline::{self, Steps};
-use crate::sampler::stacks::Stacks;
+use crate::sampler::stacks::{FramePointers, Stacks};
 use crate::sampler::target_fraction::{self, Seen};
 use crate::sampler::threads;
 use crate::target::{Target, target, targets};
@@ -78,6 +78,7 @@ pub(super) struct Finder {
     inside: HashMap<(u32, u32), u64>,
     /// Whole call chains while they are recorded, and what was told before.
     stacks: Option<(Stacks, slots::Tally)>,
+    frame_pointers: FramePointers,
 }
 
 impl std::fmt::Debug for Finder {
@@ -103,6 +104,7 @@ impl Finder {
             contexts: HashMap::new(),
             inside: HashMap::new(),
             stacks: None,
+            frame_pointers: FramePointers::default(),
         }
     }
 
@@ -110,13 +112,18 @@ impl Finder {
     pub(super) fn begin_stacks(&mut self) {
         self.drain();
         self.stacks = Some((Stacks::default(), slots::tally()));
+        slots::keep_long_chains(true);
+        slots::copy_stacks(self.frame_pointers.may_be_missing());
     }
 
     /// Ends the recording of whole call chains. Returns those since it began, of which the times of
     /// the program are not known here; `None` where it did not.
     pub(super) fn end_stacks(&mut self) -> Option<StacksRecord> {
         self.drain();
-        let (stacks, before) = self.stacks.take()?;
+        let ended = self.stacks.take();
+        slots::keep_long_chains(false);
+        slots::copy_stacks(false);
+        let (stacks, before) = ended?;
         let mut record = stacks.into_record();
         record.lost = slots::tally().lost - before.lost;
         Some(record)
@@ -156,16 +163,25 @@ impl Finder {
         self.forget(&changed);
         slots::drain(|sample, thread| {
             if let Some((stacks, _)) = &mut self.stacks {
+                // Tables of code that came and went meanwhile may not be those of the sample.
+                let stack = sample.stack.as_ref().filter(|_| changed.is_empty());
+                let unwound = stack.and_then(|stack| {
+                    let unwound = self.symbols.unwind(stack);
+                    self.frame_pointers.choose(sample, unwound)
+                });
                 let gone = |address| changed.iter().any(|code| code.contains(&address));
                 let symbols = &mut self.symbols;
                 let look_up = |address| match gone(address) {
                     true => Arc::from([]),
                     false => symbols.frames(address),
                 };
-                stacks.count(sample, thread, look_up);
+                stacks.count(unwound.as_ref().unwrap_or(sample), thread, look_up);
             }
             self.count(sample, &changed);
         });
+        if self.stacks.is_some() {
+            slots::copy_stacks(self.frame_pointers.may_be_missing());
+        }
     }
 
     /// Forgets what is known of addresses in these ranges, whose code was loaded or unloaded.
@@ -207,7 +223,7 @@ impl Finder {
         // How many of them are at the innermost address in scope: one function of machine code,
         // with what was inlined into it.
         let mut inlined = 0;
-        for &address in sample.chain() {
+        for &address in sample.innermost() {
             if changed.iter().any(|code| code.contains(&address)) {
                 continue;
             }

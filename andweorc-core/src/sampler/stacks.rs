@@ -6,6 +6,9 @@
 //! polls tasks is [left out](chain).
 
 pub(crate) mod chain;
+mod unwound;
+
+pub(super) use unwound::FramePointers;
 
 use crate::sampler::{site_timeline, target_fraction};
 use crate::target::targets;
@@ -84,6 +87,7 @@ pub(super) struct Stacks {
     merged: u64,
     cut_off: u64,
     ended_early: u64,
+    unwound: u64,
 }
 
 impl Stacks {
@@ -96,6 +100,7 @@ impl Stacks {
     ) {
         self.samples += 1;
         self.ran += sample.ran;
+        self.unwound += u64::from(sample.is_unwound());
         let origin = Origin::of(sample, thread, |id| self.kind(id));
         let mut is_whole_name = true;
         let mut chain: Vec<u32> = Vec::new();
@@ -212,6 +217,7 @@ impl Stacks {
             merged: self.merged,
             cut_off: self.cut_off,
             ended_early: self.ended_early,
+            unwound: self.unwound,
             ..StacksRecord::default()
         }
     }

@@ -9,6 +9,7 @@ use crate::allocations::sampled::SampledSnapshot;
 use crate::background_thread::BackgroundThread;
 use crate::clock;
 use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
+use crate::experiment::diagnose::diagnose_chains;
 use crate::experiment::early::{Early, nothing_hit};
 use crate::experiment::hold::to_ns;
 use crate::experiment::noise::Noise;
@@ -225,6 +226,9 @@ impl ExperimentLoop {
     fn write_observed(&mut self, start: &Start, seen: &ObservedStretch) {
         // At the period that all of them were taken at.
         let stacks = self.samples.end_stacks(seen.real_ns, seen.cpu_ns);
+        if let Some(unknown) = stacks.as_ref().and_then(diagnose_chains) {
+            self.journal.note(unknown);
+        }
         self.samples.refine(&seen.targets);
         if seen.targets.iter().any(|it| is_sampled(it) && it.kind() != TargetKind::Line)
             && let Some(lack) = self.samples.lack()
