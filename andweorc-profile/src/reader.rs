@@ -5,7 +5,7 @@
 
 use crate::plain;
 use crate::{
-    AllocationsRecord, EndRecord, ExamplesRecord, ExperimentRecord, Header, LONGEST_LINE,
+    AllocationsRecord, EndRecord, ExamplesRecord, ExperimentRecord, Header, JointRun, LONGEST_LINE,
     LongPollsRecord, NoteRecord, PointRecord, PollsRecord, Record, SamplesRecord, StackNode,
     StacksRecord, TargetRecord, TimelineRecord, VERSION, WallRecord,
 };
@@ -60,6 +60,8 @@ pub struct Run {
     pub examples: Vec<ExamplesRecord>,
     /// The last polls and spans before the first experiment; empty in older profiles.
     pub timeline: Vec<TimelineRecord>,
+    /// The run of several programs that it was part of, if it was.
+    pub joint: Option<JointRun>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -84,6 +86,7 @@ impl Run {
             long_polls: Vec::new(),
             examples: Vec::new(),
             timeline: Vec::new(),
+            joint: None,
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -110,6 +113,7 @@ impl Run {
             Record::LongPolls(polls) => self.long_polls.push(polls),
             Record::Examples(examples) => self.examples.push(examples),
             Record::Timeline(timeline) => self.timeline.push(timeline),
+            Record::Joint(joint) => self.joint = Some(joint),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
