@@ -12,6 +12,7 @@ use crate::point::Point;
 use crate::sampler;
 use crate::session::link::Link;
 use crate::target::{Target, target, targets};
+use crate::thread;
 use crate::time::Speedup;
 use andweorc_profile::coordination::{
     Begin, KnownPoint, KnownTarget, LONGEST_EXPERIMENT, MOST_NAMED, Outcome, Tested, Verdict,
@@ -80,6 +81,7 @@ impl ExperimentLoop {
             measure: LONGEST_EXPERIMENT.to_duration(),
             cooldown: Duration::ZERO,
         };
+        thread::number_next(Some(number));
         let held = self.experimenter.run_while(target, speedup, phases, || link.is_held(number));
         let (mut record, cut) = match held {
             Held::Stopped => return false,
