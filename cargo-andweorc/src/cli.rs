@@ -218,12 +218,12 @@ pub(crate) struct RunOptions {
     /// With `--compare`: how often each of the two is run
     #[arg(long, value_name = "N", default_value_t = 3, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) runs: u32,
-    /// Other programs that take part.
-    #[command(flatten)]
-    pub(crate) together: TogetherOptions,
     /// How long the report is.
     #[command(flatten)]
     pub(crate) top: TopOptions,
+    /// Other programs that take part.
+    #[command(flatten)]
+    pub(crate) together: TogetherOptions,
 }
 
 /// A program to build, start and profile, and how that is done.
