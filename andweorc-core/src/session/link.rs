@@ -28,6 +28,8 @@ const TRY: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 /// How long a read waits: what is to be sent waits for that at most.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long the end of a session waits until the coordinator is told.
+const LEAVE: Nanos = Nanos::from_millis(1000);
 /// How long a write may take.
 const WRITE: Duration = Duration::from_secs(1);
 
@@ -103,12 +105,15 @@ impl Link {
         self.participant.lock().verdict(experiment)
     }
 
-    /// Tells that the session ends, and waits until that is said.
+    /// Tells that the session ends, and waits until that is said. Not for long: the network may
+    /// hang, and the thread ends by itself then.
     pub(crate) fn leave(&mut self, reason: &str) {
         self.participant.lock().leave(reason);
-        let ended = self.thread.take().map(JoinHandle::join);
-        // A panic of that thread is printed, and the session ends as it would without it.
-        drop(ended);
+        let until = clock::now() + LEAVE;
+        let Some(thread) = self.thread.take() else { return };
+        while !thread.is_finished() && clock::now() < until {
+            thread::sleep(LOOK);
+        }
     }
 }
 

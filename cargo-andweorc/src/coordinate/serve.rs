@@ -243,3 +243,81 @@ fn read(id: Id, mut stream: TcpStream, token: &str, events: &Sender<Event>) -> E
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use andweorc_profile::coordination::PROTOCOL;
+    use std::sync::Mutex;
+
+    /// A server, and all that it says.
+    fn server() -> (Server, Arc<Mutex<Vec<String>>>) {
+        let wanted = Wanted {
+            run: "r1".into(),
+            expected: Vec::new(),
+            speedups: Vec::new(),
+            duration: Nanos::from_millis(60_000),
+            seed: 0,
+        };
+        let said = Arc::<Mutex<Vec<String>>>::default();
+        let says = Arc::clone(&said);
+        let say = move |news: &str| says.lock().unwrap().push(news.to_owned());
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        (Server::start(address, "secret", wanted, say).unwrap(), said)
+    }
+
+    fn hello(token: &str, version: u32) -> String {
+        to_line(&ToCoordinator::Hello { version, token: token.into(), service: "shop".into() })
+    }
+
+    /// Connects, says this, and returns the connection and the first answer, if there is one.
+    fn answer(server: &Server, said: &str) -> (TcpStream, Option<ToParticipant>) {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        let (mut lines, mut bytes) = (Lines::default(), [0; 4096]);
+        loop {
+            if let Some(message) = lines.next_message() {
+                return (stream, Some(message.unwrap()));
+            }
+            match stream.read(&mut bytes) {
+                Ok(0) | Err(_) => return (stream, None),
+                Ok(many) => lines.feed(&bytes[..many]),
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_takes_part_without_the_token_the_version_and_a_hello() {
+        let (server, said) = server();
+        let alive = to_line(&ToCoordinator::Alive);
+        for (says, why) in [
+            (hello("guess", PROTOCOL), "its token is wrong"),
+            (hello("", PROTOCOL), "its token is wrong"),
+            (hello("secret", PROTOCOL + 1), "version 2 of the protocol"),
+            (alive, "it did not say hello"),
+            ("GET / HTTP/1.1\n".to_owned(), "it sent no message"),
+        ] {
+            let (mut stream, answer) = answer(&server, &says);
+            let Some(ToParticipant::Refused { reason }) = answer else { panic!("{answer:?}") };
+            assert!(reason.contains(why), "{reason}");
+            assert!(!reason.contains("secret") && !reason.contains("guess"));
+            // Nothing more is said, and the connection is closed.
+            assert!(matches!(stream.read(&mut [0; 16]), Ok(0) | Err(_)));
+        }
+        let (_stream, welcome) = answer(&server, &hello("secret", PROTOCOL));
+        assert_eq!(welcome, Some(ToParticipant::Welcome { version: PROTOCOL, run: "r1".into() }));
+        assert_eq!(said.lock().unwrap().len(), 5);
+    }
+
+    #[test]
+    fn the_end_of_the_server_is_told() {
+        let (server, _) = server();
+        let (mut stream, welcome) = answer(&server, &hello("secret", PROTOCOL));
+        assert!(welcome.is_some());
+        drop(server);
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        let finish = ToParticipant::Finish { reason: "the command ended".into() };
+        assert!(rest.ends_with(&to_line(&finish)), "{rest}");
+    }
+}
