@@ -151,6 +151,13 @@ pub struct Tested {
 }
 
 impl Tested {
+    /// No part of any service: all are delayed alike, to see whether the load waits for them.
+    pub fn probe() -> Tested {
+        let (kind, name) = (TargetKind::Probe, "everything".to_owned());
+        let target = KnownTarget { id: 0, kind, name, file: None, line: None };
+        Tested { service: String::new(), target }
+    }
+
     /// How the profiles of other services call the target: `inventory/lookup`.
     pub fn name(&self) -> String {
         let KnownTarget { kind, name, .. } = &self.target;

@@ -34,6 +34,14 @@ const MAX_MEASURE: Nanos = Nanos::from_millis(1000);
 /// So often each arm should get its turn.
 const PASSES: i64 = 4;
 
+/// How many probes of the load a run begins with, and after how many other experiments on targets
+/// there is one more: the load may change.
+const PROBES: u32 = 2;
+const PROBE_INTERVAL: u32 = 8;
+
+/// By how much a probe delays all programs.
+const PROBE: Speedup = Speedup::from_ppm(250_000);
+
 /// Number of a connection.
 pub(crate) type Id = u64;
 
@@ -80,11 +88,20 @@ enum Stage {
     Over,
 }
 
+/// Subject of an experiment.
+#[derive(Debug)]
+enum Subject {
+    Baseline,
+    /// The load: all programs are delayed alike.
+    Probe,
+    Target(Arm),
+}
+
 /// The experiment that is held, or was last.
 #[derive(Debug)]
 struct Experiment {
     number: u32,
-    arm: Option<Arm>,
+    subject: Subject,
     /// Members that were told to begin it.
     members: BTreeSet<Id>,
     /// Members who have not yet told how it went.
@@ -115,6 +132,10 @@ pub(crate) struct Coordinator {
     experiment: Option<Experiment>,
     /// The experiment before was one on a target: a baseline comes next.
     after_arm: bool,
+    /// Probes that were held.
+    probes: u32,
+    /// Experiments on targets since the last probe.
+    since_probe: u32,
     began: Option<Real>,
     /// When everybody was told that the coordinator is there.
     said: Real,
@@ -136,6 +157,8 @@ impl Coordinator {
             stage: Stage::Between { until: now },
             experiment: None,
             after_arm: false,
+            probes: 0,
+            since_probe: 0,
             began: None,
             said: now,
             tally: Tally::default(),
@@ -320,15 +343,25 @@ impl Coordinator {
             self.send(id, ToParticipant::Settle { experiment: experiment.number, discarded });
         }
         self.tally.discarded += u32::from(experiment.discarded.is_some());
-        if let Some(arm) = &experiment.arm {
-            if experiment.is_refused {
-                self.plan.refuse(arm);
-            } else if experiment.discarded.is_none() {
-                self.plan.count(arm);
+        match &experiment.subject {
+            Subject::Baseline => {}
+            // One that a guard refused would be refused again.
+            Subject::Probe if experiment.discarded.is_none() || experiment.is_refused => {
+                self.probes += 1;
+                self.since_probe = 0;
+            }
+            Subject::Probe => {}
+            Subject::Target(arm) => {
+                self.since_probe += 1;
+                if experiment.is_refused {
+                    self.plan.refuse(arm);
+                } else if experiment.discarded.is_none() {
+                    self.plan.count(arm);
+                }
             }
         }
         // Also after one that was discarded: the programs settle meanwhile.
-        self.after_arm = experiment.arm.is_some();
+        self.after_arm = !matches!(experiment.subject, Subject::Baseline);
         self.stage = Stage::Between { until: now + COOLDOWN };
     }
 
@@ -387,25 +420,22 @@ impl Coordinator {
         if members.is_empty() || self.waits(now) {
             return;
         }
-        let arm = if self.after_arm || self.tally.begun == 0 {
-            None
-        } else {
-            let there: BTreeSet<&str> =
-                members.iter().map(|id| &*self.members[id].service).collect();
-            let arm = self.plan.next(|service| there.contains(service));
-            if arm.is_none() {
-                return self.finish("nothing left to test", now);
-            }
-            arm
+        let Some(subject) = self.next_subject(&members) else {
+            return self.finish("nothing left to test", now);
         };
         let number = self.tally.begun;
         self.tally.begun += 1;
         let warmup_ms = self.random.u64(WARMUP_MS..2 * WARMUP_MS);
         let mut begin = Begin::baseline(number, LEASE.to_duration().as_millis() as u32);
         begin.warmup_ms = warmup_ms as u32;
-        if let Some(Arm { tested, speedup }) = &arm {
+        let tested = match &subject {
+            Subject::Baseline => None,
+            Subject::Probe => Some((Tested::probe(), PROBE)),
+            Subject::Target(Arm { tested, speedup }) => Some((tested.clone(), *speedup)),
+        };
+        if let Some((target, speedup)) = tested {
+            begin.target = Some(target);
             begin.speedup_ppm = speedup.ppm();
-            begin.target = Some(Tested::clone(tested));
         }
         for &id in &members {
             self.send(id, ToParticipant::Begin(begin.clone()));
@@ -413,8 +443,21 @@ impl Coordinator {
         let ends = now + Nanos::from_millis(warmup_ms as i64) + self.measure();
         let missing = members.clone();
         let (discarded, is_refused) = (None, false);
-        self.experiment = Some(Experiment { number, arm, members, missing, discarded, is_refused });
+        self.experiment =
+            Some(Experiment { number, subject, members, missing, discarded, is_refused });
         self.stage = Stage::Held { ends };
+    }
+
+    /// Returns what the next experiment is about; `None` where nothing is left to test.
+    fn next_subject(&mut self, members: &BTreeSet<Id>) -> Option<Subject> {
+        if self.after_arm || self.tally.begun == 0 {
+            return Some(Subject::Baseline);
+        }
+        if self.probes < PROBES || self.since_probe >= PROBE_INTERVAL {
+            return Some(Subject::Probe);
+        }
+        let there: BTreeSet<&str> = members.iter().map(|id| &*self.members[id].service).collect();
+        self.plan.next(|service| there.contains(service)).map(Subject::Target)
     }
 
     /// How long an experiment is measured: so that each arm gets its turns in the time.

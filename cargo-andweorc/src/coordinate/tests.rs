@@ -40,6 +40,11 @@ struct Program {
     is_cut_off: bool,
 }
 
+/// Whether it is neither a baseline nor a probe.
+fn is_on_target(begin: &Begin) -> bool {
+    begin.target.as_ref().is_some_and(|it| it.target.kind != TargetKind::Probe)
+}
+
 /// All programs and the coordinator.
 struct World {
     now: Real,
@@ -120,7 +125,7 @@ impl World {
         for _ in 0..10_000 {
             self.step();
             let all = || self.programs.values();
-            let first = all().find_map(|it| it.held.clone()).filter(|it| it.target.is_some());
+            let first = all().find_map(|it| it.held.clone()).filter(is_on_target);
             if let Some(begin) = first
                 && all().all(|it| it.held.as_ref() == Some(&begin))
             {
@@ -180,8 +185,9 @@ fn every_experiment_is_held_by_all_with_a_baseline_between_any_two() {
         assert_eq!(begin.experiment as usize, at);
         assert_eq!(begin.target.is_some(), at % 2 == 1);
     }
+    let on_targets = shop.begun.iter().filter(|it| is_on_target(it));
     let services: BTreeSet<_> =
-        shop.begun.iter().filter_map(|it| Some(it.target.as_ref()?.service.clone())).collect();
+        on_targets.filter_map(|it| Some(it.target.as_ref()?.service.clone())).collect();
     assert_eq!(services.len(), 2, "targets of both");
     assert!(shop.verdicts.values().all(|it| *it == Verdict::Use), "{:?}", shop.verdicts);
     assert_eq!(shop.verdicts, inventory.verdicts);
@@ -189,6 +195,24 @@ fn every_experiment_is_held_by_all_with_a_baseline_between_any_two() {
     assert!(world.coordinator.is_over());
     assert_eq!(world.programs[&0].participant.over(), Some("time"));
     assert_eq!(world.holds(), 0);
+}
+
+#[test]
+fn the_load_is_probed_at_first_and_again_and_a_discarded_probe_is_repeated() {
+    let mut world = World::of(&["shop"]);
+    let is_probe = |begin: &Begin| begin.target.is_some() && !is_on_target(begin);
+    world.program(0).outcome = Outcome::Discarded { reason: "stolen".into() };
+    world.pass(2_000);
+    world.program(0).outcome = Outcome::Measured;
+    let begun = &world.programs[&0].begun;
+    assert!(begun.len() > 4 && !begun.iter().any(is_on_target), "{begun:?}");
+    let before = begun.len();
+    world.pass(50_000);
+    let after = world.programs[&0].begun[before..].iter().filter(|it| it.target.is_some());
+    let probes: Vec<_> = after.map(is_probe).collect();
+    let next = |from: usize| probes[from..].iter().position(|&is| is).map(|at| from + at);
+    assert_eq!((next(0), next(1)), (Some(0), Some(1)), "{probes:?}");
+    assert_eq!(next(2), Some(10), "{probes:?}");
 }
 
 #[test]

@@ -144,7 +144,10 @@ fn outcome(record: &ExperimentRecord, cut: Option<Cut>) -> Outcome {
 /// this service, which has none like it.
 fn tested(service: &str, tested: Option<&Tested>) -> Option<Option<&'static Target>> {
     let Some(tested) = tested else { return Some(None) };
-    let KnownTarget { id, file, line, .. } = &tested.target;
+    let KnownTarget { id, kind, file, line, .. } = &tested.target;
+    if *kind == TargetKind::Probe {
+        return Some(Some(target(TargetKind::Probe, "everything", None, None)));
+    }
     if tested.service == service {
         return targets().into_iter().find(|it| it.id() == *id).map(Some);
     }
