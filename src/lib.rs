@@ -91,6 +91,7 @@
 //! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |
 //! | `ANDWEORC_LONG_POLL` | a poll that lasts so long is reported with its place, or `off` | `10ms` |
 //! | `ANDWEORC_ORDER` | seed of the order of experiments; runs that are combined need different ones | `0` |
+//! | `ANDWEORC_COORDINATOR`, `ANDWEORC_TOKEN`, `ANDWEORC_SERVICE` | the run of several services that the program takes part in | none |
 //!
 //! The same in code: [`Settings`] and [`Session`], whose outcome is an [analysis].
 //!

@@ -8,6 +8,7 @@
 mod block;
 mod context_switches;
 mod driver_lateness;
+mod message;
 mod on_cpu;
 mod plain;
 mod poll;
@@ -31,6 +32,7 @@ pub use crate::engine::{Entered, Stay};
 pub use crate::point::Within;
 pub use crate::process::ledger;
 pub use block::{Blocking, blocked, catch_up_before_waking};
+pub use message::{current_experiment, number_next, received, stamp};
 pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
 pub use poll::{CaughtUp, Poll};
 pub use poll_phase::Polled;

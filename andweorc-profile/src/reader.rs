@@ -6,8 +6,8 @@
 use crate::plain;
 use crate::{
     AllocationStacksRecord, AllocationsRecord, EndRecord, ExamplesRecord, ExperimentRecord, Header,
-    LONGEST_LINE, LongPollsRecord, NoteRecord, PointRecord, PollsRecord, Record, SamplesRecord,
-    StacksRecord, TargetRecord, TimelineRecord, VERSION, WallRecord,
+    JointRun, LONGEST_LINE, LongPollsRecord, NoteRecord, PointRecord, PollsRecord, Record,
+    SamplesRecord, StacksRecord, TargetRecord, TimelineRecord, VERSION, WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -62,6 +62,8 @@ pub struct Run {
     pub timeline: Vec<TimelineRecord>,
     /// Call chains of sampled allocations; empty in older profiles.
     pub allocation_stacks: Vec<AllocationStacksRecord>,
+    /// The run of several programs that it was part of, if it was.
+    pub joint: Option<JointRun>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -87,6 +89,7 @@ impl Run {
             examples: Vec::new(),
             timeline: Vec::new(),
             allocation_stacks: Vec::new(),
+            joint: None,
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -114,6 +117,7 @@ impl Run {
             Record::Examples(examples) => self.examples.push(examples),
             Record::Timeline(timeline) => self.timeline.push(timeline),
             Record::AllocationStacks(stacks) => self.allocation_stacks.push(stacks),
+            Record::Joint(joint) => self.joint = Some(joint),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }

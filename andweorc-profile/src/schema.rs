@@ -10,6 +10,7 @@
 
 mod allocation_stacks;
 mod examples;
+mod joint;
 mod polls;
 mod timeline;
 mod wall;
@@ -21,6 +22,7 @@ pub use examples::{
     ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
     RequestExample, RequestExamples,
 };
+pub use joint::JointRun;
 pub use polls::{KindPolls, LongPoll, LongPollsRecord, PollsRecord, TimeHistogram};
 pub use timeline::{TimelineEvent, TimelineRecord, TimelineThread};
 pub use wall::{WallRecord, WallStack, WallWaker};
@@ -62,6 +64,8 @@ pub enum Record {
     Timeline(TimelineRecord),
     /// Where memory is allocated, by the call chains of samples.
     AllocationStacks(AllocationStacksRecord),
+    /// The run of several programs that this one is part of, written before the first experiment.
+    Joint(JointRun),
     /// Something the user should know: a warning, a limit, a loss.
     Note(NoteRecord),
     /// The last line of a run that ended in order.
@@ -156,6 +160,9 @@ pub enum TargetKind {
     /// No part of the program: everything is delayed alike, to see whether the load waits for the
     /// program.
     Probe,
+    /// A target of another program that took part in the same run: `inventory/lookup`. No time is
+    /// spent in it here.
+    Remote,
 }
 
 impl fmt::Display for TargetKind {
@@ -168,6 +175,7 @@ impl fmt::Display for TargetKind {
             TargetKind::Line => "line",
             TargetKind::Wait => "wait",
             TargetKind::Probe => "probe",
+            TargetKind::Remote => "remote",
         })
     }
 }
@@ -259,6 +267,10 @@ pub struct ExperimentRecord {
     /// are left out, and none is there where nothing is sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sampled: Vec<TargetTime>,
+    /// Number of the experiment in the run of several programs, the same in the profiles of all of
+    /// them. `None` in a run of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joint: Option<u32>,
     /// Why the experiment must not be used, if so (for example `"steal 7 %"`). It is kept, and
     /// counted.
     #[serde(rename = "spoiled")]
@@ -279,6 +291,7 @@ impl ExperimentRecord {
             cpu_ns: None,
             points: Vec::new(),
             sampled: Vec::new(),
+            joint: None,
             discarded: None,
         }
     }

@@ -17,9 +17,11 @@
 //! | `stay` | which time of a thread in a target is credited, and to which |
 //! | `payment` | for how long a thread pauses that owes delay |
 //! | `rest` | what a thread takes that was idle, or blocked by another one |
+//! | `message` | what a message of another process does to who receives it |
 //! | `lock_handoff` | which thread let a blocked one in |
 
 mod lock_handoff;
+mod message;
 mod model;
 mod payment;
 mod plain;
@@ -32,6 +34,7 @@ mod thread_poll;
 mod thread_state;
 
 pub use lock_handoff::Door;
+pub use message::Message;
 pub use model::{Model, Rules};
 pub use payment::Payment;
 pub use plain::Stranger;

@@ -1,9 +1,11 @@
 //! The settings of a run: from the environment, or set in code.
 
 mod event;
+mod join;
 mod scope;
 
 pub use event::Event;
+pub use join::Join;
 pub use scope::{Scope, ScopeError};
 #[doc(hidden)]
 pub use scope::{crate_of, is_own_file, is_std};
@@ -45,6 +47,8 @@ pub struct Settings {
     pub order: u64,
     /// Which functions and lines can be targets; the workspace's own when nothing is said.
     pub scope: Scope,
+    /// The coordinator that says what is tested, where several programs are profiled as one.
+    pub join: Option<Join>,
 }
 
 impl Default for Settings {
@@ -63,6 +67,7 @@ impl Default for Settings {
             event: Event::default(),
             order: 0,
             scope: Scope::default(),
+            join: None,
         }
     }
 }
@@ -101,8 +106,23 @@ const ORDER: &str = "ANDWEORC_ORDER";
 const EVENT: &str = "ANDWEORC_EVENT";
 const SCOPE: &str = "ANDWEORC_SCOPE";
 const LONG: &str = "ANDWEORC_LONG_POLL";
-const KNOWN: [&str; 12] =
-    [ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, CLOCK, EVENT, ORDER, SCOPE, LONG];
+const KNOWN: [&str; 15] = [
+    ENABLED,
+    OUT,
+    DURATION,
+    TARGETS,
+    POINTS,
+    SPEEDUPS,
+    SLOWDOWN,
+    CLOCK,
+    EVENT,
+    ORDER,
+    SCOPE,
+    LONG,
+    join::COORDINATOR,
+    join::TOKEN,
+    join::SERVICE,
+];
 
 impl Settings {
     /// Whether `ANDWEORC_ENABLED` switches profiling on.
@@ -135,6 +155,7 @@ impl Settings {
         vars: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();
+        let mut join = join::Parts::default();
         for (name, value) in vars {
             let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;
@@ -157,9 +178,13 @@ impl Settings {
                 SCOPE => {
                     settings.scope = text(SCOPE, value)?.parse().map_err(SettingError::Scope)?
                 }
+                join::COORDINATOR => join.coordinator = Some(text(join::COORDINATOR, value)?),
+                join::TOKEN => join.token = Some(text(join::TOKEN, value)?),
+                join::SERVICE => join.service = Some(text(join::SERVICE, value)?),
                 unknown => return Err(SettingError::Unknown(unknown.to_owned())),
             }
         }
+        settings.join = join.whole()?;
         Ok(settings)
     }
 
@@ -202,6 +227,12 @@ pub enum SettingError {
         /// Form that the value should have.
         expected: &'static str,
     },
+    /// One of the settings by which a program takes part in a run of several is there, and another
+    /// one is not.
+    Incomplete {
+        /// The variable that is missing.
+        missing: &'static str,
+    },
     /// The setting asks for lines or functions, and the program is built without the feature
     /// `sampling`.
     NotBuilt {
@@ -228,6 +259,13 @@ impl fmt::Display for SettingError {
             SettingError::Malformed { name, value, expected } => {
                 write!(f, "{name} is `{}`, which is not {expected}", plain::name(value))
             }
+            SettingError::Incomplete { missing } => write!(
+                f,
+                "{missing} is not set: a program that takes part in a run of several needs {}, {} and {}",
+                join::COORDINATOR,
+                join::TOKEN,
+                join::SERVICE
+            ),
             SettingError::NotBuilt { name, value } => write!(
                 f,
                 "{name}, `{}`: lines and functions as targets need andweorc's feature `sampling`, which this program is built \
