@@ -40,19 +40,21 @@ impl ThreadPoll {
         (ThreadPoll { around }, ThreadState::Active, kind)
     }
 
-    /// The steps by which a thread begins it, in their order. The thread was `idle` since then,
-    /// where nobody has told what it did since its last poll: most often it was. `inside` the
-    /// target it goes on in its own time, which grows there: it neither has waited nor joins.
-    #[inline]
-    pub fn steps(idle: Option<Real>, inside: bool) -> impl Iterator<Item = PollStep> {
-        let outside = |step| (!inside).then_some(step);
-        let steps = [
-            idle.map(PollStep::EndRest),
-            outside(PollStep::TakeProcessorWait),
-            outside(PollStep::Join),
-            Some(PollStep::Pay),
-        ];
-        steps.into_iter().flatten()
+    /// Has the thread `take` the steps by which it begins one, in their order. The thread was
+    /// `idle` since then, where nobody has told what it did since its last poll: most often it was.
+    /// `inside` the target it goes on in its own time, which grows there: it neither has waited nor
+    /// joins.
+    // Always: each step is known where it is taken.
+    #[inline(always)]
+    pub fn take_steps(idle: Option<Real>, inside: bool, mut take: impl FnMut(PollStep)) {
+        if let Some(since) = idle {
+            take(PollStep::EndRest(since));
+        }
+        if !inside {
+            take(PollStep::TakeProcessorWait);
+            take(PollStep::Join);
+        }
+        take(PollStep::Pay);
     }
 
     /// Whether it is known when the thread, of this kind, is idle after the poll.
@@ -108,7 +110,11 @@ mod tests {
 
     #[test]
     fn thread_rests_waits_and_joins_before_it_pays() {
-        let steps = |idle, inside| ThreadPoll::steps(idle, inside).collect::<Vec<_>>();
+        let steps = |idle, inside| {
+            let mut steps = Vec::new();
+            ThreadPoll::take_steps(idle, inside, |step| steps.push(step));
+            steps
+        };
         let (since, all) = (Real(5), [PollStep::TakeProcessorWait, PollStep::Join, PollStep::Pay]);
         assert_eq!(steps(None, false), all);
         assert_eq!(

@@ -72,18 +72,17 @@ impl Thread {
             return (began, self.virtual_at(began));
         };
         let mut began = now;
-        for step in ThreadPoll::steps(self.idle_since.take(), self.depth.get().is_inside()) {
-            match step {
-                PollStep::EndRest(since) => {
-                    self.resume(account, Rested::until_found(since, now), now);
-                }
-                PollStep::TakeProcessorWait => {
-                    self.absorb_runqueue_wait(account, Comes::Preempted, now);
-                }
-                PollStep::Join => model().join(account, ready, now),
-                PollStep::Pay => began = self.catch_up(now),
+        let (idle, inside) = (self.idle_since.take(), self.depth.get().is_inside());
+        ThreadPoll::take_steps(idle, inside, |step| match step {
+            PollStep::EndRest(since) => {
+                self.resume(account, Rested::until_found(since, now), now);
             }
-        }
+            PollStep::TakeProcessorWait => {
+                self.absorb_runqueue_wait(account, Comes::Preempted, now);
+            }
+            PollStep::Join => model().join(account, ready, now),
+            PollStep::Pay => began = self.catch_up(now),
+        });
         (began, self.virtual_at(began))
     }
 }

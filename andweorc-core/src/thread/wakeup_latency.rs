@@ -96,15 +96,24 @@ pub fn pass_on() {
 impl Thread {
     /// The thread has `rested` until now: it takes what it owed by then, as far as that goes, and
     /// pays the rest where another one had got it going.
+    // Always: most callers know what ended the rest.
+    #[inline(always)]
     pub(super) fn resume(&self, account: &'static Account, rested: Rested, now: Real) {
         let late = rested.by.map_or(Nanos::ZERO, |_| self.came_late(rested.since, now).grown);
         model().end_rest(account, rested, late, now);
         self.note_caught_up(now);
         if rested.pays {
-            self.absorb_runqueue_wait(account, Comes::Woken, now);
-            let now = self.catch_up(now);
-            note_wake(ledger().local_delay(account, now), now);
+            self.pay_as_notified(account, now);
         }
+    }
+
+    /// The thread pays what it still owes after a rest that another one has ended.
+    #[inline(never)]
+    fn pay_as_notified(&self, account: &'static Account, now: Real) {
+        self.absorb_runqueue_wait(account, Comes::Woken, now);
+        let now = self.catch_up(now);
+        // If it finds work it notifies another one.
+        note_wake(ledger().local_delay(account, now), now);
     }
 }
 

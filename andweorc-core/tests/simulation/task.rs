@@ -299,16 +299,15 @@ impl Engine<'_> {
             return false;
         }
         let from = if ready == Virtual::NEVER { task.parking.at } else { ready };
-        for step in ThreadPoll::steps(idle, self.threads[i].entered.is_some()) {
-            match step {
-                PollStep::EndRest(since) => self.takes_in(i, since),
-                // Every thread has a processor of its own here.
-                PollStep::TakeProcessorWait => {}
-                PollStep::Join if self.rules.wakes == Wakes::Coz => {}
-                PollStep::Join => model.join(self.threads[i].account, from, now),
-                PollStep::Pay => self.threads[i].act = Act::Begin,
-            }
-        }
+        let inside = self.threads[i].entered.is_some();
+        ThreadPoll::take_steps(idle, inside, |step| match step {
+            PollStep::EndRest(since) => self.takes_in(i, since),
+            // Every thread has a processor of its own here.
+            PollStep::TakeProcessorWait => {}
+            PollStep::Join if self.rules.wakes == Wakes::Coz => {}
+            PollStep::Join => model.join(self.threads[i].account, from, now),
+            PollStep::Pay => self.threads[i].act = Act::Begin,
+        });
         let task = &mut self.tasks[id];
         task.ready = ready;
         task.came = false;
