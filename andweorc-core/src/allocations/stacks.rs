@@ -226,8 +226,11 @@ mod tests {
         }
     }
 
+    /// The target of a group, and its chains with their bytes.
+    type Shown = (Option<u32>, Vec<(String, u64)>);
+
     /// For each group its chains with their bytes, as names and lines from the outermost on.
-    fn shown(record: &AllocationStacksRecord) -> Vec<(Option<u32>, Vec<(String, u64)>)> {
+    fn shown(record: &AllocationStacksRecord) -> Vec<Shown> {
         let shown = |group: &AllocationGroup| {
             let mut paths: Vec<String> = Vec::new();
             let mut rows = Vec::new();
