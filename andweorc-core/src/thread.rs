@@ -130,7 +130,8 @@ struct Thread {
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
-    /// Virtual time at which the task had parked that is polled, [`Virtual::NEVER`] outside of polls.
+    /// Virtual time at which the task had parked that is polled; [`Virtual::NEVER`] outside of
+    /// polls.
     parked_at: Cell<Virtual>,
     /// How many visits it ended that were not inside of others, since that was asked for.
     visits: Cell<u32>,

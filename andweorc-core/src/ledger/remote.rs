@@ -30,8 +30,8 @@
 //! ended with the D of before. So the ledger keeps for how long threads [rested](Shared::keep_rest)
 //! without taking delay: so much more they could have taken. That is kept for all of them together,
 //! since a worker that was idle would have run what another one runs that was not. It is kept up to
-//! [`MAX_REST`], so that a rest long ago makes up for nothing: without rests, a receiver at its limit
-//! pays.
+//! [`MAX_REST`], so that a rest long ago makes up for nothing: a receiver at its limit has no rests,
+//! and pays.
 
 use super::account::OUTSIDE;
 use super::{Account, Ledger};
@@ -42,8 +42,8 @@ use crate::time::{Nanos, Real, Virtual};
 /// Number of an experiment that no other process takes part in.
 const ALONE: i64 = -1;
 
-/// Rests that are kept at most. A few times as long as the jumps that D makes where hosts talk often:
-/// they are about as long as one request is in the target.
+/// Rests that are kept at most: a few times as long as the jumps that D makes where hosts talk
+/// often. Those are about as long as one request is in the target.
 const MAX_REST: Nanos = Nanos::from_micros(350);
 
 /// Delay that a message carries to another process: of the participant that sent it, as it did.
@@ -164,7 +164,7 @@ impl Ledger {
     }
 
     /// The thread learns at `now` that who runs on it, and had `parked` at that virtual time, has
-    /// waited for a message whose sender had `taken` this delay: it has taken as much, as far as its
+    /// waited for a message whose sender had `taken` this delay: it has taken as much, as far as
     /// rests go, and is never back before it parked. Inside the target too.
     pub fn absorb_message(&self, account: &Account, taken: Nanos, parked: Virtual, now: Real) {
         let most = taken.min(parked.delay_at(now));

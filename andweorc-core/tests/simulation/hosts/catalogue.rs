@@ -129,7 +129,7 @@ fn pairs() -> Vec<System> {
     ]
 }
 
-/// The same two services on networks that are faster and slower.
+/// Two services on networks that are faster and slower.
 fn networks() -> Vec<System> {
     let on = |name, us| System {
         network: flight(us),

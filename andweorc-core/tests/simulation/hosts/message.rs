@@ -272,8 +272,8 @@ impl Engine<'_> {
         waits.is_some_and(|it| it.answer.replace(packet).is_none())
     }
 
-    /// Wakes who waits at a socket. A peer that takes part had paid what it owed; all others are the
-    /// world outside.
+    /// Wakes who waits at a socket. A peer that takes part had paid what it owed; all others are
+    /// the world outside.
     fn wake_for(&mut self, task: usize, packet: Packet) {
         let source = match packet.stamp {
             Some(_) => WakeSource::Loopback,
