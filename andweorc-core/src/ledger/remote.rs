@@ -30,8 +30,8 @@
 //! ended with the D of before. So the ledger keeps for how long threads [rested](Shared::keep_rest)
 //! without taking delay: so much more they could have taken. That is kept for all of them together,
 //! since a worker that was idle would have run what another one runs that was not. It is kept up to
-//! [`MAX_REST`], so that a rest long ago makes up for nothing: a receiver at its limit has no rests,
-//! and pays.
+//! [`MAX_REST`], so that a rest long ago makes up for nothing: a receiver at its limit has no
+//! rests, and pays.
 
 use super::account::OUTSIDE;
 use super::{Account, Ledger};
