@@ -596,8 +596,8 @@ impl Ledger {
             took = grown - taken;
             grown
         });
-        if idle > Nanos::ZERO {
-            account.keep_rest(idle - took);
+        if idle > took && self.is_held() {
+            self.shared.keep_rest(idle - took);
         }
     }
 }

@@ -124,6 +124,9 @@ struct Thread {
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
+    /// Virtual time at which the task had parked that is polled; [`Virtual::NEVER`] outside of
+    /// polls.
+    parked_at: Cell<Virtual>,
     /// How many visits it ended that were not inside of others, since that was asked for.
     visits: Cell<u32>,
     /// When it parked last.
@@ -193,6 +196,7 @@ crate::plain_thread_local! {
             writing: Cell::new(false),
             tid: Cell::new(0),
             ended: Cell::new(None),
+            parked_at: Cell::new(Virtual::NEVER),
             waits: Cell::new(false),
             context: Cell::new(0),
             phase: Cell::new(0),

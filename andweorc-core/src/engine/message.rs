@@ -20,7 +20,7 @@
 
 use super::Model;
 use crate::ledger::{Account, Stamp};
-use crate::time::{Nanos, Real, Virtual};
+use crate::time::{Real, Virtual};
 
 /// A message, as its receiver sees it.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ pub struct Message {
     pub stamp: Stamp,
     /// When it came.
     pub came: Real,
-    /// For how long whoever receives it has waited, at most until now.
-    pub waited: Nanos,
+    /// Virtual time at which whoever receives it had parked. [`Virtual::NEVER`] if it did not wait.
+    pub parked: Virtual,
 }
 
 impl Model<'_> {
@@ -48,7 +48,7 @@ impl Model<'_> {
             return Some(due);
         }
         if let Some(account) = account {
-            self.ledger.absorb_message(account, taken, message.waited, now);
+            self.ledger.absorb_message(account, taken, message.parked, now);
             self.continue_at(account, due, now);
         }
         None

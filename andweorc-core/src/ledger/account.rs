@@ -43,8 +43,6 @@ pub struct Account {
     thread: AtomicI32,
     /// The owner's CPU clock as it entered the target, ns.
     cpu: AtomicI64,
-    /// Time of the owner's last rest in which it took no delay, ns.
-    rest: AtomicI64,
     /// The poll that the owner is in. The ledger only keeps it.
     pub(crate) poll: WatchedPoll,
 }
@@ -73,7 +71,6 @@ impl Account {
             runs_as: AtomicI32::new(0),
             thread: AtomicI32::new(0),
             cpu: AtomicI64::new(0),
-            rest: AtomicI64::new(0),
             poll: WatchedPoll::new(),
         }
     }
@@ -104,19 +101,6 @@ impl Account {
     /// The owner's CPU clock as it entered the target.
     pub(crate) fn cpu(&self) -> Nanos {
         Nanos(self.cpu.load(Relaxed))
-    }
-
-    /// The owner keeps for how long it rested without taking delay.
-    #[inline]
-    pub(super) fn keep_rest(&self, rest: Nanos) {
-        // Relaxed: only the owner reads it.
-        self.rest.store(rest.0, Relaxed);
-    }
-
-    /// For how long the owner rested last without taking delay.
-    pub(super) fn rest(&self) -> Nanos {
-        // Relaxed: only the owner writes it.
-        Nanos(self.rest.load(Relaxed))
     }
 
     /// Whether the owner, which has this name, may be sent the signal.

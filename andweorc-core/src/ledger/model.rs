@@ -190,7 +190,7 @@ fn loom_a_receiver_inside_the_target_takes_what_it_waited_for_once() {
         let owner = thread::spawn(move || {
             ledger.enter(account, Real(60));
             ledger.raise(Stamp { experiment: 7, taken: Nanos(6) }, Real(60));
-            ledger.absorb_message(account, Nanos(6), Nanos(50), Real(60));
+            ledger.absorb_message(account, Nanos(6), Virtual(0), Real(60));
             ledger.exit(account, Real(80), Nanos(20));
         });
         let first = ledger.global_delay(Real(80));

@@ -27,17 +27,24 @@
 //!
 //! Who waited for the message has absorbed what its sender had taken, as far as it really waited:
 //! it is not to pay that again. But a thread learns L only in its poll, when its rest is over and
-//! ended with the D of before. So an account keeps how much of its last rest was
-//! [left](Account::keep_rest): it could have taken so much more.
+//! ended with the D of before. So the ledger keeps for how long threads [rested](Shared::keep_rest)
+//! without taking delay: so much more they could have taken. That is kept for all of them together,
+//! since a worker that was idle would have run what another one runs that was not. It is kept up to
+//! [`MAX_REST`], so that a rest long ago makes up for nothing: a receiver at its limit has no
+//! rests, and pays.
 
 use super::account::OUTSIDE;
 use super::{Account, Ledger};
 use crate::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use crate::sync::const_fn;
-use crate::time::{Nanos, Real};
+use crate::time::{Nanos, Real, Virtual};
 
 /// Number of an experiment that no other process takes part in.
 const ALONE: i64 = -1;
+
+/// Rests that are kept at most: a few times as long as the jumps that D makes where hosts talk
+/// often. Those are about as long as one request is in the target.
+const MAX_REST: Nanos = Nanos::from_micros(350);
 
 /// Delay that a message carries to another process: of the participant that sent it, as it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +64,8 @@ pub(super) struct Shared {
     next: AtomicI64,
     /// When the running or last one began here.
     began: AtomicI64,
+    /// Time in which threads rested and took no delay, ns.
+    rest: AtomicI64,
 }
 
 impl Shared {
@@ -66,6 +75,7 @@ impl Shared {
             number: AtomicI64::new(ALONE),
             next: AtomicI64::new(ALONE),
             began: AtomicI64::new(0),
+            rest: AtomicI64::new(0),
         }
     }
     }
@@ -73,7 +83,24 @@ impl Shared {
     /// An experiment begins at `now`.
     pub(super) fn begin(&self, now: Real) {
         self.began.store(now.0, SeqCst);
+        self.rest.store(0, SeqCst);
         self.number.store(self.next.swap(ALONE, SeqCst), SeqCst);
+    }
+
+    /// Keeps that a thread rested for so long without taking delay.
+    pub(super) fn keep_rest(&self, left: Nanos) {
+        let more = |rest: i64| {
+            let more = rest.saturating_add(left.0).min(MAX_REST.0);
+            (more != rest).then_some(more)
+        };
+        self.rest.fetch_update(SeqCst, SeqCst, more).ok();
+    }
+
+    /// Takes as much as is `wanted` of what was kept, as far as there is any.
+    fn take_rest(&self, wanted: Nanos) -> Nanos {
+        let less = |rest: i64| (rest > 0).then(|| rest - rest.min(wanted.0));
+        let before = self.rest.fetch_update(SeqCst, SeqCst, less).unwrap_or(0);
+        Nanos(before.min(wanted.0))
     }
 }
 
@@ -136,16 +163,16 @@ impl Ledger {
         account.since.load(SeqCst) != OUTSIDE
     }
 
-    /// The thread learns at `now` that it waited for a message whose sender had `taken` this delay,
-    /// and that for `waited`: it has taken as much, as far as its last rest goes. Inside the target
-    /// too.
-    pub fn absorb_message(&self, account: &Account, taken: Nanos, waited: Nanos, now: Real) {
-        let missing = taken - self.local_delay(account, now);
-        let absorbed = missing.min(waited).min(account.rest()).max(Nanos::ZERO);
-        if absorbed == Nanos::ZERO {
+    /// The thread learns at `now` that who runs on it, and had `parked` at that virtual time, has
+    /// waited for a message whose sender had `taken` this delay: it has taken as much, as far as
+    /// rests go, and is never back before it parked. Inside the target too.
+    pub fn absorb_message(&self, account: &Account, taken: Nanos, parked: Virtual, now: Real) {
+        let most = taken.min(parked.delay_at(now));
+        let missing = most - self.local_delay(account, now);
+        if missing <= Nanos::ZERO {
             return;
         }
-        account.keep_rest(account.rest() - absorbed);
+        let absorbed = self.shared.take_rest(missing);
         if !self.is_inside(account) {
             self.took(account, absorbed, now);
         } else {

@@ -6,7 +6,7 @@ use super::{Thread, ledger, model, with};
 use crate::clock;
 use crate::engine::{Message, ThreadKind};
 use crate::ledger::Stamp;
-use crate::time::{Nanos, Real, Virtual};
+use crate::time::{Real, Virtual};
 
 /// Gives the experiment or baseline that is held next the number by which other processes know it.
 /// `None` if none takes part, as in each one that gets no number.
@@ -71,8 +71,8 @@ impl Thread {
     #[inline(never)]
     fn receive(&self, stamp: Stamp, came: Real) -> Option<Virtual> {
         let now = clock::now();
-        let waited = self.ended.get().map_or(Nanos::ZERO, |ended| now - ended.parked());
-        let message = Message { stamp, came: Real(came.0.min(now.0)), waited };
+        let message =
+            Message { stamp, came: Real(came.0.min(now.0)), parked: self.parked_at.get() };
         if !self.state.get().participates() {
             return model().received(None, message, now);
         }
@@ -105,7 +105,7 @@ mod tests {
     use crate::process::tests::Own;
     use crate::target::target;
     use crate::thread::Poll;
-    use crate::time::Speedup;
+    use crate::time::{Nanos, Speedup};
     use andweorc_profile::TargetKind;
 
     const MS: fn(i64) -> Nanos = Nanos::from_millis;

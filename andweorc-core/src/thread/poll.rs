@@ -29,6 +29,7 @@ pub struct Poll {
     ended_at: Real,
     /// Of the poll around this one.
     outer_ended: Option<Ended>,
+    outer_parked: Virtual,
     outer_waits: bool,
     outer_turn: Option<Around>,
 }
@@ -103,17 +104,25 @@ impl Poll {
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task
     /// that was ready at `ready` and whose wait ended as `ended` says. `now` is a moment ago.
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
-        Poll::begin_on(Poll::caught_up(ready, now), target, Polled::ANY, ready, ended, now)
+        Poll::begin_on(
+            Poll::caught_up(ready, now),
+            target,
+            Polled::ANY,
+            (Virtual::NEVER, ready),
+            ended,
+            now,
+        )
     }
 
     /// Begins a poll as [`begin`](Poll::begin) does, for a caller that has just asked whether the
-    /// thread is [caught up](Poll::caught_up), and knows which task is `polled`.
+    /// thread is [caught up](Poll::caught_up), and knows which task is `polled`, and when it had
+    /// parked, [`Virtual::NEVER`] if it did not, in virtual time.
     #[inline]
     pub fn begin_on(
         caught_up: Option<CaughtUp>,
         target: &'static Target,
         polled: Polled,
-        ready: Virtual,
+        (parked, ready): (Virtual, Virtual),
         ended: Option<Ended>,
         now: Real,
     ) -> Poll {
@@ -133,6 +142,7 @@ impl Poll {
                 is_watched: false,
                 ended_at: began,
                 outer_ended: thread.ended.replace(ended),
+                outer_parked: thread.parked_at.replace(parked),
                 outer_waits: thread.waits.replace(false),
                 outer_turn,
             }
@@ -204,6 +214,7 @@ impl Poll {
         let told = self.is_idle_time_told(thread);
         self.stage = if taken.is_some() && told { Stage::CaughtUp } else { Stage::Ended };
         thread.ended.set(self.outer_ended);
+        thread.parked_at.set(self.outer_parked);
         // A wait that began in this poll is one of the poll around it too.
         thread.waits.set(self.outer_waits || thread.waits.get());
         thread.set_state(self.on_thread.end(completed));

@@ -11,6 +11,7 @@ mod clock;
 mod clocked;
 mod driver;
 mod engine;
+mod hosts;
 mod joined;
 mod late;
 mod limits;

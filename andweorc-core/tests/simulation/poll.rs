@@ -9,7 +9,7 @@ use andweorc_core::time::{Nanos, Real};
 const MOST_AT_ONCE: u32 = 100_000;
 
 /// Fate of a task after an operation.
-enum Flow {
+pub(crate) enum Flow {
     Next,
     /// The thread is busy with it.
     Busy,
@@ -152,6 +152,10 @@ impl Engine<'_> {
             }
             Op::Lock(_) | Op::Block | Op::Unblock | Op::CatchUp | Op::InnerPoll | Op::InnerEnd => {
                 return self.block_op(i, id, op);
+            }
+            Op::Remote(remote) => {
+                let proceeds = self.may_proceed(i, id);
+                return if proceeds { self.remote(i, id, remote) } else { Flow::Pending };
             }
             Op::Unlock(lock) => {
                 self.unlock(*lock);

@@ -1,6 +1,7 @@
 //! A simulated program: tasks as sequences of operations, what they share, and what is made faster.
 
 use crate::driver::Latencies;
+use crate::hosts::Remote;
 use andweorc_core::time::{Nanos, Speedup};
 use std::fmt;
 
@@ -115,6 +116,8 @@ pub(crate) enum Op {
     /// Begins a poll inside of the block, of a task that the thread waits for.
     InnerPoll,
     InnerEnd,
+    /// Sends to another host, or waits for what comes from there.
+    Remote(Remote),
     /// The first branch that is ready, in the order written.
     Select(Vec<(Branch, Vec<Op>)>),
     /// Once in so many times, by chance.
@@ -328,6 +331,8 @@ pub(crate) struct Program {
     pub(crate) notifies: usize,
     /// Locks of std.
     pub(crate) locks: usize,
+    /// Where messages of other hosts come in.
+    pub(crate) inboxes: usize,
     /// How many requests each external server serves at once.
     pub(crate) servers: Vec<usize>,
     pub(crate) targets: Vec<Target>,
@@ -354,6 +359,7 @@ impl Program {
             semaphores: Vec::new(),
             notifies: 0,
             locks: 0,
+            inboxes: 0,
             servers: Vec::new(),
             targets: Vec::new(),
             units: 400,
@@ -379,6 +385,11 @@ impl Program {
     pub(crate) fn lock(&mut self) -> usize {
         self.locks += 1;
         self.locks - 1
+    }
+
+    pub(crate) fn inbox(&mut self) -> usize {
+        self.inboxes += 1;
+        self.inboxes - 1
     }
 
     pub(crate) fn server(&mut self, at_once: usize) -> usize {

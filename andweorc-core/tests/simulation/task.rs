@@ -2,6 +2,7 @@
 //! [engine](andweorc_core::engine). Calls are those of the waker and the poll of `andweorc-tokio`.
 
 use crate::engine::{Act, Engine};
+use crate::hosts::Mail;
 use crate::part::Part;
 use crate::program::{Branch, Inst, Op, Program, Target};
 use crate::rules::{Credit, GoOn, Raise, Wakes};
@@ -89,6 +90,8 @@ pub(crate) struct Task {
     /// Task that sent the message that this one works on, and waits for an answer.
     pub(crate) message: Option<usize>,
     pub(crate) replied: bool,
+    /// Messages to and from other hosts.
+    pub(crate) mail: Mail,
     pub(crate) children: VecDeque<usize>,
     pub(crate) joiner: Option<usize>,
     pub(crate) intervals: Vec<Virtual>,
@@ -128,10 +131,16 @@ impl Task {
             yields: false,
             message: None,
             replied: false,
+            mail: Mail::default(),
             children: VecDeque::new(),
             joiner: None,
             intervals: Vec::new(),
         }
+    }
+
+    /// When it parked last, in virtual time, or was born.
+    pub(crate) fn parked_at(&self) -> Virtual {
+        self.parking.at
     }
 
     /// How many wakers of it there are, as it is.
@@ -199,7 +208,7 @@ impl Engine<'_> {
     }
 
     /// Wakes a task, as `WakeCell::wake` does. `by` is the thread whose task wakes, if one does.
-    fn wake_by(&mut self, task: usize, by: Option<usize>, source: WakeSource) {
+    pub(crate) fn wake_by(&mut self, task: usize, by: Option<usize>, source: WakeSource) {
         let is_external = matches!(source, WakeSource::External { .. });
         let source = match self.rules.wakes {
             Wakes::Shipped => source,

@@ -77,22 +77,24 @@ fn wait_that_is_the_target_goes_on_along_its_line() {
 }
 
 #[test]
-fn who_waited_takes_what_its_rest_has_left_and_pays_the_rest() {
+fn who_waited_takes_what_rests_have_left_and_pays_the_rest() {
     let ledger = ledger();
     let account = ledger.open(Real(0)).unwrap();
     ledger.raise(stamp(10), Real(100));
     // Idle for 50, in which it owed no more than 10.
     ledger.absorb(account, Nanos(50), Real(150));
     ledger.raise(stamp(30), Real(150));
-    ledger.absorb_message(account, Nanos(30), Nanos(15), Real(150));
-    assert_eq!(ledger.lag(account, Real(150)), Nanos(5), "its task has waited for 15 only");
+    ledger.absorb_message(account, Nanos(30), Virtual(125), Real(150));
+    assert_eq!(ledger.lag(account, Real(150)), Nanos(5), "never back before its task parked");
     ledger.raise(stamp(90), Real(160));
-    ledger.absorb_message(account, Nanos(90), Nanos(1000), Real(160));
+    ledger.absorb_message(account, Nanos(90), Virtual(0), Real(160));
     assert_eq!(ledger.local_delay(account, Real(160)), Nanos(50), "no more than it rested");
     ledger.took(account, Nanos(40), Real(200));
     ledger.raise(stamp(120), Real(200));
-    ledger.absorb_message(account, Nanos(120), Nanos(1000), Real(200));
+    ledger.absorb_message(account, Nanos(120), Virtual(0), Real(200));
     assert_eq!(ledger.lag(account, Real(200)), Nanos(30), "nothing is taken twice");
+    ledger.absorb_message(account, Nanos(120), Virtual::NEVER, Real(200));
+    assert_eq!(ledger.lag(account, Real(200)), Nanos(30), "who did not wait takes nothing");
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn who_waited_takes_it_inside_the_target_as_well() {
     ledger.absorb(account, Nanos(100), Real(100));
     ledger.enter(account, Real(100));
     ledger.raise(stamp(60), Real(120));
-    ledger.absorb_message(account, Nanos(60), Nanos(100), Real(120));
+    ledger.absorb_message(account, Nanos(60), Virtual(0), Real(120));
     assert_eq!(ledger.lag(account, Real(120)), Nanos(0));
     ledger.exit(account, Real(140), Nanos(40));
     assert_eq!(ledger.global_delay(Real(140)), Nanos(70));
