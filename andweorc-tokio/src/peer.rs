@@ -72,7 +72,9 @@ mod tests {
             assert!(!read.takes_part());
             read.is_read();
             Peer::mark(true);
-        });
+        })
+        .await
+        .unwrap();
         let read = other.clone();
         tokio::spawn(async move {
             read.is_read();

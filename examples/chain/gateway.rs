@@ -1,6 +1,6 @@
 //! The gateway: `POST /checkout` asks the inventory, then the payments, and renders a receipt.
 
-use crate::common::work::{Cost, hash};
+use crate::work::{Cost, hash};
 use crate::{Result, part};
 use andweorc::remote;
 use axum::extract::State;

@@ -1,7 +1,7 @@
 //! The inventory: `POST /reserve/{article}` looks an article up, then takes it from the stock,
 //! which is behind a lock.
 
-use crate::common::work::{Cost, hash};
+use crate::work::{Cost, hash};
 use crate::{Result, part};
 use axum::Router;
 use axum::extract::{Path, State};

@@ -6,8 +6,6 @@
 //! travel between them are marked (4): a layer around each client, and one around the service of
 //! tonic. `andweorc::axum::serve` has it already.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod gateway;
 mod inventory;
 #[path = "../checkout/load.rs"]
@@ -15,6 +13,8 @@ mod load;
 mod part;
 mod payments;
 mod processes;
+#[path = "../common/work.rs"]
+mod work;
 
 use andweorc::runtime::BuilderExt;
 use lexopt::prelude::*;

@@ -1,7 +1,7 @@
 //! Cost of a part of a service, which an environment variable can really reduce.
 
 use crate::Result;
-use crate::common::work::{Cost, Pace};
+use crate::work::{Cost, Pace};
 use std::env;
 
 /// Pace of the machine: `CHAIN_PACE`, or measured.

@@ -1,7 +1,7 @@
 //! The payments: the gRPC method `chain.Payments/Pay`, from cents to cents, checks a payment and
 //! waits for the bank. Without generated code, so that the example needs no `protoc`.
 
-use crate::common::work::{Cost, hash};
+use crate::work::{Cost, hash};
 use crate::{Result, part};
 use hyper::{Request, Response};
 use std::convert::Infallible;
