@@ -105,6 +105,7 @@
 //! | `threads` | by `clock` | plain threads that block each other are seen to |
 //! | `alloc` | no | `Alloc`, an allocator that counts by target |
 //! | `axum`, `hyper`, `tower` | no | the modules of these names, for tasks that libraries spawn |
+//! | `remote` | no | `remote`: delays travel with requests to other services that are profiled |
 //! | `test-util` | no | `start_paused` in [`main`](macro@main) and [`test`](macro@test) |
 //!
 //! # Where next
@@ -144,6 +145,8 @@ pub use andweorc_profile::WriteError;
 use andweorc_threads as _;
 #[cfg(feature = "hyper")]
 pub use andweorc_tokio::hyper;
+#[cfg(feature = "remote")]
+pub use andweorc_tokio::remote;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
 pub use andweorc_tokio::{InProcess, JoinSet, Profile, Profiled, io, spawn, spawn_blocking, task};
