@@ -21,8 +21,9 @@
 //!
 //! # Going back
 //!
-//! D grows no faster than time passes, so the clock never goes back; what samples add to D comes in
-//! lumps, and the clock stands still for as long. That holds across threads too.
+//! D grows no faster than time passes, so the clock never goes back; what samples and messages of
+//! other processes add to D comes in lumps, and the clock stands still for as long. That holds
+//! across threads too.
 
 pub(crate) mod state;
 

@@ -119,11 +119,15 @@ impl Ledger {
 
     /// Stamp of a message that a participant sends who has `taken` this delay, or of one that
     /// nobody here is known to send. `None` while no experiment is held that others take part in.
+    ///
+    /// It is D at most. Who has paused for too long has taken more, and gets that back: of two
+    /// processes that talk, each would raise D of the other by it.
     pub fn stamp(&self, taken: Option<Nanos>, now: Real) -> Option<Stamp> {
         let held = self.experiment.load(SeqCst);
         let number = self.shared_number()?;
         let floor = self.forgiven_delay();
-        let taken = taken.unwrap_or_else(|| self.global_delay(now)) - floor;
+        let delay = self.global_delay(now);
+        let taken = taken.map_or(delay, |taken| taken.min(delay)) - floor;
         // The floor is written between two experiments: both were read in the one that goes on.
         let is_same = self.read.held.load(SeqCst) != 0 && self.experiment.load(SeqCst) == held;
         is_same.then(|| Stamp { experiment: number, taken: taken.max(Nanos::ZERO) })

@@ -49,6 +49,8 @@ fn delay_counts_from_the_begin_of_the_experiment_on_either_side() {
     assert_eq!((taken, ledger.global_delay(Real(400))), (Some(Nanos(150)), Nanos(150)));
     assert_eq!(ledger.stamp(Some(Nanos(120)), Real(400)).unwrap().taken, Nanos(20));
     assert_eq!(ledger.stamp(Some(Nanos(30)), Real(400)).unwrap().taken, Nanos(0), "forgiven");
+    let paused_too_long = ledger.stamp(Some(Nanos(170)), Real(400)).unwrap();
+    assert_eq!(paused_too_long.taken, Nanos(50), "D, and no more");
 }
 
 #[test]
