@@ -46,12 +46,13 @@ mod writer;
 
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
-    AllocationsRecord, EndRecord, ExampleInterval, ExampleOf, ExamplePart, ExampleSpan,
-    ExampleState, ExamplesRecord, ExperimentRecord, Header, KindPolls, LongPoll, LongPollsRecord,
-    NoteRecord, PointCount, PointKind, PointRecord, PollsRecord, Record, RequestExample,
-    RequestExamples, SamplesRecord, StackFrame, StackGroup, StackNode, StacksRecord,
-    TargetAllocations, TargetKind, TargetRecord, TargetTime, TimeHistogram, TimelineEvent,
-    TimelineRecord, TimelineThread, VERSION, WaitTime, WallRecord, WallStack, WallWaker,
+    AllocationsRecord, EndRecord, EventTotal, EventsRecord, ExampleInterval, ExampleOf,
+    ExamplePart, ExampleSpan, ExampleState, ExamplesRecord, ExperimentRecord, Header, KindPolls,
+    LongPoll, LongPollsRecord, NoteRecord, PointCount, PointKind, PointRecord, PollsRecord, Record,
+    RequestExample, RequestExamples, SamplesRecord, StackFrame, StackGroup, StackNode,
+    StacksRecord, TargetAllocations, TargetEvents, TargetKind, TargetRecord, TargetTime,
+    TimeHistogram, TimelineEvent, TimelineRecord, TimelineThread, VERSION, WaitTime, WallRecord,
+    WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

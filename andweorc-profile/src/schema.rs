@@ -8,10 +8,12 @@
 //! **Bump [`VERSION`] whenever a field changes its meaning, its unit or its name**; a new optional
 //! field needs no bump.
 
+mod events;
 mod examples;
 mod polls;
 mod timeline;
 
+pub use events::{EventTotal, EventsRecord, TargetEvents};
 pub use examples::{
     ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
     RequestExample, RequestExamples,
@@ -48,6 +50,8 @@ pub enum Record {
     Stacks(StacksRecord),
     /// How long polls were, over the same stretch.
     Polls(PollsRecord),
+    /// Events of the processor by target, over a stretch of their own after that one.
+    Events(EventsRecord),
     /// The long polls of the whole run.
     LongPolls(LongPollsRecord),
     /// Single requests of the same stretch, as they went.

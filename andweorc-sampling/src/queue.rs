@@ -4,6 +4,7 @@
 //! needs unsafe code: `written` and `read` only grow, each is moved by one side, and a place
 //! between them is not written.
 
+use crate::counter_cells::MOST;
 use andweorc_profile::time::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -19,7 +20,35 @@ const ROOM: usize = 256;
 const LENGTH_BITS: u32 = 8;
 const TASK_BITS: u32 = 24;
 
+/// Bits of a sample's second word for its time, or for its events. Above these are the counter's
+/// number plus one, and zeroes in a sample of CPU time; ones, where that is below zero.
+const TIME_BITS: u32 = 56;
+
+const _: () = assert!(MOST < u8::MAX as usize);
 const _: () = assert!(LENGTH_BITS + TASK_BITS == 32 && DEPTH < 1 << LENGTH_BITS);
+
+/// Overflow of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The number of the counter among those of its thread.
+    pub counter: usize,
+    /// Events that it stands for, below 2^56.
+    pub events: u64,
+}
+
+impl Overflow {
+    /// The second word of a sample.
+    fn word(self) -> u64 {
+        (self.counter as u64 + 1) << TIME_BITS | self.events & ((1 << TIME_BITS) - 1)
+    }
+
+    /// The overflow that the second word of a sample tells of.
+    fn of(word: u64) -> Option<Overflow> {
+        let counter = (word >> TIME_BITS) as usize;
+        let events = word & ((1 << TIME_BITS) - 1);
+        (1..=MOST).contains(&counter).then(|| Overflow { counter: counter - 1, events })
+    }
+}
 
 /// Where a thread was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +58,10 @@ pub struct Sample {
     /// The id of the kind of task that the thread polled, as [`set_task`](crate::slots::set_task)
     /// was told; 0 for none.
     pub task: u32,
-    /// CPU time that the sample stands for.
+    /// CPU time that the sample stands for; zero for an overflow.
     pub ran: Nanos,
+    /// The overflow of a counter that the sample is, if it is none of CPU time.
+    pub overflow: Option<Overflow>,
     frames: [u64; DEPTH],
     length: usize,
 }
@@ -42,7 +73,12 @@ impl Sample {
         let length = chain.len().min(DEPTH);
         let mut frames = [0; DEPTH];
         frames[..length].copy_from_slice(&chain[..length]);
-        Sample { context, task: 0, ran, frames, length }
+        Sample { context, task: 0, ran, overflow: None, frames, length }
+    }
+
+    /// The sample at an overflow.
+    pub fn at(self, overflow: Overflow) -> Sample {
+        Sample { ran: Nanos::ZERO, overflow: Some(overflow), ..self }
     }
 
     /// The sample of a thread that polled a task of this kind. Ids of more than 24 bits are not
@@ -91,7 +127,8 @@ impl Queue {
         let head = u64::from(sample.context) << 32 | task | sample.length as u64;
         // Relaxed: published by `written`.
         place[0].store(head, Ordering::Relaxed);
-        place[1].store(sample.ran.0.cast_unsigned(), Ordering::Relaxed);
+        let time = sample.overflow.map_or(sample.ran.0.cast_unsigned(), Overflow::word);
+        place[1].store(time, Ordering::Relaxed);
         for (word, frame) in place[2..].iter().zip(sample.chain()) {
             word.store(*frame, Ordering::Relaxed);
         }
@@ -111,13 +148,15 @@ impl Queue {
         let place = &self.places[at % ROOM];
         // Relaxed: the acquire above made them visible.
         let head = place[0].load(Ordering::Relaxed);
-        let ran = Nanos(place[1].load(Ordering::Relaxed).cast_signed());
+        let time = place[1].load(Ordering::Relaxed);
+        let overflow = Overflow::of(time);
+        let ran = if overflow.is_some() { Nanos::ZERO } else { Nanos(time.cast_signed()) };
         let frames = std::array::from_fn(|i| place[i + 2].load(Ordering::Relaxed));
         let length = (head as usize & ((1 << LENGTH_BITS) - 1)).min(DEPTH);
         let task = head as u32 >> LENGTH_BITS;
         // Release: pairs with the acquire in `push`.
         self.read.store(at.wrapping_add(1), Ordering::Release);
-        Some(Sample { context: (head >> 32) as u32, task, ran, frames, length })
+        Some(Sample { context: (head >> 32) as u32, task, ran, overflow, frames, length })
     }
 }
 
@@ -143,6 +182,22 @@ mod tests {
             assert!(second.is_full() && !first.is_full());
         }
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn an_overflow_is_told_from_cpu_time() {
+        let queue = Queue::new();
+        let most = Overflow { counter: MOST - 1, events: (1 << TIME_BITS) - 1 };
+        let samples = [
+            Sample::new(7, Nanos(3), &[1]).at(Overflow { counter: 0, events: 1 }),
+            Sample::new(7, Nanos(3), &[1]).at(most),
+            Sample::new(7, Nanos(-3), &[1]),
+            Sample::new(7, Nanos((1 << TIME_BITS) - 1), &[1]),
+        ];
+        for sample in samples {
+            assert!(queue.push(&sample));
+            assert_eq!(queue.pop(), Some(sample));
+        }
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! themselves, and are sampled while somebody [asks for samples](on).
 
 use crate::clock;
+use crate::counter_cells::Cells;
 use crate::perf::{self, PerfError};
-use crate::queue::{DEPTH, Queue, Sample};
+use crate::queue::{DEPTH, Overflow, Queue, Sample};
 use crate::signal::{self, Work};
 use crate::source::{Kind, Source};
 use crate::thread_name::ThreadName;
@@ -35,6 +36,8 @@ struct Slot {
     handled: AtomicU64,
     /// Of these, those for which the queue had no room.
     dropped: AtomicU64,
+    /// The thread's counters of events.
+    counters: Cells,
 }
 
 /// A function that credits a sample of the calling thread, which `ran` for so long since the one
@@ -65,6 +68,7 @@ impl Slot {
             cpu: AtomicI64::new(0),
             handled: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            counters: Cells::new(),
         }
     }
 
@@ -89,6 +93,23 @@ impl Slot {
         };
         if context.is_some_and(is_full) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the sample of an overflow of the counter of this number.
+    fn overflow(&self, counter: usize, at: Registers, sampled: Sampled) {
+        let cell = self.counters.number(counter);
+        let events = cell.period();
+        if SKIPS.take() || events == 0 {
+            return;
+        }
+        let mut chain = [0; DEPTH];
+        // SAFETY: as for a sample of CPU time.
+        let length = unsafe { walk::chain(at, &self.stack(), &mut chain) };
+        let Some(context) = sampled(Nanos::ZERO, &|| None) else { return };
+        let sample = Sample::new(context, Nanos::ZERO, &chain[..length]);
+        if self.queue.push(&sample.at(Overflow { counter, events })) {
+            cell.saw();
         }
     }
 
@@ -129,7 +150,10 @@ extern "C" fn on_signal(context: *mut c_void) {
     // SA_SIGINFO.
     let at = unsafe { Registers::of(context) };
     if let Some((slot, sampled)) = SLOT.get() {
-        slot.sample(at, sampled);
+        match slot.counters.find(signal::file()) {
+            Some(counter) => slot.overflow(counter, at, sampled),
+            None => slot.sample(at, sampled),
+        }
     }
 }
 
@@ -141,6 +165,8 @@ pub fn own_stack() -> Range<usize> {
 /// A thread that lives.
 struct Live {
     tid: i32,
+    /// How many threads were taken up when it was, itself included.
+    opened: u32,
     slot: &'static Slot,
     /// The thread blocks the signal, and is not sampled.
     is_deaf: bool,
@@ -211,7 +237,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 /// kept of the thread that had the slot before is this thread's from then on.
 pub fn open(tid: i32, is_deaf: bool, sampled: Sampled, hands_on: impl FnOnce(usize, u32)) {
     let stack = walk::own_stack();
-    let (slot, asked) = registry().slot(hands_on);
+    let (slot, opened, asked) = registry().slot(hands_on);
     // Relaxed: read by this thread alone.
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
@@ -219,7 +245,7 @@ pub fn open(tid: i32, is_deaf: bool, sampled: Sampled, hands_on: impl FnOnce(usi
     let name = ThreadName::own().words();
     slot.name.iter().zip(name).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     SLOT.set(Some((slot, sampled)));
-    let mut live = Live::new(tid, slot, is_deaf);
+    let mut live = Live::new(tid, slot, opened, is_deaf);
     // Without the lock. Of threads that begin together one would wait for the other, and be woken
     // on its processor: of two that work for 2 ms, spawned over and over, the second ran after the
     // first, and not beside it.
@@ -318,6 +344,25 @@ pub fn each_live(each: impl FnMut(usize)) {
     registry().live.iter().map(|live| live.slot.number).for_each(each);
 }
 
+/// A thread that lives, for who counts its events.
+pub(crate) struct LivingThread {
+    pub(crate) tid: i32,
+    /// Its number among all threads that were taken up.
+    pub(crate) opened: u32,
+    pub(crate) is_deaf: bool,
+    pub(crate) counters: &'static Cells,
+}
+
+/// The threads that live, and how many were taken up so far.
+pub(crate) fn living() -> (Vec<LivingThread>, u32) {
+    let registry = registry();
+    let thread = |&Live { tid, opened, is_deaf, slot, .. }: &Live| {
+        let counters = &slot.counters;
+        LivingThread { tid, opened, is_deaf, counters }
+    };
+    (registry.live.iter().map(thread).collect(), registry.opened)
+}
+
 /// Returns what became of the samples so far.
 pub fn tally() -> Tally {
     let mut registry = registry();
@@ -377,8 +422,8 @@ impl Registry {
         }
     }
 
-    /// A place for one more thread, and what is asked for.
-    fn slot(&mut self, hands_on: impl FnOnce(usize, u32)) -> (&'static Slot, Option<Asked>) {
+    /// A place for one more thread, its number among all that were taken up, and what is asked for.
+    fn slot(&mut self, hands_on: impl FnOnce(usize, u32)) -> (&'static Slot, u32, Option<Asked>) {
         let slot = self.free.pop().unwrap_or_else(|| {
             let slot: &'static Slot = Box::leak(Box::new(Slot::new(self.all.len())));
             self.all.push(slot);
@@ -386,7 +431,7 @@ impl Registry {
         });
         self.opened = self.opened.wrapping_add(1);
         hands_on(slot.number, self.opened);
-        (slot, self.asked)
+        (slot, self.opened, self.asked)
     }
 
     /// A thread lives that has `begun` with what was `asked` for: if something else is by now, it
@@ -463,11 +508,11 @@ impl Slot {
 }
 
 impl Live {
-    fn new(tid: i32, slot: &'static Slot, is_deaf: bool) -> Live {
+    fn new(tid: i32, slot: &'static Slot, opened: u32, is_deaf: bool) -> Live {
         // Relaxed: the slot is this thread's by now.
         let handled = slot.handled.load(Ordering::Relaxed);
         let at_work = (handled, clock::now());
-        Live { tid, slot, is_deaf, source: None, counted: handled, missing: 0, at_work }
+        Live { tid, opened, slot, is_deaf, source: None, counted: handled, missing: 0, at_work }
     }
 
     /// Samples it.
@@ -490,6 +535,8 @@ impl Live {
 
     /// Is sampled by this source from now on.
     fn takes(&mut self, source: Source, period: Nanos) {
+        // A counter that is closed by now may have had this number.
+        source.file().into_iter().for_each(|file| self.slot.counters.forget(file));
         self.slot.stands_for(&source, period);
         let cpu = clock::cpu_of_thread(self.tid).unwrap_or_default();
         // Relaxed: a first sample that is somewhat wrong harms nothing.
@@ -562,9 +609,9 @@ mod tests {
         let tid = nix::unistd::gettid().as_raw();
         let is_sampled = |meanwhile: Option<Asked>| {
             let mut registry = Registry { asked: Some(timers), ..Registry::new() };
-            let (slot, asked) = registry.slot(|_, _| {});
+            let (slot, opened, asked) = registry.slot(|_, _| {});
             keep(slot);
-            let mut live = Live::new(tid, slot, false);
+            let mut live = Live::new(tid, slot, opened, false);
             let begun = live.begin(asked.unwrap());
             registry.asked = meanwhile;
             registry.add(live, asked, begun);
@@ -575,10 +622,10 @@ mod tests {
         let events =
             Asked { event: Event::TaskClock, kind: Kind::Perf(Event::TaskClock), ..timers };
         let (refused, mut registry) = (perf::probe().is_err(), Registry::new());
-        let (slot, asked) = registry.slot(|_, _| {});
+        let (slot, opened, asked) = registry.slot(|_, _| {});
         keep(slot);
         registry.asked = Some(events);
-        registry.add(Live::new(tid, slot, false), asked, Ok(Begun::NotAsked));
+        registry.add(Live::new(tid, slot, opened, false), asked, Ok(Begun::NotAsked));
         let live = registry.remove(slot).unwrap();
         assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
         assert_eq!(registry.refused.is_some(), refused);
@@ -593,9 +640,9 @@ mod tests {
         registry.use_timers();
         assert_eq!(registry.asked, None, "nobody asks for samples");
         registry.asked = Some(Asked { event: Event::TaskClock, kind, period });
-        let (slot, asked) = registry.slot(|_, _| {});
+        let (slot, opened, asked) = registry.slot(|_, _| {});
         keep(slot);
-        let mut live = Live::new(nix::unistd::gettid().as_raw(), slot, false);
+        let mut live = Live::new(nix::unistd::gettid().as_raw(), slot, opened, false);
         let begun = live.begin(asked.unwrap());
         registry.add(live, asked, begun);
         registry.use_timers();

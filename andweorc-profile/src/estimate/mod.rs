@@ -32,6 +32,7 @@ pub(crate) mod allocations;
 pub(crate) mod backlog;
 mod edges;
 mod effects;
+pub(crate) mod events;
 mod fills;
 mod forecast;
 mod judge;
@@ -55,6 +56,7 @@ mod waits;
 
 pub use allocations::AllocationSummary;
 pub use edges::{Edge, Party};
+pub use events::{EventRate, EventSummary, TargetEvent, TargetEventSummary};
 pub use load::{Load, Probes};
 pub use metric::{Metric, Now, Ranking};
 pub use observe::{Comparison, comparisons};
@@ -92,6 +94,8 @@ pub struct Analysis {
     /// Allocations by target, the most bytes first; empty where the program's allocator does not
     /// count them.
     pub allocations: Vec<AllocationSummary>,
+    /// Events of the processor by target; `None` where none were counted.
+    pub events: Option<EventSummary>,
     /// How the program is loaded, where that is known.
     pub load: Option<Load>,
     /// The outcome of the probes of the load, where there were any.
@@ -167,6 +171,7 @@ fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> An
         long_polls: polls::long_polls(runs),
         edges: edges::edges(runs),
         allocations: allocations::allocations(runs),
+        events: events::events(runs),
         ..analyse_metrics(runs, points, rows, true, |_| metrics)
     }
 }
@@ -248,6 +253,7 @@ fn analyse_metrics(
         long_polls: None,
         edges: Vec::new(),
         allocations: Vec::new(),
+        events: None,
         load,
         probes,
         ranked_by,

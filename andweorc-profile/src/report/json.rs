@@ -1,8 +1,8 @@
 //! The report for machines.
 
 use crate::estimate::{
-    AllocationSummary, Analysis, Edge, Load, LongPolls, PointSummary, PollSummary, Probes, Ranking,
-    TargetSummary, WaitSummary,
+    AllocationSummary, Analysis, Edge, EventSummary, Load, LongPolls, PointSummary, PollSummary,
+    Probes, Ranking, TargetSummary, WaitSummary,
 };
 use crate::plain;
 use crate::report::requests::{RequestSummary, summaries};
@@ -41,6 +41,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         long_polls: Option<&'a LongPolls>,
         edges: &'a [Edge],
         allocations: &'a [AllocationSummary],
+        events: Option<&'a EventSummary>,
         requests: Vec<RequestSummary<'a>>,
         load: Option<Load>,
         probes: Option<Probes>,
@@ -74,6 +75,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         long_polls: analysis.long_polls.as_ref(),
         edges: &analysis.edges,
         allocations: &analysis.allocations,
+        events: analysis.events.as_ref(),
         requests: summaries(runs),
         load: analysis.load,
         probes: analysis.probes,

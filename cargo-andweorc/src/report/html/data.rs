@@ -2,6 +2,7 @@
 
 use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
+use super::events::{Events, events};
 use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
 use super::requests::{Requests, page_requests};
 use crate::flame::{self, State, flame};
@@ -42,6 +43,7 @@ pub(super) struct Page<'a> {
     edges: Option<Edges>,
     advice: Vec<Advice>,
     allocations: Vec<Allocations>,
+    events: Option<Events>,
     wall: Option<Wall<'a>>,
     cpu: Option<Cpu<'a>>,
     requests: Option<Requests<'a>>,
@@ -217,6 +219,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         edges: edges(analysis, sources),
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
+        events: events(analysis, sources),
         wall: wall(runs, analysis),
         cpu: cpu(runs, analysis, |target| tested(analysis, target)),
         requests: page_requests(runs, analysis),
