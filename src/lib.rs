@@ -133,7 +133,7 @@ pub use andweorc_alloc::Alloc;
 #[cfg(feature = "clock")]
 use andweorc_clock as _;
 pub use andweorc_core::hooks::experiment::Status;
-pub use andweorc_core::hooks::sampler::{Event, PerfError};
+pub use andweorc_core::hooks::sampler::{CountedEvent, Event, PerfError};
 pub use andweorc_core::hooks::session::{Outcome, Session, StartError};
 pub use andweorc_core::hooks::settings::{ProgramClock, Scope, ScopeError, SettingError, Settings};
 pub use andweorc_core::hooks::thread::blocked;

@@ -32,6 +32,10 @@ const RATE: f64 = 500.0;
 /// A rise of the rate to more than this multiple sets the period anew.
 const TOO_MANY: u64 = 2;
 
+/// Overflows of one event since the rates were looked at, from which on they are looked at anew at
+/// once: a tenth of a second may be too long to wait where a program begins to work.
+const FLOOD: u64 = 2 * RATE as u64 / 10;
+
 /// A period that does not come to its end in a run.
 const NEVER: u64 = 1 << 40;
 
@@ -88,8 +92,9 @@ struct ThreadCounter {
     last: Reading,
     /// Overflows that the events so far come to.
     due: f64,
-    /// Overflows that were seen before this thread had the cells.
+    /// Overflows that were seen before this thread had the cells, and up to the last look.
     seen_before: u64,
+    seen_at_look: u64,
     _permit: Permit,
 }
 
@@ -139,7 +144,7 @@ impl Counters {
         self.take_up();
         let now = clock::now();
         let elapsed = now - self.looked;
-        if elapsed < RATED {
+        if elapsed < RATED && !self.is_flooded() {
             return;
         }
         self.looked = now;
@@ -151,6 +156,12 @@ impl Counters {
                 self.threads.iter().for_each(|thread| thread.set_period(number, period));
             }
         }
+    }
+
+    /// Whether some event overflows far too often.
+    fn is_flooded(&self) -> bool {
+        let threads = |number: usize| self.threads.iter().map(move |it| it.seen_since(number));
+        (0..self.events.len()).any(|number| threads(number).sum::<u64>() > FLOOD)
     }
 
     /// Counts no more, and tells what was counted. Samples that are on their way are in the queues
@@ -256,11 +267,13 @@ impl ThreadCounters {
                 last: Reading::default(),
                 due: 0.0,
                 seen_before: 0,
+                seen_at_look: 0,
                 _permit: permit,
             });
         }
         for ((cell, own), rated) in thread.counters.each().zip(&mut counters).zip(events) {
             own.seen_before = cell.seen();
+            own.seen_at_look = own.seen_before;
             cell.open(own.counter.as_raw_fd(), rated.period.unwrap_or(0));
             own.counter.enable()?;
         }
@@ -269,7 +282,8 @@ impl ThreadCounters {
 
     /// Adds what was counted since the last call.
     fn read(&mut self, events: &mut [Rated]) {
-        for (own, rated) in self.counters.iter_mut().zip(events) {
+        for ((own, rated), cell) in self.counters.iter_mut().zip(events).zip(self.cells.each()) {
+            own.seen_at_look = cell.seen();
             let Ok(reading) = events::read(&mut own.counter) else { continue };
             let since = reading.since(own.last);
             own.last = reading;
@@ -280,6 +294,11 @@ impl ThreadCounters {
             rated.total.enabled_ns += since.enabled;
             rated.total.running_ns += since.running;
         }
+    }
+
+    /// Overflows of the counter of this number since the last call of [`read`](Self::read).
+    fn seen_since(&self, number: usize) -> u64 {
+        self.cells.number(number).seen() - self.counters[number].seen_at_look
     }
 
     fn set_period(&self, number: usize, period: u64) {

@@ -28,7 +28,7 @@ mod stacks;
 pub(crate) mod target_fraction;
 pub(crate) mod threads;
 
-pub use andweorc_profile::settings::Event;
+pub use andweorc_profile::settings::{CountedEvent, Event};
 pub use andweorc_sampling::perf::{PerfError, probe};
 pub use andweorc_sampling::period::{COARSE, FINE};
 pub use andweorc_sampling::slots::check;
@@ -41,7 +41,6 @@ use crate::fork::forked;
 use crate::own_thread;
 use crate::target::Target;
 use crate::time::Nanos;
-use andweorc_profile::settings::CountedEvent;
 use andweorc_profile::{EventsRecord, StacksRecord, TargetKind};
 use andweorc_sampling::counters::Counters;
 use andweorc_sampling::perf::NotCounted;

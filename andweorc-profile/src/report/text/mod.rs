@@ -265,7 +265,7 @@ fn events(page: &mut Page, analysis: &Analysis) {
     let ipc = has_ipc.then(|| "IPC".to_owned());
     let names = summary.events.iter().map(|it| plain::name(&it.name).into_owned());
     let mut rows =
-        vec![Row::heading("EVENTS, parts of", ipc.into_iter().chain(names).map(Cell::right))];
+        vec![Row::heading("EVENTS, shares", ipc.into_iter().chain(names).map(Cell::right))];
     rows.extend(summary.targets.iter().take(page.looks.top).map(|target| {
         let ipc = has_ipc.then(|| target.ipc.map_or(String::new(), |ipc| format!("{ipc:.2}")));
         let part =
