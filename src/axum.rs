@@ -12,7 +12,8 @@ use std::io;
 
 /// Serves as `axum::serve`, and profiles each request as a target of its route, such as
 /// `/quote/{article}`; `other` where no route matches. Each client's time is its own, as
-/// [`listener`] has it.
+/// [`listener`] has it. With the feature `remote`, delays of other services come with their
+/// requests.
 ///
 /// ```no_run
 /// # async fn serve() -> std::io::Result<()> {
@@ -26,6 +27,8 @@ use std::io;
 /// `into_make_service_with_connect_info`, say), call `axum::serve` with a [`listener`] of your own
 /// and a [layer](crate::tower).
 pub fn serve<L: Listener>(listener: L, router: Router) -> Serve<Clients<L>, Router, Router> {
+    #[cfg(feature = "remote")]
+    let router = router.layer(andweorc_tokio::remote::server());
     let layer = tower::layer_by(route);
     ::axum::serve(self::listener(listener), router.layer(layer))
 }

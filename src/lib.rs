@@ -92,6 +92,7 @@
 //! | `ANDWEORC_SCOPE` | which lines and functions can be targets | the workspace's own crates |
 //! | `ANDWEORC_LONG_POLL` | a poll that lasts so long is reported with its place, or `off` | `10ms` |
 //! | `ANDWEORC_ORDER` | seed of the order of experiments; runs that are combined need different ones | `0` |
+//! | `ANDWEORC_COORDINATOR`, `ANDWEORC_TOKEN`, `ANDWEORC_SERVICE` | the run of several services that the program takes part in | none |
 //!
 //! The same in code: [`Settings`] and [`Session`], whose outcome is an [analysis].
 //!
@@ -105,6 +106,7 @@
 //! | `threads` | by `clock` | plain threads that block each other are seen to |
 //! | `alloc` | no | `Alloc`, an allocator that counts by target |
 //! | `axum`, `hyper`, `tower` | no | the modules of these names, for tasks that libraries spawn |
+//! | `remote` | no | `remote`: delays travel with requests to other services that are profiled |
 //! | `test-util` | no | `start_paused` in [`main`](macro@main) and [`test`](macro@test) |
 //!
 //! # Where next
@@ -144,6 +146,8 @@ pub use andweorc_profile::WriteError;
 use andweorc_threads as _;
 #[cfg(feature = "hyper")]
 pub use andweorc_tokio::hyper;
+#[cfg(feature = "remote")]
+pub use andweorc_tokio::remote;
 #[cfg(feature = "tower")]
 pub use andweorc_tokio::tower;
 pub use andweorc_tokio::{InProcess, JoinSet, Profile, Profiled, io, spawn, spawn_blocking, task};

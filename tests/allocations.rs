@@ -11,6 +11,11 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: Alloc = Alloc::system();
 
+/// Whether this program was built as `cargo andweorc run` does, so that call chains are whole.
+fn has_frame_pointers() -> bool {
+    option_env!("RUSTFLAGS").is_some_and(|flags| flags.contains("force-frame-pointers"))
+}
+
 /// Bytes and allocations of a request, in its span.
 const REQUEST: [u64; 2] = [40 << 10, 40];
 
@@ -56,6 +61,38 @@ fn of<'a>(run: &'a Run, name: &str) -> Vec<&'a TargetAllocations> {
     targets.filter(|it| it.target == Some(target.id)).collect()
 }
 
+/// The samples stand for what was counted in the same stretch, and their chains lead to the line
+/// that allocates.
+fn check_samples(run: &Run) {
+    let [stacks] = &run.allocation_stacks[..] else { panic!("{run:?}") };
+    assert_eq!((stacks.lost, stacks.merged), (0, 0));
+    let request = run.targets.iter().find(|it| it.name == "request").unwrap();
+    let groups = || stacks.groups.iter().filter(|it| it.target == Some(request.id));
+    let nodes = groups().flat_map(|it| &it.stacks);
+    let [bytes, count, samples] = nodes.fold([0; 3], |[bytes, count, samples], node| {
+        [bytes + node.bytes, count + node.count, samples + node.samples]
+    });
+    let counted = run.allocations[0].targets.iter().find(|it| it.target == Some(request.id));
+    let counted = counted.unwrap();
+    // Five deviations of so many samples.
+    let far = 5.0 / (samples as f64).sqrt() + 0.02;
+    for (told, is) in [(bytes, counted.bytes), (count, counted.count)] {
+        let off = told as f64 / is as f64 - 1.0;
+        assert!(off.abs() < far, "{told} of {is}, by {samples} samples");
+    }
+    let lines = analyse(std::slice::from_ref(run)).allocation_lines;
+    assert!(lines.iter().map(|it| it.samples).sum::<u64>() == stacks.samples, "{lines:#?}");
+    if has_frame_pointers() {
+        let first = &lines[0];
+        let is_block = first.function.starts_with("allocations::request");
+        let file = first.file.as_deref();
+        assert!(is_block && file == Some("tests/allocations.rs"), "{lines:#?}");
+        assert!(stacks.ended_early * 10 < stacks.samples, "{stacks:?}");
+    }
+    let frames: Vec<&str> = stacks.frames.iter().map(|it| &*it.name).collect();
+    assert!(!frames.iter().any(|name| name.contains("__rust_alloc")), "{frames:#?}");
+}
+
 #[test]
 fn profile_has_what_each_target_allocated_without_delays() {
     let run = profiled();
@@ -75,6 +112,7 @@ fn profile_has_what_each_target_allocated_without_delays() {
         let kept = of.freed_count - of.churned_count;
         assert!(kept <= 2 * count, "all is freed in the span: {of:?}");
     }
+    check_samples(&run);
     let handlers = of(&run, "handler");
     assert!(handlers.len() > 1 && handlers.iter().all(|it| it.bytes > 777 && it.count > 0));
     let analysis = analyse(std::slice::from_ref(&run));

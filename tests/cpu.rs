@@ -113,12 +113,11 @@ fn samples_are_chains_of_functions_by_task_and_span() {
         let sum = |is: &dyn Fn(&[&str]) -> bool| -> u64 {
             chains.iter().filter(|(chain, _)| is(chain)).map(|(_, samples)| samples).sum()
         };
-        // By whether the code has frame pointers, as builds of `cargo andweorc run` do.
+        // Whether or not the code has frame pointers, as builds of `cargo andweorc run` do.
         let whole = sum(&|chain| chain.ends_with(&["cpu::answer", "cpu::parse", "cpu::digest"]));
-        let early = sum(&|chain| chain == ["[no frame pointers]", "cpu::digest"]);
         let all = sum(&|_| true);
-        assert!(all > 20 && whole + early > all / 2, "{whole} + {early} of {all}: {chains:#?}");
-        assert!(record.ended_early >= early);
+        // Where timers take the samples there may be a few.
+        assert!(all > 4 && whole > all / 2, "{whole} of {all}: {chains:#?}");
         let alone = sum(&|chain| chain[0] == "cpu::digest");
         assert_eq!(alone, 0, "a chain without its callers says so: {chains:#?}");
     }
@@ -128,8 +127,9 @@ fn samples_are_chains_of_functions_by_task_and_span() {
     assert!(record.frames.iter().any(|frame| frame.own && frame.name == "cpu::digest"));
     assert!(record.groups.iter().all(|group| !group.thread.is_empty()), "threads have names");
     println!(
-        "{} samples, {} cut off, {} ended early, {} functions, {} bytes",
+        "{} samples, {} unwound, {} cut off, {} ended early, {} functions, {} bytes",
         record.samples,
+        record.unwound,
         record.cut_off,
         record.ended_early,
         record.frames.len(),

@@ -10,6 +10,9 @@
 //! has no thread-local with a destructor, and is as good in a child of fork.
 
 pub(crate) mod number;
+mod poisson;
+pub(crate) mod sampled;
+pub(crate) mod stacks;
 mod table;
 
 use crate::counter;
@@ -84,6 +87,7 @@ impl Mark {
 pub fn allocated(size: usize) -> Mark {
     let Some(thread) = number() else { return Mark::NONE };
     let visit = thread::visit();
+    sampled::allocated(thread, size, visit.target);
     let place = table::place(visit.target);
     match counter::own_number() {
         Some(number) => TABLE.allocated(Shard::owned(number), place, size as u64),

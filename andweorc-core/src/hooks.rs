@@ -70,6 +70,12 @@ pub mod program_clock {
     };
 }
 
+/// Messages between processes that hold an experiment together.
+pub mod remote {
+    pub use crate::ledger::Stamp;
+    pub use crate::thread::{current_experiment, number_next, received, stamp};
+}
+
 /// The classic API.
 pub mod runner {
     pub use crate::runner::{ProfilingResults, RunError, Runner, RunnerConfig};

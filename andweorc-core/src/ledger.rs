@@ -21,6 +21,7 @@
 //! | and another one, whose L was `m`, had got it going | `L = max(L, min(m, L + idle))`, and it pays the rest | [`Ledger::inherit`] |
 //! | a thread waited for a processor behind one whose L was `m` | `L = max(L, min(m, L + waited))` | [`Ledger::inherit`] |
 //! | anyone reads D while a target runs | the greatest of D and every `L(t)` inside | [`Ledger::global_delay`] |
+//! | a message of another process comes, whose sender had taken M | `D = max(D, M)`, and `v = max(v at its park, now - M)` for who waited for it | [`Ledger::raise`], [`Ledger::absorb_message`] |
 //! | A spawns B | `v_B = v_A` | the spawner's `v` is B's first ready time |
 //! | B's ready time is ahead of V | B is deferred | [`Ledger::time_until_due`], [`Ledger::join`] |
 //!
@@ -44,12 +45,14 @@ mod account;
 mod accounts;
 #[cfg(all(test, loom))]
 mod model;
+mod remote;
 #[cfg(test)]
 mod tests;
 mod waits;
 mod watched_poll;
 
 pub use account::{ACCOUNTS, Account};
+pub use remote::Stamp;
 pub use waits::TargetWait;
 
 use crate::cache_padded::CachePadded;
@@ -58,6 +61,7 @@ use crate::sync::{Mutex, const_fn};
 use crate::time::{Nanos, Real, Speedup, Virtual};
 use account::OUTSIDE;
 use accounts::Accounts;
+use remote::Shared;
 use waits::{Lines, NO_LINE};
 
 /// `ended` of an experiment that still runs.
@@ -76,6 +80,8 @@ pub struct Ledger {
     lines: Mutex<Lines>,
     /// The slope of the lines, ppm.
     slope: AtomicU32,
+    /// Where other processes take part.
+    shared: Shared,
     accounts: Accounts,
 }
 
@@ -147,6 +153,7 @@ impl Ledger {
             known: AtomicI64::new(Real::NEVER.0),
             lines: Mutex::new(Lines::new()),
             slope: AtomicU32::new(0),
+            shared: Shared::new(),
             accounts: Accounts::new(),
         }
     }
@@ -158,6 +165,7 @@ impl Ledger {
         let owed = self.global_delay(now);
         self.read.floor.store(owed.0, SeqCst);
         self.slope.store(speedup.ppm(), SeqCst);
+        self.shared.begin(now);
         self.experiment.fetch_add(1, SeqCst);
         self.ended.store(RUNNING, SeqCst);
         self.read.speedup.store(speedup.ppm(), SeqCst);
@@ -568,7 +576,7 @@ impl Ledger {
     /// absorbed as much of its debt, and no more than that.
     pub fn absorb(&self, account: &Account, idle: Nanos, now: Real) {
         let owed = self.global_delay(now);
-        self.update(account, now, |taken| owed.min(taken + idle).max(taken));
+        self.rested(account, idle, now, |taken| owed.min(taken + idle).max(taken));
     }
 
     /// The thread, outside the target, was idle or blocked for `idle`, until another one got it
@@ -577,6 +585,19 @@ impl Ledger {
     /// wait for it come late by. Credit of its own it keeps: who got it going is a guess, and if
     /// that is wrong it would pay once more.
     pub fn inherit(&self, account: &Account, idle: Nanos, by: Nanos, now: Real) {
-        self.update(account, now, |taken| by.min(taken + idle).max(taken));
+        self.rested(account, idle, now, |taken| by.min(taken + idle).max(taken));
+    }
+
+    /// The thread has rested for `idle`, and took some of it.
+    fn rested(&self, account: &Account, idle: Nanos, now: Real, new: impl FnOnce(Nanos) -> Nanos) {
+        let mut took = Nanos::ZERO;
+        self.update(account, now, |taken| {
+            let grown = new(taken);
+            took = grown - taken;
+            grown
+        });
+        if idle > took && self.is_held() {
+            self.shared.keep_rest(idle - took);
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::late_events::{DriverPolls, ReadinessLog};
 use crate::ledger::Ledger;
 use crate::point::Points;
 use crate::program_clock::state::ProgramClock;
+use crate::sampler::contexts::Contexts;
 use crate::session::sessions::Sessions;
 use crate::sync::{Mutex, const_fn};
 use crate::target::Targets;
@@ -116,6 +117,17 @@ pub(crate) fn processors() -> &'static Processors {
         return own.processors;
     }
     &PROCESSORS
+}
+
+/// Tables of this process with a row for each context. They are apart from the rest for the same
+/// reason.
+#[inline(always)]
+pub(crate) fn contexts() -> Contexts {
+    #[cfg(test)]
+    if let Some(own) = tests::Own::get() {
+        return own.contexts();
+    }
+    Contexts::REAL
 }
 
 /// The ledger of this process.

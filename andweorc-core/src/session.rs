@@ -1,5 +1,6 @@
 //! A profiling session: one run, from start to report.
 
+pub(crate) mod link;
 pub(crate) mod provisional;
 pub(crate) mod sessions;
 
@@ -17,6 +18,7 @@ use andweorc_profile::plain;
 use andweorc_profile::report::{self, Looks};
 use andweorc_profile::{Header, WriteError, Writer};
 use andweorc_sampling::binary::Binary;
+use link::Link;
 use provisional::{GAVE_WAY, Guest, Stopper};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,8 +96,14 @@ impl Session {
         let reason = Arc::new(Mutex::new(None));
         let status = Arc::new(Mutex::new(Status::new(settings.duration)));
         let header = header(&settings);
-        let experiments =
+        let join = settings.join.clone();
+        let mut experiments =
             ExperimentLoop::new(settings, experimenter, header, Some(writer), Arc::clone(&status));
+        if let Some(join) = join {
+            let stopper = Stopper { stop: Arc::clone(&stop), reason: Arc::clone(&reason) };
+            experiments =
+                experiments.with_link(Link::start(join, stopper).map_err(StartError::Thread)?);
+        }
         let why = Arc::clone(&reason);
         let run = move || experiments.run(|| why.lock().take());
         let thread = own_thread::spawn("andweorc", run).map_err(StartError::Thread)?;

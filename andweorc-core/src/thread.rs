@@ -8,6 +8,7 @@
 mod block;
 mod context_switches;
 mod driver_lateness;
+mod message;
 mod on_cpu;
 mod plain;
 mod poll;
@@ -31,6 +32,7 @@ pub use crate::engine::{Entered, Stay};
 pub use crate::point::Within;
 pub use crate::process::ledger;
 pub use block::{Blocking, blocked, catch_up_before_waking};
+pub use message::{current_experiment, number_next, received, stamp};
 pub use plain::{blocking_is_seen, takes_part, when_of_a_runtime};
 pub use poll::{CaughtUp, Poll};
 pub use poll_phase::Polled;
@@ -81,12 +83,6 @@ pub fn model() -> Model<'static> {
     Model::shipped(ledger())
 }
 
-/// Held by tests that hold experiments on sampled targets, whose shares are one table for all
-/// processes.
-#[cfg(test)]
-pub(crate) static EXPERIMENTS: std::sync::LazyLock<crate::sync::Mutex<()>> =
-    std::sync::LazyLock::new(Default::default);
-
 /// How many threads found no free account and so are not delayed.
 pub(crate) fn without_account() -> u64 {
     process().threads.without_account.load(Ordering::SeqCst)
@@ -128,6 +124,9 @@ struct Thread {
     // What fewer do.
     /// How the wait of the task that is polled ended with this poll, where that is known.
     ended: Cell<Option<Ended>>,
+    /// Virtual time at which the task had parked that is polled; [`Virtual::NEVER`] outside of
+    /// polls.
+    parked_at: Cell<Virtual>,
     /// How many visits it ended that were not inside of others, since that was asked for.
     visits: Cell<u32>,
     /// When it parked last.
@@ -197,6 +196,7 @@ crate::plain_thread_local! {
             writing: Cell::new(false),
             tid: Cell::new(0),
             ended: Cell::new(None),
+            parked_at: Cell::new(Virtual::NEVER),
             waits: Cell::new(false),
             context: Cell::new(0),
             phase: Cell::new(0),

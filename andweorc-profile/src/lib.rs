@@ -11,6 +11,7 @@
 //! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`report`] | the report as text and as JSON, and the words that other reports share |
 //! | [`stats`] | quantiles, regressions and p-values that these need |
+//! | [`coordination`] | how several programs are profiled as one: the protocol, and a participant |
 //! | [`settings`] | the settings of a run, from the environment or in code |
 //! | [`time`] | units of time, real and virtual, and speedups |
 //! | [`plain`] | names and texts from anywhere, made fit to be shown |
@@ -33,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod coordination;
 pub mod estimate;
 mod file;
 pub mod plain;
@@ -46,9 +48,10 @@ mod writer;
 
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
-    AllocationsRecord, EndRecord, EventTotal, EventsRecord, ExampleInterval, ExampleOf,
-    ExamplePart, ExampleSpan, ExampleState, ExamplesRecord, ExperimentRecord, Header, KindPolls,
-    LongPoll, LongPollsRecord, NoteRecord, PointCount, PointKind, PointRecord, PollsRecord, Record,
+    AllocationFrame, AllocationGroup, AllocationNode, AllocationStacksRecord, AllocationsRecord,
+    EndRecord, EventTotal, EventsRecord, ExampleInterval, ExampleOf, ExamplePart, ExampleSpan,
+    ExampleState, ExamplesRecord, ExperimentRecord, Header, JointRun, KindPolls, LongPoll,
+    LongPollsRecord, NoteRecord, PointCount, PointKind, PointRecord, PollsRecord, Record,
     RequestExample, RequestExamples, SamplesRecord, StackFrame, StackGroup, StackNode,
     StacksRecord, TargetAllocations, TargetEvents, TargetKind, TargetRecord, TargetTime,
     TimeHistogram, TimelineEvent, TimelineRecord, TimelineThread, VERSION, WaitTime, WallRecord,

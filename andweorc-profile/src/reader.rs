@@ -5,9 +5,10 @@
 
 use crate::plain;
 use crate::{
-    AllocationsRecord, EndRecord, EventsRecord, ExamplesRecord, ExperimentRecord, Header,
-    LONGEST_LINE, LongPollsRecord, NoteRecord, PointRecord, PollsRecord, Record, SamplesRecord,
-    StackNode, StacksRecord, TargetRecord, TimelineRecord, VERSION, WallRecord,
+    AllocationStacksRecord, AllocationsRecord, EndRecord, EventsRecord, ExamplesRecord,
+    ExperimentRecord, Header, JointRun, LONGEST_LINE, LongPollsRecord, NoteRecord, PointRecord,
+    PollsRecord, Record, SamplesRecord, StacksRecord, TargetRecord, TimelineRecord, VERSION,
+    WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -62,6 +63,10 @@ pub struct Run {
     pub examples: Vec<ExamplesRecord>,
     /// The last polls and spans before the first experiment; empty in older profiles.
     pub timeline: Vec<TimelineRecord>,
+    /// Call chains of sampled allocations; empty in older profiles.
+    pub allocation_stacks: Vec<AllocationStacksRecord>,
+    /// The run of several programs that it was part of, if it was.
+    pub joint: Option<JointRun>,
     /// Notes on what the user should know.
     pub notes: Vec<NoteRecord>,
     /// Its end, if it ended in order.
@@ -87,6 +92,8 @@ impl Run {
             long_polls: Vec::new(),
             examples: Vec::new(),
             timeline: Vec::new(),
+            allocation_stacks: Vec::new(),
+            joint: None,
             notes: Vec::new(),
             end: None,
             torn: false,
@@ -114,6 +121,8 @@ impl Run {
             Record::LongPolls(polls) => self.long_polls.push(polls),
             Record::Examples(examples) => self.examples.push(examples),
             Record::Timeline(timeline) => self.timeline.push(timeline),
+            Record::AllocationStacks(stacks) => self.allocation_stacks.push(stacks),
+            Record::Joint(joint) => self.joint = Some(joint),
             Record::Note(note) => self.notes.push(note),
             Record::End(end) => self.end = Some(end),
         }
@@ -164,9 +173,15 @@ impl Described {
                     .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
             }),
             Record::Stacks(it) => it.groups.iter().find_map(|group| {
-                let unknown = unknown_of_chains(&group.stacks, it.frames.len());
+                let nodes = group.stacks.iter().map(|node| (node.parent, node.frame));
+                let unknown = unknown_of_chains(nodes, it.frames.len());
                 let target = group.task.into_iter().chain(group.span).find_map(target);
                 target.or(unknown)
+            }),
+            Record::AllocationStacks(it) => it.groups.iter().find_map(|group| {
+                let nodes = group.stacks.iter().map(|node| (node.parent, node.frame));
+                let unknown = unknown_of_chains(nodes, it.frames.len());
+                group.target.and_then(target).or(unknown)
             }),
             Record::Timeline(it) => {
                 let mut events = it.threads.iter().flat_map(|thread| &thread.events);
@@ -190,10 +205,13 @@ impl Described {
 }
 
 /// The first chain or function that chains name and that is not there.
-fn unknown_of_chains(stacks: &[StackNode], frames: usize) -> Option<String> {
-    stacks.iter().enumerate().find_map(|(at, node)| {
-        let parent = node.parent.filter(|parent| *parent as usize >= at);
-        let frame = Some(node.frame).filter(|frame| *frame as usize >= frames);
+fn unknown_of_chains(
+    nodes: impl Iterator<Item = (Option<u32>, u32)>,
+    frames: usize,
+) -> Option<String> {
+    nodes.enumerate().find_map(|(at, (parent, frame))| {
+        let parent = parent.filter(|parent| *parent as usize >= at);
+        let frame = Some(frame).filter(|frame| *frame as usize >= frames);
         parent.map(|it| format!("stack {it}")).or(frame.map(|it| format!("frame {it}")))
     })
 }

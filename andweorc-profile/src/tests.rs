@@ -63,6 +63,7 @@ fn records() -> Vec<Record> {
             delay_ns: 10,
             cpu_ns: None,
             sampled: Vec::new(),
+            joint: None,
             points: vec![PointCount { point: 1, count: 2, latency: vec![(10, 1), (20, 1)] }],
             discarded: None,
         }),

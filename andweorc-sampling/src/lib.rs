@@ -13,8 +13,10 @@
 //! | [`counters`], [`counter_cells`] | events of the processor, each overflow of which is a sample |
 //! | [`signal`] | the one signal that andweorc sends to threads, and its handler |
 //! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
+//! | [`stack_copy`] | copies of stacks, for chains that frame pointers do not lead along |
 //! | [`thread_name`] | what threads are called |
 //! | [`asked_stack`], [`asleep`] | one call chain of a thread, which runs or sleeps |
+//! | [`own_chain`] | the call chain of a thread that asks for its own |
 //! | `walk`, [`addresses`] | the call chain, and what is known of its addresses |
 //! | [`late`] | how late the handler comes |
 //! | [`period`], [`descriptors`] | how often a thread is sampled; how many files that may take |
@@ -51,6 +53,8 @@ mod loaded;
 #[doc(hidden)]
 pub mod names;
 #[doc(hidden)]
+pub mod own_chain;
+#[doc(hidden)]
 pub mod perf;
 #[doc(hidden)]
 pub mod period;
@@ -65,6 +69,8 @@ pub mod signal;
 pub mod slots;
 #[doc(hidden)]
 pub mod source;
+#[doc(hidden)]
+pub mod stack_copy;
 #[cfg(feature = "symbols")]
 #[doc(hidden)]
 pub mod symbols;

@@ -1,31 +1,39 @@
 //! Samples on their way from a signal handler to the thread that resolves them.
 //!
 //! One writer, the handler on the sampled thread, and one reader. Plain atomics, so that neither
-//! needs unsafe code: `written` and `read` only grow, each is moved by one side, and a place
-//! between them is not written.
+//! needs unsafe code: `written` and `read` only grow, each is moved by one side, and a word between
+//! them is not written. A sample takes as many words as its chain is long.
 
 use crate::counter_cells::MOST;
+use crate::stack_copy::StackCopy;
 use andweorc_profile::time::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Frames that are kept of a call chain.
-pub(crate) const DEPTH: usize = 14;
+/// Frames of a call chain that targets are looked for in. In experiments no more are kept.
+pub const DEPTH: usize = 14;
 
-/// Samples that find room: at 4 kHz they last for 60 ms, five times as long as it takes until they
-/// are read.
-const ROOM: usize = 256;
+/// Frames of a call chain that are kept while whole chains are recorded: those of async code in
+/// builds without optimisation are deep.
+pub const LONG: usize = 128;
 
-/// Bits of a sample's first word for the length of its chain, and above them for its task. The
-/// context is above these.
-const LENGTH_BITS: u32 = 8;
-const TASK_BITS: u32 = 24;
+/// Words before the frames of a sample: its context and task, its time or overflow, and its
+/// stack, whether more frames are left out, and how many there are.
+const HEAD: usize = 3;
 
-/// Bits of a sample's second word for its time, or for its events. Above these are the counter's
-/// number plus one, and zeroes in a sample of CPU time; ones, where that is below zero.
+/// Words that find room: 256 samples of [`DEPTH`] frames. At 4 kHz they last for 60 ms, five times
+/// as long as it takes until they are read, and at 1 kHz for 33 ms if all are [`LONG`].
+const ROOM: usize = 256 * (HEAD + DEPTH);
+
+/// Bits of the second word for the time, or for the events of an overflow. Above these are the
+/// counter's number plus one, and zeroes in a sample of CPU time; ones, where that is below zero.
 const TIME_BITS: u32 = 56;
 
 const _: () = assert!(MOST < u8::MAX as usize);
-const _: () = assert!(LENGTH_BITS + TASK_BITS == 32 && DEPTH < 1 << LENGTH_BITS);
+
+/// Bits of the third word.
+const LENGTH: u64 = 0xffff;
+const FULL: u64 = 1 << 16;
+const COPY_SHIFT: u32 = 32;
 
 /// Overflow of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +59,7 @@ impl Overflow {
 }
 
 /// Where a thread was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Sample {
     /// The context of the thread, as the function that credits its samples says; 0 for none.
     pub context: u32,
@@ -62,18 +70,21 @@ pub struct Sample {
     pub ran: Nanos,
     /// The overflow of a counter that the sample is, if it is none of CPU time.
     pub overflow: Option<Overflow>,
-    frames: [u64; DEPTH],
-    length: usize,
+    /// A copy of the thread's stack, where one was asked for and there was a place for it.
+    pub stack: Option<StackCopy>,
+    frames: Vec<u64>,
+    is_full: bool,
+    is_unwound: bool,
 }
 
 impl Sample {
     /// The chain of `context`, of a thread that `ran` for so long since the sample before; what is
-    /// deeper than [`DEPTH`] is left out.
+    /// deeper than [`LONG`] is left out.
     pub fn new(context: u32, ran: Nanos, chain: &[u64]) -> Sample {
-        let length = chain.len().min(DEPTH);
-        let mut frames = [0; DEPTH];
-        frames[..length].copy_from_slice(&chain[..length]);
-        Sample { context, task: 0, ran, overflow: None, frames, length }
+        let frames = chain[..chain.len().min(LONG)].to_vec();
+        let is_full = chain.len() >= LONG;
+        let (overflow, stack) = (None, None);
+        Sample { context, task: 0, ran, overflow, stack, frames, is_full, is_unwound: false }
     }
 
     /// The sample at an overflow.
@@ -81,59 +92,92 @@ impl Sample {
         Sample { ran: Nanos::ZERO, overflow: Some(overflow), ..self }
     }
 
-    /// The sample of a thread that polled a task of this kind. Ids of more than 24 bits are not
-    /// told.
+    /// The sample of a thread that polled a task of this kind.
     pub fn of_task(self, task: u32) -> Sample {
-        Sample { task: if task >> TASK_BITS == 0 { task } else { 0 }, ..self }
+        Sample { task, ..self }
+    }
+
+    /// The sample with the chain that its stack was unwound to, which `is_full` if it may go on.
+    pub fn unwound(&self, chain: Vec<u64>, is_full: bool) -> Sample {
+        let Sample { context, task, ran, overflow, .. } = *self;
+        let (stack, frames) = (None, chain);
+        Sample { context, task, ran, overflow, stack, frames, is_full, is_unwound: true }
+    }
+
+    /// Whether the chain was unwound by the tables of the code, and not by frame pointers.
+    pub fn is_unwound(&self) -> bool {
+        self.is_unwound
     }
 
     /// Whether the chain has all the frames that are kept: it may go on beyond them.
     pub fn is_full(&self) -> bool {
-        self.length == DEPTH
+        self.is_full
     }
 
     /// The instruction, then for each caller an address in its call.
     pub fn chain(&self) -> &[u64] {
-        &self.frames[..self.length]
+        &self.frames
     }
+
+    /// The innermost frames of the chain, as many as experiments keep.
+    pub fn innermost(&self) -> &[u64] {
+        &self.frames[..self.frames.len().min(DEPTH)]
+    }
+}
+
+/// A sample as the handler has it, which may not allocate.
+#[derive(Debug)]
+pub(crate) struct Taken<'a> {
+    pub(crate) context: u32,
+    pub(crate) task: u32,
+    pub(crate) ran: Nanos,
+    /// The time is left out of a sample that has one.
+    pub(crate) overflow: Option<Overflow>,
+    pub(crate) stack: Option<StackCopy>,
+    /// At most [`LONG`] frames.
+    pub(crate) chain: &'a [u64],
+    /// Whether the chain may go on beyond them.
+    pub(crate) is_full: bool,
 }
 
 /// A queue of samples.
 #[derive(Debug)]
 pub(crate) struct Queue {
+    /// Words so far.
     written: AtomicUsize,
     read: AtomicUsize,
-    /// Context, task and length in the first word of each place, then the time, then the frames.
-    places: Box<[[AtomicU64; DEPTH + 2]]>,
+    words: Box<[AtomicU64]>,
 }
 
 impl Queue {
     pub(crate) fn new() -> Queue {
-        let place = || [const { AtomicU64::new(0) }; DEPTH + 2];
-        let places = (0..ROOM).map(|_| place()).collect();
-        Queue { written: AtomicUsize::new(0), read: AtomicUsize::new(0), places }
+        let words = (0..ROOM).map(|_| AtomicU64::new(0)).collect();
+        Queue { written: AtomicUsize::new(0), read: AtomicUsize::new(0), words }
     }
 
     /// Puts a sample in; false when there is no room. Async-signal-safe. For one writer.
-    pub(crate) fn push(&self, sample: &Sample) -> bool {
+    pub(crate) fn push(&self, sample: Taken<'_>) -> bool {
         // Relaxed: only this side writes it.
         let at = self.written.load(Ordering::Relaxed);
-        // Acquire: pairs with the release in `pop`, which has read the place by then.
-        if at.wrapping_sub(self.read.load(Ordering::Acquire)) >= ROOM {
+        let length = sample.chain.len().min(LONG);
+        // Acquire: pairs with the release in `pop`, which has read the words by then.
+        if at.wrapping_sub(self.read.load(Ordering::Acquire)) + HEAD + length > ROOM {
             return false;
         }
-        let place = &self.places[at % ROOM];
-        let task = u64::from(sample.task) << LENGTH_BITS;
-        let head = u64::from(sample.context) << 32 | task | sample.length as u64;
-        // Relaxed: published by `written`.
-        place[0].store(head, Ordering::Relaxed);
-        let time = sample.overflow.map_or(sample.ran.0.cast_unsigned(), Overflow::word);
-        place[1].store(time, Ordering::Relaxed);
-        for (word, frame) in place[2..].iter().zip(sample.chain()) {
-            word.store(*frame, Ordering::Relaxed);
+        // A number above all places stands for none.
+        let copy = sample.stack.map_or(u64::from(u32::MAX), |stack| stack.into_number() as u64);
+        let full = if sample.is_full { FULL } else { 0 };
+        let head = [
+            u64::from(sample.context) << 32 | u64::from(sample.task),
+            sample.overflow.map_or(sample.ran.0.cast_unsigned(), Overflow::word),
+            copy << COPY_SHIFT | full | length as u64,
+        ];
+        for (i, &word) in head.iter().chain(&sample.chain[..length]).enumerate() {
+            // Relaxed: published by `written`.
+            self.words[(at + i) % ROOM].store(word, Ordering::Relaxed);
         }
         // Release: pairs with the acquire in `pop`.
-        self.written.store(at.wrapping_add(1), Ordering::Release);
+        self.written.store(at + HEAD + length, Ordering::Release);
         true
     }
 
@@ -145,18 +189,25 @@ impl Queue {
         if at == self.written.load(Ordering::Acquire) {
             return None;
         }
-        let place = &self.places[at % ROOM];
         // Relaxed: the acquire above made them visible.
-        let head = place[0].load(Ordering::Relaxed);
-        let time = place[1].load(Ordering::Relaxed);
+        let word = |i: usize| self.words[(at + i) % ROOM].load(Ordering::Relaxed);
+        let (head, time, last) = (word(0), word(1), word(2));
         let overflow = Overflow::of(time);
-        let ran = if overflow.is_some() { Nanos::ZERO } else { Nanos(time.cast_signed()) };
-        let frames = std::array::from_fn(|i| place[i + 2].load(Ordering::Relaxed));
-        let length = (head as usize & ((1 << LENGTH_BITS) - 1)).min(DEPTH);
-        let task = head as u32 >> LENGTH_BITS;
+        let length = (last & LENGTH) as usize;
+        let copy = (last >> COPY_SHIFT) as u32;
+        let sample = Sample {
+            context: (head >> 32) as u32,
+            task: head as u32,
+            ran: if overflow.is_some() { Nanos::ZERO } else { Nanos(time.cast_signed()) },
+            overflow,
+            stack: (copy != u32::MAX).then(|| StackCopy::from_number(copy as usize)),
+            frames: (0..length).map(|i| word(HEAD + i)).collect(),
+            is_full: last & FULL != 0,
+            is_unwound: false,
+        };
         // Release: pairs with the acquire in `push`.
-        self.read.store(at.wrapping_add(1), Ordering::Release);
-        Some(Sample { context: (head >> 32) as u32, task, ran, overflow, frames, length })
+        self.read.store(at + HEAD + length, Ordering::Release);
+        Some(sample)
     }
 }
 
@@ -164,24 +215,32 @@ impl Queue {
 mod tests {
     use super::*;
 
+    fn taken(context: u32, chain: &[u64]) -> Taken<'_> {
+        let is_full = chain.len() >= LONG;
+        let (overflow, stack) = (None, None);
+        Taken { context, task: u32::MAX, ran: Nanos(3), overflow, stack, chain, is_full }
+    }
+
+    /// The parts of a sample that tests look at.
+    fn parts(sample: &Sample) -> (u32, u32, Nanos, &[u64], bool) {
+        (sample.context, sample.task, sample.ran, sample.chain(), sample.is_full())
+    }
+
     #[test]
     fn samples_come_out_in_order_and_as_they_were() {
         let queue = Queue::new();
-        assert_eq!(queue.pop(), None);
-        let deep: Vec<u64> = (0..2 * DEPTH as u64).collect();
+        assert!(queue.pop().is_none());
+        let deep: Vec<u64> = (0..LONG as u64).collect();
         for n in 0..3 * ROOM as u64 {
-            let most = (1 << TASK_BITS) - 1;
-            let first = Sample::new(7, Nanos(3), &[n, 2]).of_task(most);
-            assert!(
-                queue.push(&first)
-                    && queue.push(&Sample::new(8, Nanos(3), &deep).of_task(most + 1))
-            );
-            assert_eq!(queue.pop(), Some(first));
-            let second = queue.pop().unwrap();
-            assert_eq!((second.context, second.task, second.chain()), (8, 0, &deep[..DEPTH]));
-            assert!(second.is_full() && !first.is_full());
+            let short = [n, 2];
+            assert!(queue.push(taken(7, &short)) && queue.push(taken(8, &deep)));
+            let (first, second) = (queue.pop().unwrap(), queue.pop().unwrap());
+            assert_eq!(parts(&first), (7, u32::MAX, Nanos(3), &short[..], false));
+            assert_eq!(parts(&second), (8, u32::MAX, Nanos(3), &deep[..], true));
+            assert_eq!(second.innermost(), &deep[..DEPTH]);
+            assert!(first.stack.is_none() && first.innermost() == short);
         }
-        assert_eq!(queue.pop(), None);
+        assert!(queue.pop().is_none());
     }
 
     #[test]
@@ -189,29 +248,30 @@ mod tests {
         let queue = Queue::new();
         let most = Overflow { counter: MOST - 1, events: (1 << TIME_BITS) - 1 };
         let samples = [
-            Sample::new(7, Nanos(3), &[1]).at(Overflow { counter: 0, events: 1 }),
-            Sample::new(7, Nanos(3), &[1]).at(most),
-            Sample::new(7, Nanos(-3), &[1]),
-            Sample::new(7, Nanos((1 << TIME_BITS) - 1), &[1]),
+            (Nanos(3), Some(Overflow { counter: 0, events: 1 })),
+            (Nanos(3), Some(most)),
+            (Nanos(-3), None),
+            (Nanos((1 << TIME_BITS) - 1), None),
         ];
-        for sample in samples {
-            assert!(queue.push(&sample));
-            assert_eq!(queue.pop(), Some(sample));
+        for (ran, overflow) in samples {
+            assert!(queue.push(Taken { ran, overflow, ..taken(7, &[1]) }));
+            let ran = if overflow.is_some() { Nanos::ZERO } else { ran };
+            let sample = queue.pop().unwrap();
+            assert_eq!(parts(&sample), (7, u32::MAX, ran, &[1][..], false));
+            assert_eq!(sample.overflow, overflow);
         }
     }
 
     #[test]
     fn a_full_queue_takes_no_more() {
         let queue = Queue::new();
-        for n in 0..ROOM as u64 {
-            assert!(queue.push(&Sample::new(0, Nanos(3), &[n])));
+        let usual = [5; DEPTH];
+        for _ in 0..ROOM / (HEAD + DEPTH) {
+            assert!(queue.push(taken(0, &usual)));
         }
-        assert!(!queue.push(&Sample::new(0, Nanos(3), &[1])));
-        assert_eq!(queue.pop().unwrap().chain(), [0]);
-        assert!(
-            queue.push(&Sample::new(0, Nanos(3), &[1]))
-                && !queue.push(&Sample::new(0, Nanos(3), &[2]))
-        );
+        assert!(!queue.push(taken(0, &[1])));
+        assert_eq!(queue.pop().unwrap().chain(), usual);
+        assert!(queue.push(taken(0, &usual)) && !queue.push(taken(0, &[])));
     }
 
     #[test]
@@ -221,7 +281,8 @@ mod tests {
             scope.spawn(|| {
                 let mut n = 0;
                 while n < 20_000 {
-                    n += u64::from(queue.push(&Sample::new(n as u32, Nanos(3), &[n, n, n])));
+                    let chain = [n; 40];
+                    n += u64::from(queue.push(taken(n as u32, &chain[..n as usize % 40])));
                 }
             });
             let mut next = 0;
@@ -230,7 +291,9 @@ mod tests {
                     std::thread::yield_now();
                     continue;
                 };
-                assert_eq!((sample.context, sample.chain()), (next as u32, &[next; 3][..]));
+                let expected = [next; 40];
+                let expected = &expected[..next as usize % 40];
+                assert_eq!((sample.context, sample.chain()), (next as u32, expected));
                 next += 1;
             }
         });

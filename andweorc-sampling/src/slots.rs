@@ -1,12 +1,16 @@
 //! The threads that can be sampled: all that have an account in the ledger. They come and go by
 //! themselves, and are sampled while somebody [asks for samples](on).
 
+#[cfg(test)]
+mod tests;
+
 use crate::clock;
 use crate::counter_cells::Cells;
 use crate::perf::{self, PerfError};
-use crate::queue::{DEPTH, Overflow, Queue, Sample};
+use crate::queue::{DEPTH, LONG, Overflow, Queue, Sample, Taken};
 use crate::signal::{self, Work};
 use crate::source::{Kind, Source};
+use crate::stack_copy::StackCopy;
 use crate::thread_name::ThreadName;
 use crate::walk::{self, Registers};
 use crate::{addresses, late};
@@ -15,7 +19,7 @@ use andweorc_profile::time::{Nanos, Real};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A thread's place. Lives for ever: it is handed on to the next thread.
@@ -52,6 +56,24 @@ crate::plain_thread_local! {
     static TASK: Cell<u32> = Cell::new(0);
 }
 
+/// Whether samples keep [`LONG`] chains.
+static LONG_CHAINS: AtomicBool = AtomicBool::new(false);
+
+/// Whether samples have a copy of the thread's stack.
+static COPIES_STACKS: AtomicBool = AtomicBool::new(false);
+
+/// Has samples keep up to [`LONG`] frames of call chains from now on, or [`DEPTH`] as usual.
+pub fn keep_long_chains(long: bool) {
+    // Relaxed: the handler looks at it alone.
+    LONG_CHAINS.store(long, Ordering::Relaxed);
+}
+
+/// Has each sample come with a copy of its thread's stack from now on, or none.
+pub fn copy_stacks(copies: bool) {
+    // Relaxed: the handler looks at it alone.
+    COPIES_STACKS.store(copies, Ordering::Relaxed);
+}
+
 /// The calling thread polls a task of the kind with this id from now on; 0 for none.
 pub fn set_task(task: u32) {
     TASK.set(task);
@@ -73,7 +95,11 @@ impl Slot {
     }
 
     /// Takes a sample: credits the thread, and hands the chain on.
-    fn sample(&self, at: Registers, sampled: Sampled) {
+    ///
+    /// # Safety
+    ///
+    /// `interrupted` is the third argument of a handler that was installed with SA_SIGINFO.
+    unsafe fn sample(&self, interrupted: *const c_void, sampled: Sampled) {
         // Relaxed, all of these: only this thread uses them while it is sampled, or they are
         // counts.
         self.handled.fetch_add(1, Ordering::Relaxed);
@@ -82,33 +108,50 @@ impl Slot {
             return;
         }
         let stack = self.stack();
-        let mut chain = [0; DEPTH];
+        // SAFETY: as the caller says.
+        let at = unsafe { Registers::of(interrupted) };
+        let mut chain = [0; LONG];
+        // Relaxed: a sample more or less of the other length makes no difference.
+        let most = if LONG_CHAINS.load(Ordering::Relaxed) { LONG } else { DEPTH };
         // SAFETY: the stack is the calling thread's, which took it down itself.
-        let length = unsafe { walk::chain(at, &stack, &mut chain) };
+        let length = unsafe { walk::chain(at, &stack, &mut chain[..most]) };
         let chain = &chain[..length];
-        let context = sampled(ran, &|| addresses::known().and_then(|known| known.judge(chain)));
-        let is_full = |context| {
-            let sample = Sample::new(context, ran, chain).of_task(TASK.get());
-            !self.queue.push(&sample)
-        };
-        if context.is_some_and(is_full) {
+        let judged = &chain[..length.min(DEPTH)];
+        let Some(context) = sampled(ran, &|| addresses::known()?.judge(judged)) else { return };
+        // Relaxed: as above.
+        let copies = COPIES_STACKS.load(Ordering::Relaxed);
+        // SAFETY: as the caller says, and the stack is the calling thread's.
+        let stack = copies.then(|| unsafe { StackCopy::take(interrupted, &stack) }).flatten();
+        let task = TASK.get();
+        let (overflow, is_full) = (None, length == most);
+        let taken = Taken { context, task, ran, overflow, stack, chain, is_full };
+        if !self.queue.push(taken) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes the sample of an overflow of the counter of this number.
-    fn overflow(&self, counter: usize, at: Registers, sampled: Sampled) {
+    /// Takes the sample of an overflow of the counter of this number, without a copy of the stack.
+    ///
+    /// # Safety
+    ///
+    /// As for a sample of CPU time.
+    unsafe fn overflow(&self, counter: usize, interrupted: *const c_void, sampled: Sampled) {
         let cell = self.counters.number(counter);
         let events = cell.period();
         if SKIPS.take() || events == 0 {
             return;
         }
         let mut chain = [0; DEPTH];
-        // SAFETY: as for a sample of CPU time.
-        let length = unsafe { walk::chain(at, &self.stack(), &mut chain) };
-        let Some(context) = sampled(Nanos::ZERO, &|| None) else { return };
-        let sample = Sample::new(context, Nanos::ZERO, &chain[..length]);
-        if self.queue.push(&sample.at(Overflow { counter, events })) {
+        // SAFETY: as the caller says, and the stack is the calling thread's.
+        let length = unsafe {
+            let at = Registers::of(interrupted);
+            walk::chain(at, &self.stack(), &mut chain)
+        };
+        let (task, ran, stack) = (TASK.get(), Nanos::ZERO, None);
+        let Some(context) = sampled(ran, &|| None) else { return };
+        let overflow = Some(Overflow { counter, events });
+        let (chain, is_full) = (&chain[..length], length == DEPTH);
+        if self.queue.push(Taken { context, task, ran, overflow, stack, chain, is_full }) {
             cell.saw();
         }
     }
@@ -146,13 +189,14 @@ pub static SAMPLES: Work = Work { is_wanted: || !late::noted(), run: on_signal, 
 /// Async-signal-safe: reads that thread's registers, stack, cells and CPU clock, and reads and
 /// writes atomics.
 extern "C" fn on_signal(context: *mut c_void) {
-    // SAFETY: the handler alone calls it, with its own third argument, and was installed with
-    // SA_SIGINFO.
-    let at = unsafe { Registers::of(context) };
     if let Some((slot, sampled)) = SLOT.get() {
-        match slot.counters.find(signal::file()) {
-            Some(counter) => slot.overflow(counter, at, sampled),
-            None => slot.sample(at, sampled),
+        // SAFETY: the handler alone calls these, with its own third argument, and was installed
+        // with SA_SIGINFO.
+        unsafe {
+            match slot.counters.find(signal::file()) {
+                Some(counter) => slot.overflow(counter, context, sampled),
+                None => slot.sample(context, sampled),
+            }
         }
     }
 }
@@ -295,6 +339,8 @@ pub fn use_timers() {
 
 /// Ends that.
 pub fn off() {
+    keep_long_chains(false);
+    copy_stacks(false);
     let mut registry = registry();
     registry.asked = None;
     let mut live = std::mem::take(&mut registry.live);
@@ -587,88 +633,5 @@ impl Live {
         let lost = (self.missing - 1).max(0);
         self.missing -= lost;
         tally.lost += lost.cast_unsigned();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::signal::{Handler, Sender};
-
-    /// Slots are for good, and a registry that goes forgets them: the leak check finds them here.
-    fn keep(slot: &'static Slot) {
-        static KEPT: Mutex<Vec<&Slot>> = Mutex::new(Vec::new());
-        KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
-    }
-
-    #[test]
-    fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_anew() {
-        let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
-        let timers =
-            Asked { event: Event::TaskClock, kind: Kind::Timer, period: Nanos::from_millis(1000) };
-        let tid = nix::unistd::gettid().as_raw();
-        let is_sampled = |meanwhile: Option<Asked>| {
-            let mut registry = Registry { asked: Some(timers), ..Registry::new() };
-            let (slot, opened, asked) = registry.slot(|_, _| {});
-            keep(slot);
-            let mut live = Live::new(tid, slot, opened, false);
-            let begun = live.begin(asked.unwrap());
-            registry.asked = meanwhile;
-            registry.add(live, asked, begun);
-            registry.remove(slot).unwrap().source.is_some()
-        };
-        assert!(is_sampled(Some(timers)));
-        assert!(!is_sampled(None), "nobody asks for samples any more");
-        let events =
-            Asked { event: Event::TaskClock, kind: Kind::Perf(Event::TaskClock), ..timers };
-        let (refused, mut registry) = (perf::probe().is_err(), Registry::new());
-        let (slot, opened, asked) = registry.slot(|_, _| {});
-        keep(slot);
-        registry.asked = Some(events);
-        registry.add(Live::new(tid, slot, opened, false), asked, Ok(Begun::NotAsked));
-        let live = registry.remove(slot).unwrap();
-        assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
-        assert_eq!(registry.refused.is_some(), refused);
-    }
-
-    #[test]
-    fn threads_with_a_perf_event_have_a_timer_once_timers_are_used() {
-        let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
-        let period = Nanos::from_millis(1000);
-        let kind = Kind::Perf(Event::TaskClock);
-        let mut registry = Registry::new();
-        registry.use_timers();
-        assert_eq!(registry.asked, None, "nobody asks for samples");
-        registry.asked = Some(Asked { event: Event::TaskClock, kind, period });
-        let (slot, opened, asked) = registry.slot(|_, _| {});
-        keep(slot);
-        let mut live = Live::new(nix::unistd::gettid().as_raw(), slot, opened, false);
-        let begun = live.begin(asked.unwrap());
-        registry.add(live, asked, begun);
-        registry.use_timers();
-        let live = registry.remove(slot).unwrap();
-        assert!(matches!(live.source, Some(Source::Timer(_))), "{:?}", live.source);
-        // Relaxed: of this thread.
-        assert_eq!(slot.stands_for.load(Ordering::Relaxed), 0, "the time since the one before");
-    }
-
-    #[test]
-    fn a_timer_stands_in_for_a_perf_event() {
-        std::thread::spawn(|| {
-            let tid = nix::unistd::gettid().as_raw();
-            open(tid, false, |_, _| None, |_, _| {});
-            let _handler = Handler::install(Sender::Source, &SAMPLES).unwrap();
-            let (slot, _) = SLOT.get().expect("who was taken up has a slot");
-            let _timer = Source::timer(tid, Nanos::from_millis(1));
-            let begun = clock::thread_cpu();
-            // Another test may take the count in between.
-            while slot.handled.load(Ordering::Relaxed) == 0 {
-                let worked = clock::thread_cpu() - begun;
-                assert!(worked < Nanos::from_millis(3000), "not one sample in {worked}");
-            }
-            close();
-        })
-        .join()
-        .unwrap();
     }
 }

@@ -17,13 +17,13 @@ impl ThreadName {
     }
 
     /// The name as two words.
-    pub(crate) fn words(self) -> [u64; 2] {
+    pub fn words(self) -> [u64; 2] {
         let (words, _) = self.0.as_chunks();
         [u64::from_ne_bytes(words[0]), u64::from_ne_bytes(words[1])]
     }
 
     /// The name that has these [words](ThreadName::words).
-    pub(crate) fn of_words(words: [u64; 2]) -> ThreadName {
+    pub fn of_words(words: [u64; 2]) -> ThreadName {
         let mut name = ThreadName::default();
         let (bytes, _) = name.0.as_chunks_mut();
         [bytes[0], bytes[1]] = words.map(u64::to_ne_bytes);

@@ -58,6 +58,100 @@ impl Registers {
     }
 }
 
+impl Registers {
+    /// Registers of the caller, which is at this instruction.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn here(instruction: usize) -> Registers {
+        let (stack, frame);
+        // SAFETY: registers are read.
+        unsafe {
+            std::arch::asm!(
+                "mov {}, rsp",
+                "mov {}, rbp",
+                out(reg) stack,
+                out(reg) frame,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        Registers { instruction, stack, frame }
+    }
+
+    /// Registers of the caller, as on x86-64.
+    #[cfg(target_arch = "aarch64")]
+    #[inline(always)]
+    pub(crate) fn here(instruction: usize) -> Registers {
+        let (stack, frame);
+        // SAFETY: registers are read.
+        unsafe {
+            std::arch::asm!(
+                "mov {}, sp",
+                "mov {}, x29",
+                out(reg) stack,
+                out(reg) frame,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        Registers { instruction, stack, frame }
+    }
+
+    /// Registers of the caller, of which nothing is known on other processors.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[inline(always)]
+    pub(crate) fn here(instruction: usize) -> Registers {
+        Registers { instruction, stack: 0, frame: 0 }
+    }
+}
+
+/// Registers that are told of an interrupted thread: those of DWARF by their numbers, and the
+/// instruction as the last one.
+pub(crate) const COUNT: usize = if cfg!(target_arch = "aarch64") { 33 } else { 17 };
+
+/// All registers of an interrupted thread.
+///
+/// # Safety
+///
+/// `context` is the third argument of a handler that was installed with SA_SIGINFO.
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe fn all_registers(context: *const c_void) -> [u64; COUNT] {
+    use libc::{
+        REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RBP,
+        REG_RBX, REG_RCX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, REG_RSP,
+    };
+    // SAFETY: as the caller says, this is the context.
+    let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    [
+        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8, REG_R9,
+        REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP,
+    ]
+    .map(|number| registers[number as usize].cast_unsigned())
+}
+
+/// All registers of an interrupted thread.
+///
+/// # Safety
+///
+/// `context` is the third argument of a handler that was installed with SA_SIGINFO.
+#[cfg(target_arch = "aarch64")]
+pub(crate) unsafe fn all_registers(context: *const c_void) -> [u64; COUNT] {
+    // SAFETY: as the caller says, this is the context.
+    let machine = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    let mut registers = [0; COUNT];
+    registers[..31].copy_from_slice(&machine.regs);
+    (registers[31], registers[32]) = (machine.sp, machine.pc);
+    registers
+}
+
+/// All registers of an interrupted thread: none are known of this processor.
+///
+/// # Safety
+///
+/// None; as on other processors.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) unsafe fn all_registers(_: *const c_void) -> [u64; COUNT] {
+    [0; COUNT]
+}
+
 /// Writes the chain to `into`: the instruction, then for each caller an address inside its call.
 /// Returns how many there are. Reads only what lies in `stack`, the thread's own.
 ///

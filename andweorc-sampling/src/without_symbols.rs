@@ -4,6 +4,7 @@
 pub use crate::charged::{Charged, Frame, NamedFrame, Place, SymbolError};
 pub use crate::names::of_task;
 
+use crate::stack_copy::{ChainEnd, StackCopy};
 use andweorc_profile::settings::Scope;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -59,6 +60,11 @@ impl Symbols {
 
     /// The functions at an address.
     pub fn frames(&mut self, _: u64) -> Arc<[Frame]> {
+        match self.0 {}
+    }
+
+    /// The call chain of a copied stack.
+    pub fn unwind(&mut self, _: &StackCopy) -> (Vec<u64>, ChainEnd) {
         match self.0 {}
     }
 

@@ -7,7 +7,9 @@
 //! that. [`Outside`] is such a waker for reads of one stream: what comes is held until the virtual
 //! clock gets there.
 
+use crate::peer::Peer;
 use crate::profiled::{Kind, defers};
+use crate::wait_hint;
 use crate::wake::{WakeCell, keep};
 use andweorc_core::hooks::engine::WaitHint;
 use andweorc_core::hooks::thread::{self, ledger, model};
@@ -51,6 +53,7 @@ pin_project! {
         stream: S,
         // From its first read while andweorc is on to the next while it is off.
         other: Option<Other>,
+        peer: Peer,
     }
 }
 
@@ -99,8 +102,8 @@ impl Other {
     }
 
     /// There is nothing to read yet.
-    fn has_nothing(&mut self) {
-        let hint = match self.answers {
+    fn has_nothing(&mut self, peer: &Peer) {
+        let hint = match self.answers && !peer.takes_part() {
             _ if !coop::has_budget_remaining() => WaitHint::Runtime,
             true => WaitHint::External,
             false => WaitHint::Loopback,
@@ -119,7 +122,7 @@ impl Other {
 impl<S> Outside<S> {
     /// Wraps `stream`: what comes from it comes from outside of this process.
     pub fn new(stream: S) -> Outside<S> {
-        Outside { stream, other: None }
+        Outside { stream, other: None, peer: Peer::default() }
     }
 
     /// The stream itself.
@@ -160,9 +163,14 @@ impl<S: AsyncRead> AsyncRead for Outside<S> {
             return this.stream.poll_read(cx, buffer);
         }
         let (now, outer) = (clock::now(), cx.waker());
+        this.peer.is_read();
         if thread::participant_at(now).is_some() {
             *this.other = None;
-            return this.stream.poll_read(cx, buffer);
+            let read = this.stream.poll_read(cx, buffer);
+            if read.is_pending() && this.peer.takes_part() {
+                wait_hint::say(WaitHint::Loopback);
+            }
+            return read;
         }
         let other = this.other.get_or_insert_with(|| Other::new(outer, now));
         if !other.cell.will_wake(outer) {
@@ -174,7 +182,7 @@ impl<S: AsyncRead> AsyncRead for Outside<S> {
         let waker = other.cell.waker();
         let read = this.stream.poll_read(&mut Context::from_waker(&waker), buffer);
         if read.is_pending() {
-            other.has_nothing();
+            other.has_nothing(this.peer);
         } else {
             other.answers = false;
         }

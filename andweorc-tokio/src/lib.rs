@@ -24,7 +24,10 @@ pub mod hyper;
 mod id_number;
 pub mod io;
 mod join_set;
+mod peer;
 mod profiled;
+#[cfg(feature = "remote")]
+pub mod remote;
 #[doc(hidden)]
 pub mod runtime;
 mod runtime_id;

@@ -335,7 +335,8 @@ impl Begun {
             since => wait_ended(targets.wait, since, cell, now),
         };
         let polled = Polled::of(cell, parking.since == Real::NEVER);
-        let scope = PollScope::begin_on(caught_up, targets.task, polled, from, ended, now);
+        let times = (parking.at, from);
+        let scope = PollScope::begin_on(caught_up, targets.task, polled, times, ended, now);
         let poll = cell.clock.poll_begun(scope.local_delay(), woken);
         Begun { scope, listen: Listen::begin(), poll, clones: clones() }
     }

@@ -7,12 +7,17 @@ use andweorc_core::experiment::Experimenter;
 use andweorc_core::target::target;
 use andweorc_core::{clock, thread};
 use andweorc_profile::TargetKind;
+use andweorc_tokio::remote;
+use hyper::{Request, Response};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::future::{Future, poll_fn};
+use std::convert::Infallible;
+use std::future::{Future, Ready, poll_fn, ready};
 use std::hint::black_box;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use tower_layer::Layer;
+use tower_service::Service;
 use tracing::info_span;
 use tracing_subscriber::layer::Identity;
 use tracing_subscriber::prelude::*;
@@ -46,6 +51,12 @@ pub(crate) const CASES: &[Case] = &[
         run: || on(|| in_a_target(counted_allocations)),
         without: Some("plain_allocations"),
     },
+    // A request to a host, and its response, each with its headers.
+    Case { name: "client_off", run: carried_calls, without: Some("plain_calls") },
+    // The same while andweorc is on, between experiments: what waits for the host is profiled.
+    Case { name: "client_on", run: || on(carried_calls), without: Some("plain_calls") },
+    Case { name: "server_off", run: carried_requests, without: Some("plain_calls") },
+    Case { name: "server_on", run: || on(carried_requests), without: Some("plain_calls") },
     Case { name: "progress_off", run: progress, without: None },
     Case { name: "progress_on", run: || on(progress), without: None },
 ];
@@ -58,6 +69,7 @@ pub(crate) fn without(name: &str) -> Option<fn()> {
         "plain_woken_polls" => Some(plain_woken_polls),
         "plain_spans" => Some(plain_spans),
         "plain_allocations" => Some(plain_allocations),
+        "plain_calls" => Some(plain_calls),
         _ => None,
     }
 }
@@ -229,4 +241,45 @@ fn in_a_target(run: fn()) {
     let visit = thread::enter(target, clock::now());
     run();
     thread::leave(target, &visit, true, clock::now());
+}
+
+/// A service that answers at once.
+struct Answers;
+
+impl Service<Request<()>> for Answers {
+    type Response = Response<()>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<()>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        ready(Ok(Response::new(())))
+    }
+}
+
+fn calls(mut service: impl Service<Request<()>, Error = Infallible>) {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut call = || {
+        let request = black_box(Request::new(()));
+        let mut call = pin!(service.call(request));
+        assert!(black_box(&mut call).as_mut().poll(&mut cx).is_ready());
+    };
+    // The first makes what later ones use.
+    call();
+    measured_loop(&mut call);
+}
+
+fn plain_calls() {
+    calls(Answers);
+}
+
+fn carried_calls() {
+    calls(remote::client_of("instructions").layer(Answers));
+}
+
+fn carried_requests() {
+    calls(remote::server().layer(Answers));
 }

@@ -3,6 +3,7 @@
 use crate::cargo::CargoOptions;
 use crate::ci::CiOptions;
 use crate::console::ConsoleOptions;
+use crate::coordinate::TogetherOptions;
 use crate::diff::DiffOptions;
 use crate::drive::DriveOptions;
 use crate::export::ExportOptions;
@@ -186,6 +187,7 @@ Examples:
   cargo andweorc run --example pipeline --targets parse,store --speedups 0.25,0.5,0.75
   cargo andweorc run --scope 'shop,!src/generated' --targets function:shop::stock::update
   cargo andweorc run --save-baseline main
+  cargo andweorc run --with 'inventory=./inventory --port 7001' --load 'sh load.sh'
   cargo andweorc run --compare origin/main --runs 4 --duration 15s --load 'sh load.sh'
 
 The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
@@ -211,7 +213,7 @@ pub(crate) struct RunOptions {
     pub(crate) save_baseline: Option<String>,
     /// Build this git revision too, run both in turns, and print what changed from it to the
     /// checkout as it is; `REV..REV` compares two revisions
-    #[arg(long, value_name = "REV", conflicts_with_all = ["out", "open", "save_baseline"])]
+    #[arg(long, value_name = "REV", conflicts_with_all = ["out", "open", "save_baseline", "with", "listen"])]
     pub(crate) compare: Option<String>,
     /// With `--compare`: how often each of the two is run
     #[arg(long, value_name = "N", default_value_t = 3, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -219,6 +221,9 @@ pub(crate) struct RunOptions {
     /// How long the report is.
     #[command(flatten)]
     pub(crate) top: TopOptions,
+    /// Other programs that take part.
+    #[command(flatten)]
+    pub(crate) together: TogetherOptions,
 }
 
 /// A program to build, start and profile, and how that is done.

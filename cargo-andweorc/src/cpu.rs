@@ -26,6 +26,7 @@ pub(crate) struct Cpu<'a> {
     pub(crate) merged: u64,
     pub(crate) cut_off: u64,
     pub(crate) ended_early: u64,
+    pub(crate) unwound: u64,
 }
 
 /// Chains of one part of the program.
@@ -87,6 +88,7 @@ impl<'a> Cpu<'a> {
         add(&mut self.merged, record.merged);
         add(&mut self.cut_off, record.cut_off);
         add(&mut self.ended_early, record.ended_early);
+        add(&mut self.unwound, record.unwound);
         if self.source.is_empty() {
             self.source = &record.source;
         }

@@ -1,5 +1,6 @@
 //! `cargo andweorc export`: a profile in the form of other tools.
 
+mod allocations;
 mod dhat;
 mod firefox;
 mod folded;
@@ -11,6 +12,7 @@ mod table;
 
 use self::stacks::Stacks;
 use crate::{profiles, report};
+use andweorc_profile::Run;
 use clap::{Args, ValueEnum};
 use std::error::Error;
 use std::path::PathBuf;
@@ -23,6 +25,7 @@ Examples:
   cargo andweorc export --format folded -o shop.folded
   cargo andweorc export --format folded --of cpu -o shop.cpu.folded
   cargo andweorc export --format speedscope -o shop.speedscope.json
+  cargo andweorc export --format pprof --of allocations -o shop.heap.pb.gz
   cargo andweorc export --format pprof -o shop.pb.gz
   cargo andweorc export --format firefox -o shop.json
   cargo andweorc export --format dhat -o shop.dhat.json target/andweorc/shop.jsonl
@@ -30,10 +33,11 @@ Examples:
 Folded stacks are what most flame graph tools read: a line for each stack, its frames separated by
 semicolons, and its time in ns. Those of wall time are spans, and their last frame is the state that
 the time was spent in. Those of CPU time are call chains by task and span, where the profile has
-samples.
+samples. Those of bytes allocated are targets, with the call chains inside of them.
 
 A Firefox file is for the Firefox Profiler's front end, which loads it from the disk: the polls and
-spans of each thread in the last seconds before the first experiment, and the experiments.
+spans of each thread, and of each kind of task, in the last seconds before the first experiment, and
+the experiments.
 
 Files for speedscope (https://www.speedscope.app), pprof and OTLP have the wall time, the CPU time
 where the profile has samples, and the allocations where the program has andweorc's allocator. In
@@ -44,14 +48,16 @@ OTLP profiles are experimental, there as here: the file is a `ProfilesData` mess
 opentelemetry-proto 1.10, in protobuf, which is what a collector takes at /v1development/profiles.
 
 A DHAT file is for valgrind's viewer, dh_view.html: load it there. It has what each target allocated
-while nothing was delayed, where the program has andweorc's allocator.")]
+while nothing was delayed, divided among its call chains as samples tell, where the program has
+andweorc's allocator.")]
 pub(crate) struct ExportOptions {
     /// The form
     #[arg(long, value_enum)]
     format: ExportFormat,
-    /// With `--format folded`: the time that is exported [default: wall]
-    #[arg(long, value_enum, value_name = "TIME")]
-    of: Option<ExportedTime>,
+    /// With folded, speedscope, pprof and otlp: the one thing that is exported [default: wall for
+    /// folded, else all that there is]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    of: Option<Exported>,
     /// Write to this file; `-` is the standard output
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
@@ -64,7 +70,7 @@ pub(crate) struct ExportOptions {
 /// The form of what is exported.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ExportFormat {
-    /// Wall time by stacks of spans, or CPU time by call chains, for flame graph tools
+    /// Wall time by stacks of spans, CPU time or bytes by call chains, for flame graph tools
     Folded,
     /// Wall time, CPU time and allocations, for speedscope
     Speedscope,
@@ -74,17 +80,29 @@ enum ExportFormat {
     Otlp,
     /// Polls and spans over time, for the Firefox Profiler
     Firefox,
-    /// Allocations by target, for valgrind's viewer of heap profiles
+    /// Allocations by target and call chain, for valgrind's viewer of heap profiles
     Dhat,
 }
 
-/// The time that stacks are weighed by.
+/// Values that stacks are weighed by.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ExportedTime {
+enum Exported {
     /// Wall time of requests, by their spans
     Wall,
     /// CPU time, by call chains
     Cpu,
+    /// Bytes allocated, by target and call chain; all but folded stacks have counts too
+    Allocations,
+}
+
+/// The stacks of these runs: of one thing, or all that there is.
+fn stacks(runs: &[Run], of: Option<Exported>) -> Result<Stacks, String> {
+    match of {
+        None => Stacks::of_all(runs),
+        Some(Exported::Wall) => Stacks::of_wall_time(runs),
+        Some(Exported::Cpu) => Stacks::of_cpu_time(runs),
+        Some(Exported::Allocations) => Stacks::of_allocations(runs),
+    }
 }
 
 /// Prints or writes what the options ask for.
@@ -97,18 +115,14 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>
     let binary = |bytes: Vec<u8>| report::put_binary(output, &bytes, &paths);
     match (options.format, options.of) {
         (ExportFormat::Folded, of) => {
-            let stacks = match of.unwrap_or(ExportedTime::Wall) {
-                ExportedTime::Wall => Stacks::of_wall_time(runs)?,
-                ExportedTime::Cpu => Stacks::of_cpu_time(runs)?,
-            };
-            text(folded::folded(&stacks))?;
+            text(folded::folded(&stacks(runs, Some(of.unwrap_or(Exported::Wall)))?))?;
         }
-        (_, Some(_)) => return Err("`--of` goes with `--format folded`".into()),
-        (ExportFormat::Speedscope, None) => {
-            text(speedscope::speedscope(&Stacks::of_all(runs)?))?;
+        (ExportFormat::Speedscope, of) => text(speedscope::speedscope(&stacks(runs, of)?))?,
+        (ExportFormat::Pprof, of) => binary(pprof::pprof(&stacks(runs, of)?)?)?,
+        (ExportFormat::Otlp, of) => binary(otlp::otlp(&stacks(runs, of)?))?,
+        (ExportFormat::Firefox | ExportFormat::Dhat, Some(_)) => {
+            return Err("`--of` goes with folded stacks, speedscope, pprof and OTLP".into());
         }
-        (ExportFormat::Pprof, None) => binary(pprof::pprof(&Stacks::of_all(runs)?)?)?,
-        (ExportFormat::Otlp, None) => binary(otlp::otlp(&Stacks::of_all(runs)?))?,
         (ExportFormat::Firefox, None) => text(firefox::firefox(runs)?)?,
         (ExportFormat::Dhat, None) => text(dhat::dhat(&Stacks::of_allocations(runs)?))?,
     }

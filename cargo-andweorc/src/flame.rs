@@ -1,39 +1,13 @@
 //! Where wall time went, of all runs of a profile together: a tree of stacks by name.
 
-use andweorc_profile::{Run, TargetRecord, WallRecord, WallStack};
+use crate::report::html::shown_place;
+use andweorc_profile::{ExampleState, Run, TargetKind, TargetRecord, WallRecord, WallStack, plain};
+use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Name of the stack of all requests that are not told apart.
 pub(crate) const OTHER: &str = "other requests";
-
-/// State of wall time. What ended a wait for another task is in [`Frame::wakers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Running,
-    Queue,
-    Outside,
-    Timer,
-    Task,
-    Unknown,
-}
-
-impl State {
-    /// All of them, in the order of [`Frame::states`].
-    pub(crate) const ALL: [State; 6] =
-        [State::Running, State::Queue, State::Outside, State::Timer, State::Task, State::Unknown];
-
-    /// The state in words.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            State::Running => "running",
-            State::Queue => "run queue",
-            State::Outside => "I/O",
-            State::Timer => "timer",
-            State::Task => "other task",
-            State::Unknown => "unknown wait",
-        }
-    }
-}
 
 /// One stack, without those inside of it.
 #[derive(Debug)]
@@ -44,10 +18,34 @@ pub(crate) struct Frame<'a> {
     pub(crate) target: Option<&'a TargetRecord>,
     /// Spans or waits that ended.
     pub(crate) count: u64,
-    /// Its own time by [`State`], ns.
-    pub(crate) states: [u64; State::ALL.len()],
+    /// Its own time by state, ns, in the order of [`ExampleState::ALL`]. What ended its waits for
+    /// other tasks is in `wakers`.
+    pub(crate) states: [u64; ExampleState::ALL.len()],
     /// Time of waits for other tasks by who ended them, where that is known; the longest first.
     pub(crate) wakers: Vec<(Option<&'a TargetRecord>, u64)>,
+}
+
+/// A stack as a page names it.
+#[derive(Debug, Serialize)]
+pub(crate) struct StackLabel<'a> {
+    /// Index of the stack around it, which is less than its own.
+    parent: Option<usize>,
+    /// `None` of what could not be told apart.
+    kind: Option<TargetKind>,
+    name: Cow<'a, str>,
+    place: Option<String>,
+}
+
+impl<'a> StackLabel<'a> {
+    /// The label of a stack of this target, or of what could not be told apart.
+    pub(crate) fn of(parent: Option<usize>, target: Option<&'a TargetRecord>) -> StackLabel<'a> {
+        StackLabel {
+            parent,
+            kind: target.map(|target| target.kind),
+            name: target.map_or(OTHER.into(), |target| plain::name(&target.name)),
+            place: target.and_then(|it| shown_place(&it.name, it.file.as_deref(), it.line)),
+        }
+    }
 }
 
 /// The stacks of all runs.
@@ -63,8 +61,7 @@ pub(crate) struct Flame<'a> {
 }
 
 /// Identity by which two targets of different runs are the same.
-pub(crate) type Identity<'a> =
-    Option<(andweorc_profile::TargetKind, &'a str, Option<&'a str>, Option<u32>)>;
+pub(crate) type Identity<'a> = Option<(TargetKind, &'a str, Option<&'a str>, Option<u32>)>;
 
 /// The identity of a target; `None` of none.
 pub(crate) fn identity<'a>(target: Option<&'a TargetRecord>) -> Identity<'a> {
@@ -127,14 +124,14 @@ impl<'a> Flame<'a> {
 impl<'a> Frame<'a> {
     fn add(&mut self, stack: &WallStack, target: impl Fn(Option<u32>) -> Option<&'a TargetRecord>) {
         self.count = self.count.saturating_add(stack.count);
-        for (sum, state) in self.states.iter_mut().zip(State::ALL) {
+        for (sum, state) in self.states.iter_mut().zip(ExampleState::ALL) {
             let more = match state {
-                State::Running => stack.running_ns,
-                State::Queue => stack.queue_ns,
-                State::Outside => stack.outside_ns,
-                State::Timer => stack.timer_ns,
-                State::Task => stack.task_ns(),
-                State::Unknown => stack.unknown_ns,
+                ExampleState::Running => stack.running_ns,
+                ExampleState::Queue => stack.queue_ns,
+                ExampleState::Outside => stack.outside_ns,
+                ExampleState::Timer => stack.timer_ns,
+                ExampleState::Task => stack.task_ns(),
+                ExampleState::Unknown => stack.unknown_ns,
             };
             *sum = sum.saturating_add(more);
         }

@@ -16,6 +16,7 @@
 //! | `repeat` | a short-lived program run again until the time is used up |
 //! | `drive` | one run: the program started, awaited, put under load, watched and stopped |
 //! | `live` | what is shown meanwhile |
+//! | `coordinate` | several programs profiled as one |
 //! | `select` | which binary, example, bench or test is meant |
 //! | `cargo` | cargo's own options |
 //! | `build` | `cargo build` with what a profile needs; this program is then also the wrapper around rustc |
@@ -30,6 +31,7 @@ mod child;
 mod ci;
 mod cli;
 mod console;
+mod coordinate;
 mod cpu;
 mod diff;
 mod doctor;

@@ -182,7 +182,7 @@ impl Version {
     ) -> Result<(), Box<dyn Error>> {
         let out = self.profiles.join(format!("{round:02}.jsonl"));
         let (ended, profile) =
-            run::profile(&self.program, &self.executable, options, &out, budget, console)
+            run::profile(&self.program, &self.executable, options, &[], &out, budget, console)
                 .map_err(|error| format!("{}: {error}", self.name))?;
         let failed = !ended.stopped && !ended.status.success();
         if failed && !child::stop_asked() {

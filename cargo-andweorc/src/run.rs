@@ -2,12 +2,13 @@
 
 use crate::cli::{ProgramOptions, RunOptions};
 use crate::console::{self, Console};
+use crate::coordinate::Together;
 use crate::drive::Ended;
 use crate::history::{self, Earlier};
 use crate::live::View;
 use crate::repeat::{Series, SeriesError};
 use crate::select::{Kind, Program};
-use crate::{build, child, diff, project, report, revisions, select};
+use crate::{build, child, coordinate, diff, project, report, revisions, select};
 use andweorc_profile::Profile;
 use andweorc_profile::compare::Limits;
 use andweorc_profile::plain;
@@ -31,7 +32,9 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         console::print(&diff::text(&sides, &diff::comparison(&sides, &Limits::default())?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let budget = budget(&options.program)?;
+    let is_together = options.together.is_wanted();
+    let settings = settings_of(&options.program, is_together)?;
+    let budget = settings.duration;
     let cargo = &options.program.cargo;
     let folder = cargo.folder()?;
     let metadata = cargo.metadata(&folder)?;
@@ -49,7 +52,12 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
     let executable = build::build(&folder, &built, cargo, &program, console)?;
 
     let earlier = Earlier::put_aside(&out)?;
-    let done = profile(&program, &executable, &options.program, &out, budget, console);
+    let together = is_together
+        .then(|| Together::start(&options.together, &program.name, &out, &settings, console))
+        .transpose()?;
+    let joins = together.as_ref().map(Together::env_of_main).unwrap_or_default();
+    let done = profile(&program, &executable, &options.program, &joins, &out, budget, console);
+    let others = together.map(Together::end).unwrap_or_default();
     let (ended, profile) = match done {
         Err(SeriesError::Drive(error)) if error.exit_code().is_some() => {
             console::failed(&error);
@@ -83,6 +91,9 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         "\nprofile: {file}\nas JSON: cargo andweorc report --format json {file}\nas a page: cargo andweorc view {file}",
         file = quoted(&out)
     ));
+    for other in &others {
+        console.hint(format_args!("profile of another service: {}", quoted(other)));
+    }
     if let Some(page) = &page {
         open(&profile, &out, page, console)?;
     }
@@ -106,7 +117,8 @@ fn open(profile: &Profile, out: &Path, page: &Path, console: Console) -> Result<
     Ok(())
 }
 
-/// Profiles a program until its time is used up, in one run or in several.
+/// Profiles a program until its time is used up, in one run or in several. `joins` are variables
+/// that it has beside its settings.
 ///
 /// # Errors
 ///
@@ -115,6 +127,7 @@ pub(crate) fn profile(
     program: &Program,
     executable: &Path,
     options: &ProgramOptions,
+    joins: &[(&'static str, String)],
     out: &Path,
     budget: Duration,
     console: Console,
@@ -123,6 +136,7 @@ pub(crate) fn profile(
     series.run(
         |out, further| {
             let mut command = command(program, executable, options, out);
+            command.envs(joins.iter().map(|(name, value)| (name, value)));
             if let Some(further) = further {
                 command.env(DURATION, humantime::format_duration(further.time).to_string());
                 command.env("ANDWEORC_ORDER", further.order.to_string());
@@ -171,15 +185,23 @@ fn settings(options: &ProgramOptions) -> impl Iterator<Item = (&'static str, &st
 /// The time budget. Refuses what the program would refuse of its environment, before it is built;
 /// what options replace does not matter.
 pub(crate) fn budget(options: &ProgramOptions) -> Result<Duration, SettingError> {
+    settings_of(options, false).map(|settings| settings.duration)
+}
+
+/// The settings of the program as [`budget`] reads them. A program of several gets those of the
+/// coordinator from this command.
+fn settings_of(options: &ProgramOptions, is_together: bool) -> Result<Settings, SettingError> {
+    let joins: &[&str] = if is_together { &coordinate::JOINS } else { &[] };
     let kept = |name: &OsStr| {
         !["ANDWEORC_ENABLED", "ANDWEORC_OUT"]
             .into_iter()
+            .chain(joins.iter().copied())
             .chain(settings(options).map(|(name, _)| name))
             .any(|replaced| name == replaced)
     };
     let given = settings(options).map(|(name, value)| (name.into(), value.into()));
     let vars = env::vars_os().filter(|(name, _)| kept(name)).chain(given);
-    Settings::from_vars(vars).map(|settings| settings.duration)
+    Settings::from_vars(vars)
 }
 
 /// Where the profile goes, absolute, since the program may change its folder.

@@ -4,7 +4,7 @@
 //! taken it. Who that was is not always known: no runtime tells when it notifies a worker, and no
 //! lock of std who handed it on.
 
-use super::{Model, ThreadState};
+use super::{Model, ThreadKind, ThreadState};
 use crate::ledger::Account;
 use crate::time::{Nanos, Real};
 
@@ -39,33 +39,77 @@ impl LastWake {
     }
 }
 
-/// End of a thread's rest, as far as it is known.
+/// A rest of a thread that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RestEnd {
-    /// The thread itself found something to do, or nobody knows what ended it: it takes all.
-    Unknown,
-    /// Another thread.
-    Thread {
-        /// L of that one.
-        by: Nanos,
-        /// By so much D grew while the thread waited for its processor behind the target, which
-        /// makes it no later.
-        late: Nanos,
-    },
+pub struct Rested {
+    /// When it began.
+    pub since: Real,
+    /// For how long the thread rested, or how much of its debt that has taken at most.
+    pub lasted: Nanos,
+    /// L of the thread that ended it. `None` where the thread itself found something to do, or
+    /// nobody knows what ended it: it takes all.
+    pub by: Option<Nanos>,
+    /// Whether the thread pays what is left before it goes on, and tells others then: if it finds
+    /// work, it notifies the next one.
+    pub pays: bool,
+}
+
+impl Rested {
+    /// A rest since `since` that ended at `now`, as the thread found something to do itself.
+    #[inline]
+    pub fn until_found(since: Real, now: Real) -> Rested {
+        Rested { since, lasted: now - since, by: None, pays: false }
+    }
+
+    /// A rest since `since` that has taken `most` of what is owed, and no more.
+    pub fn for_at_most(since: Real, most: Nanos) -> Rested {
+        Rested { since, lasted: most, by: None, pays: false }
+    }
+
+    /// A rest since `since` that ended at `now`, as another thread had notified this one: the one
+    /// that woke somebody `last`, if that can be it.
+    pub fn until_notified(since: Real, last: LastWake, now: Real) -> Rested {
+        let by = last.taken(since, now);
+        Rested { since, lasted: now - since, by, pays: by.is_some() }
+    }
+
+    /// A rest of a worker since `since`, between its park hooks. One that has `noticed` something
+    /// in the driver has found that itself. Others were notified: by the one that woke somebody
+    /// `last`, if that can be it.
+    pub fn of_worker(since: Real, noticed: bool, last: LastWake, now: Real) -> Rested {
+        if noticed {
+            Rested::until_found(since, now)
+        } else {
+            Rested::until_notified(since, last, now)
+        }
+    }
+
+    /// A rest of a thread of this kind that begins at `now` what somebody spawned for the blocking
+    /// pool whose L was `by`; it was `idle` since then, as far as that is known. `None` where it
+    /// did not rest. Of one that was a worker until a task blocked it in place no hook has told
+    /// since when it was idle: it owes nothing.
+    pub fn in_pool(kind: ThreadKind, idle: Option<Real>, by: Nanos, now: Real) -> Option<Rested> {
+        if kind == ThreadKind::Worker {
+            return Some(Rested::until_found(Real(0), now));
+        }
+        let since = idle?;
+        Some(Rested { since, lasted: now - since, by: Some(by), pays: false })
+    }
 }
 
 impl Model<'_> {
-    /// The thread of `account`, outside the target, has rested for `rested` until `now`, when `end`
-    /// ended that. It takes what it owed by then, and is to pay the rest.
+    /// The thread of `account`, outside the target, has `rested` until `now`. It takes what it owed
+    /// by then, and is to pay the rest. D grew by `late` while it waited for its processor behind
+    /// the target, after another thread had ended its rest: that makes it no later.
     // Always: most callers know what ended it.
     #[inline(always)]
-    pub fn end_rest(&self, account: &Account, rested: Nanos, end: RestEnd, now: Real) {
-        match end {
-            RestEnd::Unknown => self.ledger.absorb(account, rested, now),
-            RestEnd::Thread { by, late } => {
+    pub fn end_rest(&self, account: &Account, rested: Rested, late: Nanos, now: Real) {
+        match rested.by {
+            None => self.ledger.absorb(account, rested.lasted, now),
+            Some(by) => {
                 let credit = if self.rules.credit_passes { MAX_CREDIT } else { Nanos::ZERO };
                 let by = by.min(self.ledger.global_delay(now) + credit) + late;
-                self.ledger.inherit(account, rested, by, now);
+                self.ledger.inherit(account, rested.lasted, by, now);
             }
         }
     }
@@ -126,5 +170,46 @@ impl Block {
     /// Returns the state of the thread after it, from the one that it is in now.
     pub fn end(self, state: ThreadState) -> ThreadState {
         state.unblocked(self.before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SINCE: Real = Real(1_000_000);
+    const NOW: Real = Real(2_000_000);
+    const LAST: LastWake = LastWake { at: Real(1_950_000), taken: Nanos(7) };
+
+    #[test]
+    fn worker_that_noticed_something_itself_takes_all() {
+        let rested = Rested::of_worker(SINCE, true, LAST, NOW);
+        assert_eq!((rested.by, rested.pays, rested.lasted), (None, false, NOW - SINCE));
+    }
+
+    #[test]
+    fn notified_worker_takes_what_the_notifier_had_and_pays_the_rest() {
+        let rested = Rested::of_worker(SINCE, false, LAST, NOW);
+        assert_eq!((rested.by, rested.pays), (Some(LAST.taken), true));
+    }
+
+    #[test]
+    fn wake_before_the_rest_or_long_ago_has_not_ended_it() {
+        let before = LastWake { at: SINCE, ..LAST };
+        let long_ago = LastWake { at: Real(1_100_000), ..LAST };
+        for last in [before, long_ago] {
+            let rested = Rested::until_notified(SINCE, last, NOW);
+            assert_eq!(rested, Rested::until_found(SINCE, NOW));
+        }
+    }
+
+    #[test]
+    fn thread_of_the_pool_has_waited_for_the_one_that_spawned_unless_it_was_a_worker() {
+        let in_pool = |kind, idle| Rested::in_pool(kind, idle, Nanos(7), NOW);
+        let rested = in_pool(ThreadKind::Other, Some(SINCE)).unwrap();
+        assert_eq!((rested.by, rested.lasted, rested.pays), (Some(Nanos(7)), NOW - SINCE, false));
+        assert_eq!(in_pool(ThreadKind::Other, None), None);
+        let was_worker = in_pool(ThreadKind::Worker, None).unwrap();
+        assert_eq!((was_worker.by, was_worker.lasted), (None, NOW - Real(0)));
     }
 }

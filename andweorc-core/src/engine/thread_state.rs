@@ -1,7 +1,5 @@
 //! The state of a thread of the program: in whose name it acts at the moment.
 
-use super::seldom;
-
 /// In whose name a thread acts at the moment, and whether it is idle or blocked.
 ///
 /// A participant has virtual time of its own: a thread that polls a task, a thread that has
@@ -70,6 +68,12 @@ impl ThreadState {
         if watches { ThreadState::Watching } else { ThreadState::Idle }
     }
 
+    /// Returns the state of a thread that is unparked: it has something to do, for the world
+    /// outside so far.
+    pub fn unparked(self) -> ThreadState {
+        if self.is_idle() { ThreadState::Outside } else { self }
+    }
+
     /// Returns the state of a thread that registers. A worker that is idle stays so.
     pub fn registered(self) -> ThreadState {
         match self {
@@ -103,29 +107,11 @@ impl ThreadState {
         self == ThreadState::Active && kind != ThreadKind::Plain
     }
 
-    /// Returns the state that a thread in this one is in again after a poll that begins now, and
-    /// its kind from now on: one that took part as a plain one does so no more.
-    #[inline]
-    pub fn around_a_poll(self, kind: ThreadKind) -> (ThreadState, ThreadKind) {
-        if seldom(kind == ThreadKind::Plain && self.participates()) {
-            return (ThreadState::Outside, ThreadKind::Other);
-        }
-        // Nobody has joined the task that completed.
-        let outside = self == ThreadState::Completed;
-        (if outside { ThreadState::Outside } else { self }, kind)
-    }
-
     /// Returns the state of a thread after a wake that it made. What comes after the last one of a
     /// task that has completed is not that task's doing.
     #[inline]
     pub fn after_wake(self) -> ThreadState {
         if self == ThreadState::Completed { ThreadState::Outside } else { self }
-    }
-
-    /// Returns the state of a thread after a poll, which it was in `around` the poll.
-    #[inline]
-    pub fn after_poll(around: ThreadState, completed: bool) -> ThreadState {
-        if completed && around == ThreadState::Outside { ThreadState::Completed } else { around }
     }
 }
 
@@ -143,31 +129,6 @@ mod tests {
             let is = [state.is_outside(), state.participates(), state == Completed];
             assert_eq!(is.iter().filter(|&&is| is).count(), 1, "{state:?}");
         }
-    }
-
-    #[test]
-    fn poll_leaves_the_thread_as_it_was_unless_a_task_completed() {
-        for around in ALL.into_iter().filter(|&state| state != Completed) {
-            let kind = ThreadKind::Other;
-            assert_eq!(around.around_a_poll(kind), (around, kind));
-            assert_eq!(ThreadState::after_poll(around, false), around);
-        }
-        let worker = ThreadKind::Worker;
-        assert_eq!(Completed.around_a_poll(worker), (Outside, worker), "nobody has joined it");
-        assert_eq!(ThreadState::after_poll(Outside, true), Completed);
-        // The poll is one of a task inside another one, say.
-        for around in [Idle, Watching, BlockedOutside, Active, Blocked] {
-            assert_eq!(ThreadState::after_poll(around, true), around);
-        }
-    }
-
-    #[test]
-    fn plain_thread_that_polls_a_task_takes_part_no_more() {
-        for plain in [Active, Blocked] {
-            assert_eq!(plain.around_a_poll(ThreadKind::Plain), (Outside, ThreadKind::Other));
-        }
-        let plain = ThreadKind::Plain;
-        assert_eq!(Outside.around_a_poll(plain), (Outside, plain), "it takes no part");
     }
 
     #[test]

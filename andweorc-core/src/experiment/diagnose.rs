@@ -1,10 +1,11 @@
-//! Explanations when the hottest lines or functions are wanted, and there are none.
+//! Explanations when the hottest lines or functions are wanted, and there are none, and when it is
+//! not known what called them.
 
 use crate::experiment::choose::{MIN_SHARE, all_of};
 use crate::settings::Scope;
 use crate::spelled::spelled;
 use crate::target::targets;
-use andweorc_profile::TargetKind;
+use andweorc_profile::{StacksRecord, TargetKind};
 use andweorc_sampling::symbols::SymbolError;
 
 /// Why `wanted`, the word for the hottest lines or functions, stands for none, after so many
@@ -63,10 +64,48 @@ fn explain(
     )
 }
 
+/// Chains that do not reach the start of their task or thread are worth a word from this part of
+/// all on.
+const MANY_UNKNOWN: f64 = 0.1;
+
+/// Where the callers of much of the CPU time are not known: of how much, why, and what to do.
+pub(crate) fn diagnose_chains(stacks: &StacksRecord) -> Option<String> {
+    let StacksRecord { samples, cut_off, ended_early, .. } = *stacks;
+    let part = |of: u64| of as f64 / samples.max(1) as f64;
+    if part(cut_off + ended_early) < MANY_UNKNOWN {
+        return None;
+    }
+    let remedy = if ended_early > cut_off {
+        "code on the way has no frame pointers: build with RUSTFLAGS=\"-C \
+         force-frame-pointers=yes\", as `cargo andweorc run` does"
+    } else {
+        "they are deeper than what is kept of a call chain: optimised builds have shorter ones"
+    };
+    let percent = 100.0 * part(cut_off + ended_early);
+    Some(format!(
+        "the outermost callers of {percent:.0} % of the CPU time are not known in the graph of CPU \
+         time, since {remedy}"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use TargetKind::{Function, FunctionSelf, Line};
+
+    #[test]
+    fn unknown_callers_are_told_with_their_part_and_a_remedy() {
+        let stacks = |cut_off, ended_early| {
+            let record = StacksRecord { samples: 200, cut_off, ended_early, ..Default::default() };
+            diagnose_chains(&record)
+        };
+        assert_eq!(stacks(9, 10), None);
+        let early = stacks(0, 60).unwrap();
+        assert!(early.contains("30 %") && early.contains("force-frame-pointers=yes"), "{early}");
+        let cut_off = stacks(30, 10).unwrap();
+        assert!(cut_off.contains("20 %") && cut_off.contains("deeper"), "{cut_off}");
+        assert_eq!(diagnose_chains(&StacksRecord::default()), None, "nothing was sampled");
+    }
 
     #[test]
     fn missing_target_is_explained_with_scope_and_remedy() {

@@ -238,12 +238,28 @@ impl Experimenter {
     /// Holds one experiment, a baseline when there is no target, and says what every point did.
     /// Blocks meanwhile. An experiment that does not do the program good is cut short.
     pub fn run(&mut self, target: Option<&Target>, speedup: Speedup, phases: Phases) -> Outcome {
+        self.run_while(target, speedup, phases, || true)
+    }
+
+    /// Holds one experiment as [`run`](Experimenter::run) does, and ends its measured stretch at
+    /// once where `goes_on` says no. It is asked after the experiment has begun; from then on
+    /// [`Stop::cut`] ends it.
+    pub(crate) fn run_while(
+        &mut self,
+        target: Option<&Target>,
+        speedup: Speedup,
+        phases: Phases,
+        goes_on: impl FnOnce() -> bool,
+    ) -> Outcome {
         program_clock::start();
         let seq = self.next;
         self.next += 1;
         self.stop.forget_cut();
         let _helping = [&self.nudger, &self.watcher].map(BackgroundThread::work);
         let running = Running::begin(target, speedup, Arc::clone(&self.guard));
+        if !goes_on() {
+            self.stop.cut();
+        }
         if self.stop.sleep_unless_cut(phases.random_warmup()) {
             return Outcome::Stopped;
         }

@@ -32,6 +32,14 @@ fn ledger() -> &'static Ledger {
     ledger
 }
 
+/// One that holds experiment 7 together with other processes.
+fn shared_ledger() -> &'static Ledger {
+    let ledger: &Ledger = Box::leak(Box::new(Ledger::new()));
+    ledger.number_next(Some(7));
+    ledger.begin(HALF, Real(0));
+    ledger
+}
+
 #[test]
 fn loom_d_never_falls_when_a_stay_ends() {
     check(|| {
@@ -120,5 +128,76 @@ fn loom_the_end_of_an_experiment_races_with_a_stay() {
             owed <= Nanos(10) && ledger.global_delay(Real(2000)) == owed,
             "nothing grows: {owed}"
         );
+    });
+}
+
+#[test]
+fn loom_a_message_raises_d_for_good_while_the_target_runs() {
+    check(|| {
+        let ledger = shared_ledger();
+        let account = ledger.open(Real(0)).unwrap();
+        let owner = thread::spawn(move || {
+            ledger.enter(account, Real(0));
+            ledger.exit(account, Real(20), Nanos(20));
+        });
+        let taken = ledger.raise(Stamp { experiment: 7, taken: Nanos(6) }, Real(20));
+        let first = ledger.global_delay(Real(20));
+        let second = ledger.global_delay(Real(20));
+        assert_eq!(taken, Some(Nanos(6)));
+        assert!([6, 10].contains(&first.0) && second >= first, "{first}, {second}");
+        owner.join().unwrap();
+        // A maximum, never a sum: the two were in the target at the same time.
+        assert_eq!(ledger.global_delay(Real(1000)), Nanos(10));
+    });
+}
+
+#[test]
+fn loom_no_message_raises_d_after_its_experiment() {
+    check(|| {
+        let ledger = shared_ledger();
+        let receiver =
+            thread::spawn(move || ledger.raise(Stamp { experiment: 7, taken: Nanos(6) }, Real(20)));
+        let ended = ledger.end(Real(20));
+        let began = ledger.begin(Speedup::ZERO, Real(30));
+        assert_eq!(began, ended);
+        receiver.join().unwrap();
+        assert_eq!(ledger.global_delay(Real(1000)), began, "a baseline delays nobody");
+    });
+}
+
+#[test]
+fn loom_a_stamp_is_of_one_experiment() {
+    check(|| {
+        let ledger = shared_ledger();
+        ledger.raise(Stamp { experiment: 7, taken: Nanos(6) }, Real(10));
+        let sender = thread::spawn(move || ledger.stamp(Some(Nanos(6)), Real(20)));
+        ledger.end(Real(20));
+        ledger.number_next(Some(8));
+        ledger.begin(HALF, Real(30));
+        let stamp = sender.join().unwrap();
+        let of_either = [(7, 6), (8, 0)].map(|(experiment, taken)| (experiment, Nanos(taken)));
+        let sent = stamp.map(|stamp| (stamp.experiment, stamp.taken));
+        assert!(sent.is_none_or(|sent| of_either.contains(&sent)), "{sent:?}");
+    });
+}
+
+#[test]
+fn loom_a_receiver_inside_the_target_takes_what_it_waited_for_once() {
+    check(|| {
+        let ledger = shared_ledger();
+        let account = ledger.open(Real(0)).unwrap();
+        ledger.absorb(account, Nanos(50), Real(50));
+        let owner = thread::spawn(move || {
+            ledger.enter(account, Real(60));
+            ledger.raise(Stamp { experiment: 7, taken: Nanos(6) }, Real(60));
+            ledger.absorb_message(account, Nanos(6), Virtual(0), Real(60));
+            ledger.exit(account, Real(80), Nanos(20));
+        });
+        let first = ledger.global_delay(Real(80));
+        let second = ledger.global_delay(Real(80));
+        assert!([0, 6, 10, 16].contains(&first.0) && second >= first, "{first}, {second}");
+        owner.join().unwrap();
+        assert_eq!(ledger.global_delay(Real(80)), Nanos(16));
+        assert_eq!(ledger.lag(account, Real(80)), Nanos::ZERO);
     });
 }

@@ -1,9 +1,11 @@
 //! Processes that tests have for themselves.
 
 use super::Process;
+use crate::sampler::contexts::Contexts;
 use crate::thread::processors::Processors;
 use std::cell::Cell;
 use std::panic::resume_unwind;
+use std::sync::OnceLock;
 use std::thread;
 
 /// A process of a test's own, for the threads that [enter](Own::enter) it. It is there as long as
@@ -12,6 +14,8 @@ use std::thread;
 pub(crate) struct Own {
     pub(super) process: &'static Process,
     pub(super) processors: &'static Processors,
+    /// Made when they are needed first: they are large.
+    contexts: &'static OnceLock<Contexts>,
 }
 
 thread_local! {
@@ -24,6 +28,7 @@ impl Own {
         Own {
             process: Box::leak(Box::new(Process::new())),
             processors: Box::leak(Box::new(Processors::new())),
+            contexts: Box::leak(Box::default()),
         }
     }
 
@@ -52,6 +57,10 @@ impl Own {
             }
             run()
         }
+    }
+
+    pub(super) fn contexts(self) -> Contexts {
+        *self.contexts.get_or_init(Contexts::new)
     }
 
     /// The process that the calling thread has entered, if that is a test's own.

@@ -3,7 +3,7 @@
 
 use crate::sampler::events::EventCounts;
 use crate::sampler::site_timeline::{self, Steps};
-use crate::sampler::stacks::Stacks;
+use crate::sampler::stacks::{FramePointers, Stacks};
 use crate::sampler::target_fraction::{self, Seen};
 use crate::sampler::threads;
 use crate::target::{Target, target, targets};
@@ -81,6 +81,7 @@ pub(super) struct Finder {
     stacks: Option<(Stacks, slots::Tally)>,
     /// Events by target while they are counted.
     events: Option<EventCounts>,
+    frame_pointers: FramePointers,
 }
 
 impl std::fmt::Debug for Finder {
@@ -107,6 +108,7 @@ impl Finder {
             inside: HashMap::new(),
             stacks: None,
             events: None,
+            frame_pointers: FramePointers::default(),
         }
     }
 
@@ -114,13 +116,18 @@ impl Finder {
     pub(super) fn begin_stacks(&mut self) {
         self.drain();
         self.stacks = Some((Stacks::default(), slots::tally()));
+        slots::keep_long_chains(true);
+        slots::copy_stacks(self.frame_pointers.may_be_missing());
     }
 
     /// Ends the recording of whole call chains. Returns those since it began, of which the times of
     /// the program are not known here; `None` where it did not.
     pub(super) fn end_stacks(&mut self) -> Option<StacksRecord> {
         self.drain();
-        let (stacks, before) = self.stacks.take()?;
+        let ended = self.stacks.take();
+        slots::keep_long_chains(false);
+        slots::copy_stacks(false);
+        let (stacks, before) = ended?;
         let mut record = stacks.into_record();
         record.lost = slots::tally().lost - before.lost;
         Some(record)
@@ -176,16 +183,25 @@ impl Finder {
                 return;
             }
             if let Some((stacks, _)) = &mut self.stacks {
+                // Tables of code that came and went meanwhile may not be those of the sample.
+                let stack = sample.stack.as_ref().filter(|_| changed.is_empty());
+                let unwound = stack.and_then(|stack| {
+                    let unwound = self.symbols.unwind(stack);
+                    self.frame_pointers.choose(sample, unwound)
+                });
                 let gone = |address| changed.iter().any(|code| code.contains(&address));
                 let symbols = &mut self.symbols;
                 let look_up = |address| match gone(address) {
                     true => Arc::from([]),
                     false => symbols.frames(address),
                 };
-                stacks.count(sample, thread, look_up);
+                stacks.count(unwound.as_ref().unwrap_or(sample), thread, look_up);
             }
             self.count(sample, &changed);
         });
+        if self.stacks.is_some() {
+            slots::copy_stacks(self.frame_pointers.may_be_missing());
+        }
     }
 
     /// Forgets what is known of addresses in these ranges, whose code was loaded or unloaded.
@@ -228,7 +244,7 @@ impl Finder {
         // How many of them are at the innermost address in scope: one function of machine code,
         // with what was inlined into it.
         let mut inlined = 0;
-        for &address in sample.chain() {
+        for &address in sample.innermost() {
             if changed.iter().any(|code| code.contains(&address)) {
                 continue;
             }
@@ -268,7 +284,7 @@ impl Finder {
         let Finder { symbols, table, known, aimed, events, .. } = self;
         let Some(events) = events else { return };
         let is_known = |address: &&u64| !changed.iter().any(|code| code.contains(address));
-        let function = sample.chain().iter().filter(is_known).find_map(|&address| {
+        let function = sample.innermost().iter().filter(is_known).find_map(|&address| {
             let judge = || frames_judged(symbols, table, *aimed, address);
             known.entry(address).or_insert_with(judge).functions.first().copied()
         });

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `threads` | threads with an account come and go, each with its timelines |
 //! | `target_fraction` | by samples, or by an expected share |
+//! | `contexts` | the tables of these shares |
 //! | `site_timeline` | the contexts of a plain thread outside of spans |
 //! | `found` | what the samples tell |
 //! | `events` | events of the processor, while they are counted |
@@ -21,10 +22,11 @@
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
+pub(crate) mod contexts;
 mod events;
 mod found;
 pub(crate) mod site_timeline;
-mod stacks;
+pub(crate) mod stacks;
 pub(crate) mod target_fraction;
 pub(crate) mod threads;
 

@@ -5,7 +5,10 @@
 //! chain in a tree of functions, one for each group of samples, in which what starts threads and
 //! polls tasks is [left out](chain).
 
-mod chain;
+pub(crate) mod chain;
+mod unwound;
+
+pub(super) use unwound::FramePointers;
 
 use crate::sampler::{site_timeline, target_fraction};
 use crate::target::targets;
@@ -26,13 +29,13 @@ const MAX_NODES: usize = 20_000;
 const MAX_NAMES: usize = 1 << 20;
 
 /// Frame around chains that are cut off.
-const CUT_OFF: &str = "[cut off]";
+pub(crate) const CUT_OFF: &str = "[cut off]";
 
 /// Frame around chains that end early.
-const EARLY: &str = "[no frame pointers]";
+pub(crate) const EARLY: &str = "[no frame pointers]";
 
 /// Frame of code that nobody knows a name of.
-const UNKNOWN: &str = "[unknown]";
+pub(crate) const UNKNOWN: &str = "[unknown]";
 
 /// Part of the program that a sample is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +87,7 @@ pub(super) struct Stacks {
     merged: u64,
     cut_off: u64,
     ended_early: u64,
+    unwound: u64,
 }
 
 impl Stacks {
@@ -96,6 +100,7 @@ impl Stacks {
     ) {
         self.samples += 1;
         self.ran += sample.ran;
+        self.unwound += u64::from(sample.is_unwound());
         let origin = Origin::of(sample, thread, |id| self.kind(id));
         let mut is_whole_name = true;
         let mut chain: Vec<u32> = Vec::new();
@@ -212,6 +217,7 @@ impl Stacks {
             merged: self.merged,
             cut_off: self.cut_off,
             ended_early: self.ended_early,
+            unwound: self.unwound,
             ..StacksRecord::default()
         }
     }

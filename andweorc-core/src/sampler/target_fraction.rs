@@ -10,17 +10,13 @@
 //! credited with the share of each visit, as it ends and at each sample in it ([`Credit::Share`]).
 //! Where they are longer, samples are fine enough ([`Credit::Samples`]).
 
+pub(crate) use super::contexts::PHASES;
+use super::contexts::TARGETS;
 use crate::process::asked::Switches;
-use crate::process::process;
+use crate::process::{contexts, process};
 use crate::sampler::FINE;
 use crate::time::Nanos;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// Targets whose contexts have a share, by their ids. Others are credited by samples.
-const TARGETS: usize = 4096;
-
-/// How many kinds of polls, and of parts of them, are contexts of their own, in each target.
-pub(crate) const PHASES: u32 = 128;
 
 /// Where in a context the number of the poll's kind begins: below it is the target's id.
 const PHASE: u32 = 20;
@@ -29,15 +25,6 @@ const PHASE: u32 = 20;
 pub(crate) const IN_PHASE: u32 = 1 << PHASE;
 
 const _: () = assert!(TARGETS <= 1 << PHASE);
-
-/// Of each context its share, ppm, and one more; 0 of one with [`Credit::Samples`]. Most of it is
-/// never written, and so takes no memory.
-static SHARES: [AtomicU64; TARGETS * PHASES as usize] =
-    [const { AtomicU64::new(0) }; TARGETS * PHASES as usize];
-
-/// Its visits while shares are learned.
-static VISITS: [AtomicU64; TARGETS * PHASES as usize] =
-    [const { AtomicU64::new(0) }; TARGETS * PHASES as usize];
 
 /// How a thread in a context is credited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +87,7 @@ fn place(context: u32) -> Option<usize> {
 
 /// How a thread in `context` is credited. Async-signal-safe.
 pub(crate) fn credit(context: u32) -> Credit {
-    let share = place(context).map_or(0, |place| SHARES[place].load(Ordering::Relaxed));
+    let share = place(context).map_or(0, |place| contexts().shares[place].load(Ordering::Relaxed));
     share.checked_sub(1).map_or(Credit::Samples, |share| Credit::Share(share as u32))
 }
 
@@ -108,18 +95,18 @@ pub(crate) fn credit(context: u32) -> Credit {
 pub(crate) fn visited(context: u32) {
     if let Some(place) = place(context) {
         // Relaxed: a count.
-        VISITS[place].fetch_add(1, Ordering::Relaxed);
+        contexts().visits[place].fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Visits of `context` while shares were learned.
 pub(super) fn visits(context: u32) -> u64 {
-    place(context).map_or(0, |place| VISITS[place].load(Ordering::Relaxed))
+    place(context).map_or(0, |place| contexts().visits[place].load(Ordering::Relaxed))
 }
 
 /// Forgets the visits.
 pub(super) fn forget_visits() {
-    clear(&VISITS);
+    clear(contexts().visits);
 }
 
 fn clear(places: &[AtomicU64]) {
@@ -132,10 +119,11 @@ fn clear(places: &[AtomicU64]) {
 /// by samples.
 pub(crate) fn begin(shares: impl Iterator<Item = (u32, u32)>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    clear(&SHARES);
+    let table = contexts().shares;
+    clear(table);
     for (context, share) in shares {
         if let Some(place) = place(context) {
-            SHARES[place].store(u64::from(share) + 1, Ordering::Relaxed);
+            table[place].store(u64::from(share) + 1, Ordering::Relaxed);
         }
     }
     // First: who sees the aim sees that there is one. Relaxed: only that the number differs from

@@ -23,7 +23,8 @@ fn poll(task: &'static Target, polled: Polled, by: Cause, hits: Option<&Point>) 
     let ended = Some(Ended::new(Real(0), Real(1), by));
     let now = clock::now();
     let caught_up = thread::Poll::caught_up(Virtual(0), now);
-    let mut poll = thread::Poll::begin_on(caught_up, task, polled, Virtual(0), ended, now);
+    let mut poll =
+        thread::Poll::begin_on(caught_up, task, polled, (Virtual::NEVER, Virtual(0)), ended, now);
     let context = thread::sampled(Nanos::ZERO, &|| None).expect("no one writes the account");
     hits.inspect(|point| point.hit());
     poll.end(false, clock::now());
@@ -71,7 +72,9 @@ fn sample_after_an_act_in_a_poll_has_another_context() {
         let span = target(TargetKind::Span, "acts: inside", None, None);
         let (own, now) = (0_u64, clock::now());
         let here = || thread::sampled(Nanos::ZERO, &|| None).expect("no one writes the account");
-        let begin = |polled| thread::Poll::begin_on(None, task, polled, Virtual(0), None, now);
+        let begin = |polled| {
+            thread::Poll::begin_on(None, task, polled, (Virtual::NEVER, Virtual(0)), None, now)
+        };
         let acts_of = |polled| {
             let mut poll = begin(polled);
             let act = |number| {

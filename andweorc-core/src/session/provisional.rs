@@ -39,6 +39,11 @@ impl Stopper {
         *self.reason.lock() = Some(reason.to_owned());
         self.stop.stop();
     }
+
+    /// Names the reason for an end that comes, unless one is named.
+    pub(super) fn name_reason(&self, reason: &str) {
+        self.reason.lock().get_or_insert_with(|| reason.to_owned());
+    }
 }
 
 /// Goes with a provisional session, and says that it is over when dropped.

@@ -1,10 +1,10 @@
 //! Threads that are blocked by each other: as they [say](blocked) themselves, or as a hook of the
 //! system call [sees](Blocking) it.
 
-use super::wakeup_latency::note_wake_of_thread;
+use super::wakeup_latency::{last_wake, note_wake_of_thread};
 use super::{THREAD, Thread, enabled, ledger, with};
 use crate::clock;
-use crate::engine::{Block, BlockEnd, ThreadState};
+use crate::engine::{Block, BlockEnd, Rested, ThreadState};
 use crate::process::process;
 use crate::time::{Real, Speedup};
 use std::panic::Location;
@@ -97,16 +97,17 @@ impl Thread {
             return;
         }
         let Some(account) = self.account(now) else { return };
-        match end {
-            BlockEnd::Thread => self.resume_notified(account, block.since(), now),
-            BlockEnd::VirtualTime => self.idled(account, now - block.since(), now),
+        let since = block.since();
+        let rested = match end {
+            BlockEnd::Thread => Rested::until_notified(since, last_wake(), now),
+            BlockEnd::VirtualTime => Rested::until_found(since, now),
             BlockEnd::Said => {
                 let door = &process().threads.door;
-                let most = door.lock().comes_out(ledger(), account, block.since(), now);
-                self.idled(account, most, now);
+                Rested::for_at_most(since, door.lock().comes_out(ledger(), account, since, now))
             }
-            BlockEnd::RealTime => {}
-        }
+            BlockEnd::RealTime => return,
+        };
+        self.resume(account, rested, now);
     }
 
     /// Leaves the target, if the thread is inside, until it is [back](Thread::back).

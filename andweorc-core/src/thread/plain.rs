@@ -17,7 +17,7 @@
 
 use super::{THREAD, Thread, enabled};
 use crate::clock;
-use crate::engine::{ThreadKind, ThreadState};
+use crate::engine::{Stranger, ThreadKind};
 use crate::process::process;
 use crate::program_clock;
 use std::mem;
@@ -76,8 +76,8 @@ impl Thread {
     fn begins_to_take_part(&self) -> bool {
         let plain = &process().threads.plain;
         let of_a_runtime = plain.is_of_a_runtime.load(Ordering::Relaxed);
-        let seen = plain.blocking_is_seen.load(Ordering::Relaxed);
-        if of_a_runtime.is_null() || !seen || self.writing.get() {
+        let seen = plain.blocking_is_seen.load(Ordering::Relaxed) && !of_a_runtime.is_null();
+        if !self.kind.get().is_to_be_asked(seen) || self.writing.get() {
             // The thread stays unknown, and may be asked again.
             return false;
         }
@@ -85,29 +85,19 @@ impl Thread {
         self.kind.set(ThreadKind::Other);
         // SAFETY: nothing else is stored there than a function of this type.
         let of_a_runtime = unsafe { mem::transmute::<*mut (), fn() -> bool>(of_a_runtime) };
-        let is_plain = self.state.get() == ThreadState::Outside
-            && self.idle_since.get().is_none()
-            && !program_clock::reads_real()
-            && !of_a_runtime();
-        if !is_plain {
-            return false;
-        }
-        self.kind.set(ThreadKind::Plain);
-        let takes_part = self.account(clock::now()).is_some();
-        if takes_part {
-            self.set_state(ThreadState::Active);
-        } else {
-            self.kind.set(ThreadKind::Other);
-        }
-        takes_part
-    }
-
-    /// The state that the thread is in again after the poll of a task that it begins. One that took
-    /// part as a plain one does so no more.
-    #[inline]
-    pub(super) fn state_around_a_poll(&self) -> ThreadState {
-        let (state, kind) = self.state.get().around_a_poll(self.kind.get());
+        let stranger = Stranger {
+            state: self.state.get(),
+            has_polled: self.idle_since.get().is_some(),
+            reads_real_time: program_clock::reads_real(),
+        };
+        self.kind.set(stranger.kind(of_a_runtime));
+        let has_account =
+            self.kind.get() == ThreadKind::Plain && self.account(clock::now()).is_some();
+        let (state, kind) = self.kind.get().take_part(has_account);
         self.kind.set(kind);
-        state
+        if let Some(state) = state {
+            self.set_state(state);
+        }
+        state.is_some()
     }
 }

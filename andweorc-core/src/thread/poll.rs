@@ -5,7 +5,7 @@ use super::runqueue_wait::Comes;
 use super::{Entered, Polled, THREAD, Thread, here, is_target, ledger, model, with};
 use crate::clock;
 use crate::defer;
-use crate::engine::{ThreadKind, ThreadState};
+use crate::engine::{PollStep, Rested, ThreadPoll, ThreadState};
 use crate::ledger::Parked;
 use crate::process::asked::Switches;
 use crate::process::process;
@@ -17,8 +17,7 @@ use std::mem;
 /// A poll of a task on the calling thread: while it lives the thread is a participant.
 #[derive(Debug)]
 pub struct Poll {
-    /// The thread's state around the poll.
-    before: ThreadState,
+    on_thread: ThreadPoll,
     /// The delay that the task had taken as the poll began.
     taken: Nanos,
     entered: Entered,
@@ -30,6 +29,7 @@ pub struct Poll {
     ended_at: Real,
     /// Of the poll around this one.
     outer_ended: Option<Ended>,
+    outer_parked: Virtual,
     outer_waits: bool,
     outer_turn: Option<Around>,
 }
@@ -68,18 +68,22 @@ impl Thread {
     #[inline(never)]
     fn join(&self, ready: Virtual, now: Real) -> (Real, Virtual) {
         self.share_no_more();
-        if let Some(account) = self.account(now) {
-            // Without hooks nobody says what a worker did since its last poll; most often it was
-            // idle.
-            if let Some(since) = self.idle_since.take() {
-                self.idled(account, now - since, now);
+        let Some(account) = self.account(now) else {
+            let began = self.catch_up(now);
+            return (began, self.virtual_at(began));
+        };
+        let mut began = now;
+        let (idle, inside) = (self.idle_since.take(), self.depth.get().is_inside());
+        ThreadPoll::take_steps(idle, inside, |step| match step {
+            PollStep::EndRest(since) => {
+                self.resume(account, Rested::until_found(since, now), now);
             }
-            if !self.depth.get().is_inside() {
+            PollStep::TakeProcessorWait => {
                 self.absorb_runqueue_wait(account, Comes::Preempted, now);
-                model().join(account, ready, now);
             }
-        }
-        let began = self.catch_up(now);
+            PollStep::Join => model().join(account, ready, now),
+            PollStep::Pay => began = self.catch_up(now),
+        });
         (began, self.virtual_at(began))
     }
 }
@@ -100,28 +104,37 @@ impl Poll {
     /// Pays what the thread owes, then begins a poll, whose time is that of `target`, of a task
     /// that was ready at `ready` and whose wait ended as `ended` says. `now` is a moment ago.
     pub fn begin(target: &'static Target, ready: Virtual, ended: Option<Ended>, now: Real) -> Poll {
-        Poll::begin_on(Poll::caught_up(ready, now), target, Polled::ANY, ready, ended, now)
+        Poll::begin_on(
+            Poll::caught_up(ready, now),
+            target,
+            Polled::ANY,
+            (Virtual::NEVER, ready),
+            ended,
+            now,
+        )
     }
 
     /// Begins a poll as [`begin`](Poll::begin) does, for a caller that has just asked whether the
-    /// thread is [caught up](Poll::caught_up), and knows which task is `polled`.
+    /// thread is [caught up](Poll::caught_up), and knows which task is `polled`, and when it had
+    /// parked, [`Virtual::NEVER`] if it did not, in virtual time.
     #[inline]
     pub fn begin_on(
         caught_up: Option<CaughtUp>,
         target: &'static Target,
         polled: Polled,
-        ready: Virtual,
+        (parked, ready): (Virtual, Virtual),
         ended: Option<Ended>,
         now: Real,
     ) -> Poll {
         with(|thread| {
             let (began, at) =
                 caught_up.map_or_else(|| thread.join(ready, now), |CaughtUp(at)| (now, at));
-            let before = thread.state_around_a_poll();
-            thread.set_state(ThreadState::Active);
+            let (on_thread, state, kind) = ThreadPoll::begin(thread.state.get(), thread.kind.get());
+            thread.kind.set(kind);
+            thread.set_state(state);
             let outer_turn = thread.begin_turn(target, polled, ended, now);
             Poll {
-                before,
+                on_thread,
                 taken: at.delay_at(began),
                 entered: thread.enter(target, began),
                 target,
@@ -129,6 +142,7 @@ impl Poll {
                 is_watched: false,
                 ended_at: began,
                 outer_ended: thread.ended.replace(ended),
+                outer_parked: thread.parked_at.replace(parked),
                 outer_waits: thread.waits.replace(false),
                 outer_turn,
             }
@@ -166,7 +180,7 @@ impl Poll {
     /// Whether it is known when `thread`, which polls the task, is idle after the poll.
     #[inline]
     fn is_idle_time_told(&self, thread: &Thread) -> bool {
-        thread.kind.get() == ThreadKind::Worker || self.before.participates()
+        self.on_thread.is_idle_time_told(thread.kind.get())
     }
 
     /// How long it lasted, once it has [ended](Poll::end).
@@ -200,9 +214,10 @@ impl Poll {
         let told = self.is_idle_time_told(thread);
         self.stage = if taken.is_some() && told { Stage::CaughtUp } else { Stage::Ended };
         thread.ended.set(self.outer_ended);
+        thread.parked_at.set(self.outer_parked);
         // A wait that began in this poll is one of the poll around it too.
         thread.waits.set(self.outer_waits || thread.waits.get());
-        thread.set_state(ThreadState::after_poll(self.before, completed));
+        thread.set_state(self.on_thread.end(completed));
         thread.writing.set(writing_before);
         Parked { at, taken: at.delay_at(now) }
     }

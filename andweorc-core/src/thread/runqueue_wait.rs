@@ -32,9 +32,8 @@
 
 use super::preemption::idle;
 use super::processor::Processor;
-use super::{Thread, ledger, model};
+use super::{Thread, ledger};
 use crate::clock;
-use crate::engine::RestEnd;
 use crate::ledger::Account;
 use crate::process::{process, processors};
 use crate::time::{Nanos, Real};
@@ -135,13 +134,6 @@ impl Thread {
             self.runqueue_wait.experiment.set(ledger().experiment());
             self.occupies(account, now);
         }
-    }
-
-    /// The thread was idle or blocked until now, for `idle`: it has taken what it owed, as far as
-    /// that goes.
-    pub(super) fn idled(&self, account: &Account, idle: Nanos, now: Real) {
-        model().end_rest(account, idle, RestEnd::Unknown, now);
-        self.note_caught_up(now);
     }
 
     /// The debt of the thread, without what D would grow by while those inside the target have no

@@ -251,9 +251,10 @@ pub(crate) fn sampled(ran: Nanos, inside: &dyn Fn() -> Option<bool>) -> Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::tests::Own;
     use crate::target::{Target, target};
     use crate::thread::target_scope::SPENT;
-    use crate::thread::{EXPERIMENTS, enable, enter, exit, participant_at, register, with};
+    use crate::thread::{enable, enter, exit, participant_at, register, with};
     use andweorc_profile::TargetKind;
 
     /// Works in a context and in one inside of it, for so long, in visits of a few microseconds.
@@ -278,11 +279,10 @@ mod tests {
 
     #[test]
     fn a_share_is_owed_as_it_comes_and_no_more_once_the_visit_is_over() {
-        let context = target(TargetKind::Span, "shared: ahead", None, None);
         let speedup = Speedup::from_ppm(500_000);
-        std::thread::spawn(move || {
+        Own::run(|_| {
+            let context = target(TargetKind::Span, "shared: ahead", None, None);
             enable();
-            let _alone = EXPERIMENTS.lock();
             ledger().begin(speedup, clock::now());
             target_fraction::begin([(context.id(), 800_000)].into_iter());
             let account = register().unwrap();
@@ -299,16 +299,13 @@ mod tests {
             target_fraction::end();
             ledger().end(clock::now());
         })
-        .join()
-        .unwrap();
     }
 
     #[test]
     fn virtual_time_of_a_thread_with_a_share_is_told_without_the_time_spent_on_telling() {
-        let context = target(TargetKind::Span, "shared: tells", None, None);
-        let told = std::thread::spawn(move || {
+        let told = Own::run(|_| {
+            let context = target(TargetKind::Span, "shared: tells", None, None);
             enable();
-            let _alone = EXPERIMENTS.lock();
             // So little that D hardly grows.
             ledger().begin(Speedup::from_ppm(1), clock::now());
             target_fraction::begin([(context.id(), 500_000)].into_iter());
@@ -326,7 +323,6 @@ mod tests {
             ledger().end(clock::now());
             told
         });
-        let told = told.join().unwrap();
         // Where it waited for its processor behind another thread, it takes that too.
         let is_exact =
             |&(early, spent): &(Nanos, Nanos)| early == Nanos::ZERO && spent > Nanos::ZERO;
@@ -335,11 +331,10 @@ mod tests {
 
     #[test]
     fn only_who_has_a_share_goes_the_long_way() {
-        let [with_share, without] = ["with", "without"]
-            .map(|name| target(TargetKind::Span, &format!("long way: {name}"), None, None));
-        std::thread::spawn(move || {
+        Own::run(|_| {
+            let [with_share, without] = ["with", "without"]
+                .map(|name| target(TargetKind::Span, &format!("long way: {name}"), None, None));
             enable();
-            let _alone = EXPERIMENTS.lock();
             ledger().begin(Speedup::from_ppm(1), clock::now());
             register().unwrap();
             let is_caught_up = || with(|thread| thread.caught_up()).is_some();
@@ -360,8 +355,6 @@ mod tests {
             assert!(is_caught_up());
             ledger().end(clock::now());
         })
-        .join()
-        .unwrap();
     }
 
     #[test]
@@ -373,9 +366,8 @@ mod tests {
         };
         let shares = [0, 200_000, 800_000];
         let speedup = Speedup::from_ppm(100_000);
-        std::thread::spawn(move || {
+        Own::run(|_| {
             enable();
-            let _alone = EXPERIMENTS.lock();
             let shared = |share| contexts(share).map(|context| (context.id(), share));
             ledger().begin(speedup, clock::now());
             target_fraction::begin(shares.into_iter().flat_map(shared));
@@ -390,7 +382,5 @@ mod tests {
             ledger().end(clock::now());
             assert_eq!(visits(contexts(800_000), Nanos::from_millis(1)).1, Nanos::ZERO);
         })
-        .join()
-        .unwrap();
     }
 }

@@ -120,10 +120,11 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::tests::Own;
     use crate::sampler::site_timeline::SiteTimelines;
     use crate::target::target;
     use crate::thread::target_scope::SPENT;
-    use crate::thread::{EXPERIMENTS, enable, enter, exit, ledger, register, with};
+    use crate::thread::{enable, enter, exit, ledger, register, with};
     use crate::time::Speedup;
     use andweorc_profile::TargetKind;
     use tests_support::kept;
@@ -192,9 +193,8 @@ mod tests {
 
     #[test]
     fn a_timeline_that_begins_in_an_experiment_counts_from_there_on() {
-        std::thread::spawn(|| {
+        Own::run(|_| {
             enable();
-            let _alone = EXPERIMENTS.lock();
             ledger().begin(Speedup::from_ppm(1), clock::now());
             target_fraction::begin(std::iter::empty());
             register();
@@ -210,7 +210,5 @@ mod tests {
             with(Thread::end_stretch);
             ledger().end(clock::now());
         })
-        .join()
-        .unwrap();
     }
 }

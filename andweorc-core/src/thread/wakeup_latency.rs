@@ -18,7 +18,7 @@ use super::runqueue_wait::Comes;
 use super::{Thread, ledger, model, virtual_at};
 use crate::clock;
 use crate::defer;
-use crate::engine::{LastWake, RestEnd};
+use crate::engine::{LastWake, Rested};
 use crate::ledger::Account;
 use crate::process::process;
 use crate::time::{Nanos, Real, Speedup, Virtual};
@@ -87,31 +87,37 @@ pub fn spawns(now: Real) -> Virtual {
 pub fn pass_on() {
     if ledger().speedup() != Speedup::ZERO {
         let now = clock::now();
-        if !process().threads.last_wake.get().is_recent(now) {
+        if !last_wake().is_recent(now) {
             note_wake_of_worker(ledger().global_delay(now), now);
         }
     }
 }
 
 impl Thread {
-    /// The thread slept from `since` until now, when another one had got it going: it takes what it
-    /// owed by then, and pays the rest.
-    pub(super) fn resume_notified(&self, account: &'static Account, since: Real, now: Real) {
-        let Some(by) = process().threads.last_wake.get().taken(since, now) else {
-            return self.idled(account, now - since, now);
-        };
-        self.inherit(account, since, by, now);
+    /// The thread has `rested` until now: it takes what it owed by then, as far as that goes, and
+    /// pays the rest where another one had got it going.
+    // Always: most callers know what ended the rest.
+    #[inline(always)]
+    pub(super) fn resume(&self, account: &'static Account, rested: Rested, now: Real) {
+        let late = rested.by.map_or(Nanos::ZERO, |_| self.came_late(rested.since, now).grown);
+        model().end_rest(account, rested, late, now);
+        self.note_caught_up(now);
+        if rested.pays {
+            self.pay_as_notified(account, now);
+        }
+    }
+
+    /// The thread pays what it still owes after a rest that another one has ended.
+    #[inline(never)]
+    fn pay_as_notified(&self, account: &'static Account, now: Real) {
         self.absorb_runqueue_wait(account, Comes::Woken, now);
         let now = self.catch_up(now);
         // If it finds work it notifies another one.
         note_wake(ledger().local_delay(account, now), now);
     }
+}
 
-    /// The thread was idle or blocked from `since` until now, when one had got it going whose L was
-    /// `by`. It does not pay yet.
-    pub(super) fn inherit(&self, account: &Account, since: Real, by: Nanos, now: Real) {
-        let late = self.came_late(since, now).grown;
-        model().end_rest(account, now - since, RestEnd::Thread { by, late }, now);
-        self.note_caught_up(now);
-    }
+/// The last time that somebody may have been notified.
+pub(super) fn last_wake() -> LastWake {
+    process().threads.last_wake.get()
 }

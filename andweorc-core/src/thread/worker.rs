@@ -1,9 +1,10 @@
 //! When a worker is idle, as its hooks tell, and what it notices when it looks for events.
 
+use super::wakeup_latency::last_wake;
 use super::{THREAD, Thread, ledger, with};
 use crate::clock;
 use crate::defer;
-use crate::engine::{ThreadKind, ThreadState};
+use crate::engine::{Rested, ThreadKind, ThreadState};
 use crate::late_events::{Arrival, DriverPoll, WaitHistory};
 use crate::process::process;
 use crate::time::{Nanos, Real};
@@ -65,7 +66,7 @@ pub fn unparked() {
         let now = clock::now();
         let (state, parked) = (thread.state.get(), thread.parked_since());
         if let Some(since) = parked {
-            thread.set_state(ThreadState::Outside);
+            thread.set_state(state.unparked());
             if state == ThreadState::Watching {
                 let slept = !thread.look.get().is_same(parked, now) && thread.has_slept(since, now);
                 process().driver_polls.record_wait(since, now, slept);
@@ -75,11 +76,8 @@ pub fn unparked() {
         if let Some(since) = thread.idle_since.take()
             && let Some(account) = thread.account(now)
         {
-            if thread.look.get().is_of(parked) {
-                thread.idled(account, now - since, now);
-            } else {
-                thread.resume_notified(account, since, now);
-            }
+            let noticed = thread.look.get().is_of(parked);
+            thread.resume(account, Rested::of_worker(since, noticed, last_wake(), now), now);
         }
     });
 }
@@ -128,17 +126,15 @@ pub fn noticed() {
 }
 
 /// For a thread of the blocking pool, which begins what somebody spawned whose L was `by`: it is no
-/// worker now. If it was one (until a task blocked it in place), no hook has told since when it was
-/// idle: it owes nothing.
+/// worker now.
 pub fn in_pool(by: Nanos) {
     with(|thread| {
         let now = clock::now();
-        let was_worker = thread.kind.replace(ThreadKind::Other) == ThreadKind::Worker;
+        let kind = thread.kind.replace(ThreadKind::Other);
         let Some(account) = thread.account(now) else { return };
-        if was_worker {
-            thread.idled(account, now - Real(0), now);
-        } else if let Some(since) = thread.idle_since.take() {
-            thread.inherit(account, since, by, now);
+        let idle = thread.idle_since.take();
+        if let Some(rested) = Rested::in_pool(kind, idle, by, now) {
+            thread.resume(account, rested, now);
         }
     });
 }
@@ -154,7 +150,7 @@ pub fn handed_back() {
                 process().driver_polls.record_wait(since, now, false);
             }
             if let Some(account) = thread.account(now) {
-                thread.idled(account, now - since, now);
+                thread.resume(account, Rested::until_found(since, now), now);
             }
         }
     });

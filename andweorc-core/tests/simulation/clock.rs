@@ -69,6 +69,7 @@ impl Engine<'_> {
         {
             let Some(Reverse((.., task, wait))) = self.timers.pop() else { return };
             if self.tasks[task].wait == wait {
+                self.tasks[task].mail.reached(due);
                 let ready = self.ledger.virtual_now(self.now);
                 self.wake_at(task, None, Some(ready));
             }

@@ -13,13 +13,16 @@
 use crate::engine::{Act, Engine};
 use crate::program::Cost;
 use crate::rules::{Arrivals, Notified};
-use andweorc_core::engine::{LastWake, RestEnd, ThreadState};
+use andweorc_core::engine::{LastWake, Rested, ThreadState};
 use andweorc_core::late_events::{Arrival, DriverPoll, DriverPolls, ReadinessLog, WaitHistory};
 use andweorc_core::time::{Nanos, Real};
 use std::cell::Cell;
 
 /// After so many polls a busy worker looks, in tokio.
 const LOOK_INTERVAL: u32 = 61;
+
+/// Nobody was notified yet.
+const NO_WAKE: LastWake = LastWake { at: Real(0), taken: Nanos::ZERO };
 
 /// Latencies of a machine on which threads sleep.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +95,7 @@ impl Driver {
             looks,
             inputs: ReadinessLog::new(),
             typical: (0..kinds).map(|_| WaitHistory::default()).collect(),
-            last: LastWake { at: Real(0), taken: Nanos::ZERO },
+            last: NO_WAKE,
         }
     }
 
@@ -213,14 +216,13 @@ impl Engine<'_> {
         self.sets_going(Some(i));
     }
 
-    /// L of worker `i`, which was notified while it slept since `since`: what it had taken then.
-    /// `None` where it takes all, until it runs.
-    fn taken_when_notified(&self, i: usize, since: Real) -> Option<Nanos> {
-        let notified = self.threads[i].worker_state.notified;
+    /// The last time that somebody was notified, as worker `i` knows that slept and was so.
+    fn last_wake_known_to(&self, i: usize) -> LastWake {
+        let known = self.threads[i].worker_state.notified;
         match self.rules.notified {
-            Notified::Running => None,
-            Notified::Known => notified,
-            Notified::Guessed => self.driver.as_ref()?.last.taken(since, self.now),
+            Notified::Running => NO_WAKE,
+            Notified::Known => known.map_or(NO_WAKE, |taken| LastWake { at: self.now, taken }),
+            Notified::Guessed => self.driver.as_ref().map_or(NO_WAKE, |driver| driver.last),
         }
     }
 
@@ -339,23 +341,20 @@ impl Engine<'_> {
         let watched = driver.holder == Some(i);
         driver.holder = driver.holder.filter(|&holder| holder != i);
         let now = self.now;
-        let notified = sleeper.is_none();
+        let (notified, mut pays) = (sleeper.is_none(), false);
         if let Some(since) = self.threads[i].worker_state.parked.take() {
             if watched {
                 self.driver().looks.record_wait(since, now, now > since);
             }
             let account = self.threads[i].account;
-            let by = notified.then(|| self.taken_when_notified(i, since)).flatten();
-            let end = by.map_or(RestEnd::Unknown, |by| RestEnd::Thread { by, late: Nanos::ZERO });
-            self.model().end_rest(account, now - since, end, now);
+            let rested = Rested::of_worker(since, !notified, self.last_wake_known_to(i), now);
+            self.model().end_rest(account, rested, Nanos::ZERO, now);
+            pays = rested.pays;
         }
         self.threads[i].worker_state.notified = None;
-        self.threads[i].state = ThreadState::Outside;
+        self.threads[i].state = self.threads[i].state.unparked();
         // What it owes it pays before it looks for work, and tells others of it.
-        self.threads[i].act = if self.rules.notified_pays && notified {
-            Act::Roused
-        } else {
-            Act::Idle { since: now }
-        };
+        self.threads[i].act =
+            if self.rules.notified_pays && pays { Act::Roused } else { Act::Idle { since: now } };
     }
 }

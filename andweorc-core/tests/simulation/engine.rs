@@ -5,18 +5,19 @@
 //! through.
 
 use crate::driver::{self, Driver};
+use crate::hosts::Post;
 use crate::program::{Program, Target};
 use crate::rules::{Credit, Pay, Rules};
 use crate::schedule::BUDGET;
 use crate::task::{SOURCE, Task};
-use andweorc_core::engine::{Block, Door, Model, ThreadKind, ThreadState};
+use andweorc_core::engine::{Block, Door, Model, ThreadKind, ThreadPoll, ThreadState};
 use andweorc_core::ledger::{Account, Ledger};
 use andweorc_core::time::{Nanos, Real, Speedup, Virtual};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// More events than any program here has: one that has them makes no progress.
-const MOST_EVENTS: u32 = 500_000;
+pub(crate) const MOST_EVENTS: u32 = 500_000;
 
 const NUDGE_PERIOD: Nanos = Nanos::from_micros(500);
 const NUDGE_LEAST: Nanos = Nanos::from_micros(100);
@@ -76,9 +77,9 @@ pub(crate) struct Thread<'l> {
     pub(crate) worker: bool,
     pub(crate) kind: ThreadKind,
     pub(crate) state: ThreadState,
-    /// Its state around the poll that it is in, and around one inside of a block of that.
-    pub(crate) around: ThreadState,
-    pub(crate) around_inner: ThreadState,
+    /// The poll that it is in, and one inside of a block of that.
+    pub(crate) poll: Option<ThreadPoll>,
+    pub(crate) inner_poll: Option<ThreadPoll>,
     pub(crate) block: Option<Block>,
     pub(crate) act: Act,
     pub(crate) task: usize,
@@ -144,6 +145,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) threads: Vec<Thread<'a>>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) shared: crate::shared::Shared,
+    /// Messages to and from other hosts.
+    pub(crate) post: Post,
     /// The threads that say when they are blocked.
     pub(crate) door: Door<'a>,
     events: BinaryHeap<Reverse<(Real, u64, Event)>>,
@@ -168,7 +171,7 @@ pub(crate) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(setup: &Setup<'a>, ledger: &'a Ledger) -> Engine<'a> {
+    pub(crate) fn new(setup: &Setup<'a>, ledger: &'a Ledger) -> Engine<'a> {
         let program = setup.program;
         let mut engine = Engine {
             program,
@@ -181,6 +184,7 @@ impl<'a> Engine<'a> {
             threads: Vec::new(),
             tasks: Vec::new(),
             shared: crate::shared::Shared::new(program),
+            post: Post::new(program.inboxes),
             door: Door::new(),
             events: BinaryHeap::new(),
             deferred: BinaryHeap::new(),
@@ -202,7 +206,8 @@ impl<'a> Engine<'a> {
         }
         let mut rng = fastrand::Rng::with_seed(setup.seed);
         let tasks = program.start.iter().map(|&kind| (kind, false));
-        for (kind, plain) in tasks.chain(program.plain.iter().map(|&kind| (kind, true))) {
+        let threads = program.plain.iter().chain(&program.strangers).map(|&kind| (kind, true));
+        for (kind, plain) in tasks.chain(threads) {
             let born = engine.ledger.virtual_now(engine.now);
             let task = engine.add_task(Task::new(kind, born, rng.fork(), plain));
             engine.push(task, None, false);
@@ -225,8 +230,8 @@ impl<'a> Engine<'a> {
             worker,
             kind: if worker { ThreadKind::Worker } else { ThreadKind::Other },
             state: ThreadState::Outside,
-            around: ThreadState::Outside,
-            around_inner: ThreadState::Outside,
+            poll: None,
+            inner_poll: None,
             block: None,
             act: Act::Idle { since: self.now },
             task: 0,
@@ -288,10 +293,7 @@ impl<'a> Engine<'a> {
             }
         }
         if self.count == self.warm {
-            self.changed = true;
-            if let Some((target, speedup)) = self.virtually {
-                self.ledger.begin(target.credited(speedup), self.now);
-            }
+            self.begin(true);
         }
         if self.count == 2 * self.warm {
             self.latencies.clear();
@@ -299,6 +301,28 @@ impl<'a> Engine<'a> {
         if self.count >= 2 * self.warm {
             self.hits.push(self.ledger.virtual_now(self.now));
         }
+    }
+
+    /// The target is faster from now on. Virtually only where the program takes part in that.
+    pub(crate) fn begin(&mut self, takes_part: bool) {
+        self.changed = true;
+        if takes_part && let Some((target, speedup)) = self.virtually {
+            self.ledger.begin(target.credited(speedup), self.now);
+        }
+    }
+
+    /// Whether the target is faster by now.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.changed
+    }
+
+    /// Returns what was measured, once all was.
+    pub(crate) fn measured(&mut self) -> Option<Outcome> {
+        self.over().then(|| {
+            let rate = self.rate();
+            self.latencies.sort_unstable();
+            Outcome { rate, latencies: std::mem::take(&mut self.latencies) }
+        })
     }
 
     /// Whether all was measured.
@@ -327,10 +351,8 @@ impl<'a> Engine<'a> {
             if let Some(why) = self.failed.take() {
                 return Err(format!("{}: {why}", self.program.name));
             }
-            if self.over() {
-                let rate = self.rate();
-                self.latencies.sort_unstable();
-                return Ok(Outcome { rate, latencies: self.latencies });
+            if let Some(outcome) = self.measured() {
+                return Ok(outcome);
             }
             let Some(next) = self.next_event() else {
                 return Err(format!("{}: deadlock at {:?}", self.program.name, self.now));
@@ -368,7 +390,7 @@ impl<'a> Engine<'a> {
         self.rules.pay == Pay::Continuously && thread.is_told()
     }
 
-    fn next_event(&self) -> Option<Real> {
+    pub(crate) fn next_event(&self) -> Option<Real> {
         let shape = self.shape();
         let mut next = self.events.peek().map(|Reverse((when, ..))| *when);
         let mut sooner = |when: Real| next = Some(next.map_or(when, |next| next.min(when)));
@@ -412,7 +434,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Lets real time pass, in which nothing happens but what goes on already.
-    fn advance(&mut self, next: Real) {
+    pub(crate) fn advance(&mut self, next: Real) {
         let passed = next - self.now;
         self.now = next;
         let owed = self.ledger.global_delay(next);
@@ -463,7 +485,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Does all that is due now.
-    fn settle_all(&mut self) {
+    pub(crate) fn settle_all(&mut self) {
         while let Some(&Reverse((when, _, event))) = self.events.peek()
             && when <= self.now
         {

@@ -9,7 +9,7 @@ use andweorc_core::time::{Nanos, Real};
 const MOST_AT_ONCE: u32 = 100_000;
 
 /// Fate of a task after an operation.
-enum Flow {
+pub(crate) enum Flow {
     Next,
     /// The thread is busy with it.
     Busy,
@@ -150,8 +150,12 @@ impl Engine<'_> {
                 self.push(child, Some(i), true);
                 return Flow::Next;
             }
-            Op::Lock(_) | Op::Block | Op::Unblock | Op::InnerPoll | Op::InnerEnd => {
+            Op::Lock(_) | Op::Block | Op::Unblock | Op::CatchUp | Op::InnerPoll | Op::InnerEnd => {
                 return self.block_op(i, id, op);
+            }
+            Op::Remote(remote) => {
+                let proceeds = self.may_proceed(i, id);
+                return if proceeds { self.remote(i, id, remote) } else { Flow::Pending };
             }
             Op::Unlock(lock) => {
                 self.unlock(*lock);
@@ -286,6 +290,7 @@ impl Engine<'_> {
             Op::Lock(lock) => self.lock(i, *lock),
             Op::Block => self.block_thread(i),
             Op::Unblock => self.unblock_thread(i),
+            Op::CatchUp => self.catch_up(i),
             Op::InnerPoll => self.begin_inner_poll(i),
             _ => self.end_inner_poll(i),
         }

@@ -1,6 +1,7 @@
 //! A simulated program: tasks as sequences of operations, what they share, and what is made faster.
 
 use crate::driver::Latencies;
+use crate::hosts::Remote;
 use andweorc_core::time::{Nanos, Speedup};
 use std::fmt;
 
@@ -110,9 +111,13 @@ pub(crate) enum Op {
     /// Blocks the thread, up to [`Op::Unblock`]: it waits for what follows.
     Block,
     Unblock,
+    /// The thread pays what it owes before it acts on others, if it is a participant.
+    CatchUp,
     /// Begins a poll inside of the block, of a task that the thread waits for.
     InnerPoll,
     InnerEnd,
+    /// Sends to another host, or waits for what comes from there.
+    Remote(Remote),
     /// The first branch that is ready, in the order written.
     Select(Vec<(Branch, Vec<Op>)>),
     /// Once in so many times, by chance.
@@ -317,6 +322,8 @@ pub(crate) struct Program {
     pub(crate) start: Vec<usize>,
     /// Which kinds plain threads run from the start, each on one of its own.
     pub(crate) plain: Vec<usize>,
+    /// Such kinds whose threads have not registered.
+    pub(crate) strangers: Vec<usize>,
     /// Capacities.
     pub(crate) channels: Vec<u32>,
     /// Permits.
@@ -324,6 +331,8 @@ pub(crate) struct Program {
     pub(crate) notifies: usize,
     /// Locks of std.
     pub(crate) locks: usize,
+    /// Where messages of other hosts come in.
+    pub(crate) inboxes: usize,
     /// How many requests each external server serves at once.
     pub(crate) servers: Vec<usize>,
     pub(crate) targets: Vec<Target>,
@@ -345,10 +354,12 @@ impl Program {
             kinds: Vec::new(),
             start: Vec::new(),
             plain: Vec::new(),
+            strangers: Vec::new(),
             channels: Vec::new(),
             semaphores: Vec::new(),
             notifies: 0,
             locks: 0,
+            inboxes: 0,
             servers: Vec::new(),
             targets: Vec::new(),
             units: 400,
@@ -376,6 +387,11 @@ impl Program {
         self.locks - 1
     }
 
+    pub(crate) fn inbox(&mut self) -> usize {
+        self.inboxes += 1;
+        self.inboxes - 1
+    }
+
     pub(crate) fn server(&mut self, at_once: usize) -> usize {
         self.servers.push(at_once);
         self.servers.len() - 1
@@ -396,10 +412,17 @@ impl Program {
         self.start.extend(std::iter::repeat_n(kind, count));
     }
 
-    /// `count` plain threads, each looping for ever.
+    /// `count` plain threads that have registered, each looping for ever.
     pub(crate) fn threads(&mut self, name: Tag, count: usize, ops: &[Op]) {
         let kind = self.kind(name, &[Op::Forever(ops.to_vec())]);
         self.plain.extend(std::iter::repeat_n(kind, count));
+    }
+
+    /// `count` plain threads that have not registered, each looping for ever. None may wait as a
+    /// task does.
+    pub(crate) fn strangers(&mut self, name: Tag, count: usize, ops: &[Op]) {
+        let kind = self.kind(name, &[Op::Forever(ops.to_vec())]);
+        self.strangers.extend(std::iter::repeat_n(kind, count));
     }
 
     /// Lets no cost vary from here on.

@@ -81,6 +81,21 @@ pub(crate) enum Notified {
     Running,
 }
 
+/// How hosts learn of each other's delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Messages {
+    /// Each message carries what its sender had taken.
+    Carried,
+    /// Requests do, and answers come from the world outside.
+    OnRequests,
+    /// Not at all: each host predicts by itself.
+    Nothing,
+    /// All are told the greatest D of all each millisecond, and messages carry nothing.
+    Told,
+    /// Messages carry it, and all are told too.
+    CarriedAndTold,
+}
+
 /// A set of rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -110,8 +125,15 @@ pub(crate) struct Rules {
     pub(crate) credit_passes: bool,
     /// A thread that another one blocked takes what passed meanwhile. Otherwise it pays that.
     pub(crate) blocks_absorb: bool,
+    /// A thread that is blocked and polls a task is a participant again until that poll ends.
+    /// Otherwise it is blocked on.
+    pub(crate) inner_polls: bool,
+    /// A plain thread that wakes a task takes part from then on. Otherwise it acts for the world
+    /// outside.
+    pub(crate) plain_takes_part: bool,
     /// Another experiment was held before, and left its debts.
     pub(crate) after_another: bool,
+    pub(crate) messages: Messages,
 }
 
 impl Rules {
@@ -185,7 +207,10 @@ pub(crate) const SHIPPED: Rules = Rules {
     notified_pays: true,
     credit_passes: true,
     blocks_absorb: true,
+    inner_polls: true,
+    plain_takes_part: true,
     after_another: false,
+    messages: Messages::Carried,
 };
 
 /// The ledger's rules alone: no task runs before it is due, by however little.

@@ -4,7 +4,7 @@ use crate::engine::{Act, Engine, Held, Thread};
 use crate::program::Queues;
 use crate::rules::{Releases, Wakes};
 use crate::task::State;
-use andweorc_core::engine::RestEnd;
+use andweorc_core::engine::Rested;
 use andweorc_core::time::{Nanos, Virtual};
 use std::cmp::Reverse;
 
@@ -24,25 +24,28 @@ impl Engine<'_> {
         let sleeps = self.threads[i].worker && self.driver.is_some();
         let task = if sleeps { self.next_or_sleep(i) } else { self.next_task(i) };
         let Some(task) = task else { return false };
-        let since = if sleeps { self.now } else { since };
-        let account = self.threads[i].account;
-        let idle = match self.rules.wakes {
-            Wakes::Coz if self.tasks[task].woken_by_participant && since < self.now => {
-                Nanos(i64::MAX / 4)
+        let (now, thread) = (self.now, &self.threads[i]);
+        // What a thread owed while it was idle it takes as it is handed a task of the pool, or as
+        // it begins a poll. One that slept took it as it woke up.
+        let mut idle = (!sleeps).then_some(since);
+        if self.rules.wakes == Wakes::Coz {
+            let woken = self.tasks[task].woken_by_participant && since < now;
+            let all = if woken { Nanos(i64::MAX / 4) } else { Nanos::ZERO };
+            idle = None;
+            self.model().end_rest(
+                thread.account,
+                Rested::for_at_most(since, all),
+                Nanos::ZERO,
+                now,
+            );
+        } else if !thread.worker {
+            let rested = Rested::in_pool(thread.kind, idle.take(), self.tasks[task].by, now);
+            if let Some(rested) = rested {
+                self.model().end_rest(thread.account, rested, Nanos::ZERO, now);
             }
-            Wakes::Coz => Nanos::ZERO,
-            _ => self.now - since,
-        };
-        let end = if self.rules.credit_passes && !self.threads[i].worker {
-            RestEnd::Thread { by: self.tasks[task].by, late: Nanos::ZERO }
-        } else {
-            RestEnd::Unknown
-        };
-        self.model().end_rest(account, idle, end, self.now);
-        if self.start_poll(i, task) {
-            self.threads[i].act = Act::Begin;
-        } else {
-            self.threads[i].act = Act::Idle { since: self.now };
+        }
+        if !self.start_poll(i, task, idle) {
+            self.threads[i].act = Act::Idle { since: now };
         }
         true
     }

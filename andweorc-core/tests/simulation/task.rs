@@ -2,11 +2,13 @@
 //! [engine](andweorc_core::engine). Calls are those of the waker and the poll of `andweorc-tokio`.
 
 use crate::engine::{Act, Engine};
+use crate::hosts::Mail;
 use crate::part::Part;
 use crate::program::{Branch, Inst, Op, Program, Target};
 use crate::rules::{Credit, GoOn, Raise, Wakes};
 use andweorc_core::engine::{
-    Effect, Parking, PollBegun, PollEnded, TaskClock, ThreadState, WaitHint, WakeSource,
+    Effect, Parking, PollBegun, PollEnded, PollStep, Rested, TaskClock, ThreadKind, ThreadPoll,
+    ThreadState, WaitHint, WakeSource,
 };
 use andweorc_core::time::{Nanos, Real, Virtual};
 use andweorc_core::wait::Cause;
@@ -88,6 +90,8 @@ pub(crate) struct Task {
     /// Task that sent the message that this one works on, and waits for an answer.
     pub(crate) message: Option<usize>,
     pub(crate) replied: bool,
+    /// Messages to and from other hosts.
+    pub(crate) mail: Mail,
     pub(crate) children: VecDeque<usize>,
     pub(crate) joiner: Option<usize>,
     pub(crate) intervals: Vec<Virtual>,
@@ -127,10 +131,16 @@ impl Task {
             yields: false,
             message: None,
             replied: false,
+            mail: Mail::default(),
             children: VecDeque::new(),
             joiner: None,
             intervals: Vec::new(),
         }
+    }
+
+    /// When it parked last, in virtual time, or was born.
+    pub(crate) fn parked_at(&self) -> Virtual {
+        self.parking.at
     }
 
     /// How many wakers of it there are, as it is.
@@ -170,6 +180,12 @@ impl Engine<'_> {
 
     /// Wakes a task. `by` is the thread whose task does; `None` is the world outside.
     pub(crate) fn wake(&mut self, task: usize, by: Option<usize>) {
+        if let Some(thread) = by
+            && self.threads[thread].kind == ThreadKind::Unknown
+            && !self.takes_part(thread)
+        {
+            return self.wake_at(task, None, None);
+        }
         let state = by.map(|thread| self.threads[thread].state);
         if state.is_some_and(ThreadState::is_outside) {
             self.fail("a thread that acts for nobody wakes a task");
@@ -192,7 +208,7 @@ impl Engine<'_> {
     }
 
     /// Wakes a task, as `WakeCell::wake` does. `by` is the thread whose task wakes, if one does.
-    fn wake_by(&mut self, task: usize, by: Option<usize>, source: WakeSource) {
+    pub(crate) fn wake_by(&mut self, task: usize, by: Option<usize>, source: WakeSource) {
         let is_external = matches!(source, WakeSource::External { .. });
         let source = match self.rules.wakes {
             Wakes::Shipped => source,
@@ -269,8 +285,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Begins a poll, up to where the thread pays, or returns `false` if the task is deferred.
-    pub(crate) fn start_poll(&mut self, i: usize, id: usize) -> bool {
+    /// Begins a poll, up to where the thread pays, or returns `false` if the task is deferred. The
+    /// thread was `idle` since then.
+    pub(crate) fn start_poll(&mut self, i: usize, id: usize, idle: Option<Real>) -> bool {
         let (now, model) = (self.now, self.model());
         let task = &mut self.tasks[id];
         if let Some(born) = task.born.take() {
@@ -278,17 +295,28 @@ impl Engine<'_> {
         }
         task.clock.end_wait(model, now);
         let ready = task.clock.take_ready(model, task.parking.at);
-        if self.rules.wakes != Wakes::Coz {
-            if !task.blocking && ready != Virtual::NEVER && model.is_early(ready, now) {
-                task.state = State::Idle;
-                if self.tasks[id].clock.defer_poll(ready) {
-                    self.is_held(id, ready);
-                }
-                return false;
+        let may_be_held = !task.blocking && self.rules.wakes != Wakes::Coz;
+        if may_be_held && ready != Virtual::NEVER && model.is_early(ready, now) {
+            task.state = State::Idle;
+            if self.tasks[id].clock.defer_poll(ready) {
+                self.is_held(id, ready);
             }
-            let from = if ready == Virtual::NEVER { task.parking.at } else { ready };
-            model.join(self.threads[i].account, from, now);
+            // It hands the task back, and is idle until it has something else to run.
+            if let Some(since) = idle {
+                self.takes_in(i, since);
+            }
+            return false;
         }
+        let from = if ready == Virtual::NEVER { task.parking.at } else { ready };
+        let inside = self.threads[i].entered.is_some();
+        ThreadPoll::take_steps(idle, inside, |step| match step {
+            PollStep::EndRest(since) => self.takes_in(i, since),
+            // Every thread has a processor of its own here.
+            PollStep::TakeProcessorWait => {}
+            PollStep::Join if self.rules.wakes == Wakes::Coz => {}
+            PollStep::Join => model.join(self.threads[i].account, from, now),
+            PollStep::Pay => self.threads[i].act = Act::Begin,
+        });
         let task = &mut self.tasks[id];
         task.ready = ready;
         task.came = false;
@@ -297,13 +325,23 @@ impl Engine<'_> {
         true
     }
 
+    /// The thread found a task itself, and takes what it owed since it was idle.
+    fn takes_in(&mut self, i: usize, since: Real) {
+        let rested = Rested::until_found(since, self.now);
+        self.model().end_rest(self.threads[i].account, rested, Nanos::ZERO, self.now);
+    }
+
     /// `thread::Poll::begin` after the thread has paid.
     pub(crate) fn begin_poll(&mut self, i: usize) {
         let id = self.threads[i].task;
         let kind = self.program.kinds[self.tasks[id].kind].name;
         let thread = &mut self.threads[i];
-        (thread.around, thread.kind) = thread.state.around_a_poll(thread.kind);
-        thread.state = ThreadState::Active;
+        if self.program.strangers.contains(&self.tasks[id].kind) {
+            thread.kind = ThreadKind::Unknown;
+        } else {
+            let (poll, state, kind) = ThreadPoll::begin(thread.state, thread.kind);
+            (thread.poll, thread.state, thread.kind) = (Some(poll), state, kind);
+        }
         self.threads[i].act = Act::Run;
         self.threads[i].work = 0;
         self.threads[i].faster = self.faster();
@@ -330,8 +368,11 @@ impl Engine<'_> {
         self.exit(i);
         let (now, at) = (self.now, self.clock(i));
         let thread = &mut self.threads[i];
+        let Some(on_thread) = thread.poll.take() else {
+            return self.fail("a thread that polls nothing waits as a task does");
+        };
         thread.act = Act::End;
-        thread.state = ThreadState::after_poll(thread.around, completed);
+        thread.state = on_thread.end(completed);
         thread.nudged = false;
         let yielded = self.program.coop && thread.budget == 0;
         let (id, model) = (thread.task, self.model());

@@ -1,5 +1,6 @@
 //! Allocations by target, over the stretches without delays of all runs.
 
+use super::allocation_lines::{ThreadPart, threads_outside};
 use crate::{AllocationsRecord, Run, TargetAllocations, TargetKind, TargetRecord};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -33,6 +34,9 @@ pub struct AllocationSummary {
     pub live_count: u64,
     /// The most bytes held at a time in any run.
     pub peak_bytes: u64,
+    /// Outside of all targets: the threads that allocate there, as far as samples tell, the most
+    /// bytes first.
+    pub threads: Vec<ThreadPart>,
 }
 
 impl AllocationsRecord {
@@ -97,6 +101,9 @@ pub(crate) fn allocations(runs: &[Run]) -> Vec<AllocationSummary> {
         let part = (churned as f64 / of.bytes.max(1) as f64).min(1.0);
         of.churn = of.kind.map(|_| part);
     }
+    if let Some(outside) = all.iter_mut().find(|of| of.kind.is_none()) {
+        outside.threads = threads_outside(runs);
+    }
     all.retain(|of| of.count > 0);
     all.sort_by_key(|of| Reverse(of.bytes));
     all
@@ -116,6 +123,7 @@ fn summary(record: Option<&TargetRecord>, of: &TargetAllocations) -> AllocationS
         live_bytes: of.live_bytes,
         live_count: of.live_count,
         peak_bytes: of.peak_bytes,
+        threads: Vec::new(),
     }
 }
 

@@ -144,6 +144,7 @@ mod tests {
                 cpu_ns: None,
                 points: [1, 2].into_iter().zip(hits).map(count).collect(),
                 sampled: vec![TargetTime { target: 1, busy_ns, count: 1, waits: None }],
+                joint: None,
                 discarded: None,
             }));
         };

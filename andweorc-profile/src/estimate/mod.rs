@@ -28,6 +28,7 @@
 //! All of it takes time in proportion to the rows, not to targets times rows, and that of a running
 //! program no more after days than after an hour: it is done anew after each experiment.
 
+mod allocation_lines;
 pub(crate) mod allocations;
 pub(crate) mod backlog;
 mod edges;
@@ -54,6 +55,7 @@ pub(crate) mod tally;
 mod verdict;
 mod waits;
 
+pub use allocation_lines::{AllocationLine, ThreadPart};
 pub use allocations::AllocationSummary;
 pub use edges::{Edge, Party};
 pub use events::{EventRate, EventSummary, TargetEvent, TargetEventSummary};
@@ -94,6 +96,8 @@ pub struct Analysis {
     /// Allocations by target, the most bytes first; empty where the program's allocator does not
     /// count them.
     pub allocations: Vec<AllocationSummary>,
+    /// Lines that allocate, by samples, the most bytes first; empty where none were taken.
+    pub allocation_lines: Vec<AllocationLine>,
     /// Events of the processor by target; `None` where none were counted.
     pub events: Option<EventSummary>,
     /// How the program is loaded, where that is known.
@@ -171,6 +175,7 @@ fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> An
         long_polls: polls::long_polls(runs),
         edges: edges::edges(runs),
         allocations: allocations::allocations(runs),
+        allocation_lines: allocation_lines::allocation_lines(runs),
         events: events::events(runs),
         ..analyse_metrics(runs, points, rows, true, |_| metrics)
     }
@@ -253,6 +258,7 @@ fn analyse_metrics(
         long_polls: None,
         edges: Vec::new(),
         allocations: Vec::new(),
+        allocation_lines: Vec::new(),
         events: None,
         load,
         probes,

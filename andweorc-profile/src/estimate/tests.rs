@@ -65,6 +65,7 @@ pub(crate) fn push(run: &mut Run, target: Option<u32>, speedup: f64, count: u64,
         cpu_ns: None,
         points: vec![PointCount { point: 1, count, latency: vec![(latency, count)] }],
         sampled: Vec::new(),
+        joint: None,
         discarded: None,
     }));
 }
@@ -274,6 +275,7 @@ fn quantiles_are_those_of_the_histogram() {
         cpu_ns: None,
         points: vec![PointCount { point: 1, count: 100, latency: vec![(1, 50), (5, 49), (9, 1)] }],
         sampled: Vec::new(),
+        joint: None,
         discarded: None,
     };
     let of = |metric: Metric| metric.of(&experiment, 1).unwrap();

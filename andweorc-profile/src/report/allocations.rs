@@ -1,6 +1,6 @@
 //! Targets whose allocations stand out: enough of them to cost the program time.
 
-use crate::estimate::{AllocationSummary, Analysis};
+use crate::estimate::{AllocationLine, AllocationSummary, Analysis};
 use crate::plain;
 use crate::report::words::{bytes, digits};
 
@@ -13,8 +13,12 @@ const PART: f64 = 0.01;
 /// Or from so many bytes per second on, which have to be written before they are of use.
 const BYTES_PER_S: f64 = 100e6;
 
-/// So many targets are told at most.
+/// So many targets are told at most, and so many lines.
 const MOST: usize = 5;
+
+/// A line is told from this part of the bytes on, and from so many samples on.
+const LINE_PART: f64 = 0.05;
+const LINE_SAMPLES: u64 = 5;
 
 /// The allocations of a target in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +29,16 @@ pub(super) struct Allocations<'a> {
     /// Part that was freed at once.
     pub(super) churn: String,
     pub(super) held: String,
+}
+
+/// The allocations of a line in words.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AllocatingLine<'a> {
+    pub(super) summary: &'a AllocationLine,
+    pub(super) bytes: String,
+    pub(super) count: String,
+    /// Part of all bytes.
+    pub(super) part: String,
 }
 
 /// The targets whose allocations stand out, the most bytes first, and the name of the point for
@@ -40,6 +54,24 @@ pub(super) fn allocations(analysis: &Analysis) -> (Option<String>, Vec<Allocatio
     let shown = analysis.allocations.iter().filter(stands_out).take(MOST).map(words).collect();
     let name = point.filter(|_| rate.is_some()).map(|point| plain::name(&point.name).into_owned());
     (name, shown)
+}
+
+/// The lines that allocate the most, where targets stand out that do: most bytes first, per unit of
+/// work or per second as these are.
+pub(super) fn lines(analysis: &Analysis) -> Vec<AllocatingLine<'_>> {
+    let (point, shown) = allocations(analysis);
+    let rate = point.and_then(|_| analysis.ranking_point()?.now.throughput).unwrap_or(1.0);
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let is_told = |line: &&AllocationLine| line.part >= LINE_PART && line.samples >= LINE_SAMPLES;
+    let words = |line| AllocatingLine {
+        summary: line,
+        bytes: bytes(line.bytes_per_s / rate),
+        count: digits(line.count_per_s / rate),
+        part: format!("{:.0} %", 100.0 * line.part),
+    };
+    analysis.allocation_lines.iter().filter(is_told).take(MOST).map(words).collect()
 }
 
 /// Of so many units of work per second, what one takes.
@@ -73,6 +105,7 @@ mod tests {
             live_bytes: 3 << 20,
             live_count: 1,
             peak_bytes: 3 << 20,
+            threads: Vec::new(),
         }
     }
 

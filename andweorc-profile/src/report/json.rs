@@ -1,8 +1,8 @@
 //! The report for machines.
 
 use crate::estimate::{
-    AllocationSummary, Analysis, Edge, EventSummary, Load, LongPolls, PointSummary, PollSummary,
-    Probes, Ranking, TargetSummary, WaitSummary,
+    AllocationLine, AllocationSummary, Analysis, Edge, EventSummary, Load, LongPolls, PointSummary,
+    PollSummary, Probes, Ranking, TargetSummary, WaitSummary,
 };
 use crate::plain;
 use crate::report::requests::{RequestSummary, summaries};
@@ -41,6 +41,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         long_polls: Option<&'a LongPolls>,
         edges: &'a [Edge],
         allocations: &'a [AllocationSummary],
+        allocation_lines: &'a [AllocationLine],
         events: Option<&'a EventSummary>,
         requests: Vec<RequestSummary<'a>>,
         load: Option<Load>,
@@ -75,6 +76,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         long_polls: analysis.long_polls.as_ref(),
         edges: &analysis.edges,
         allocations: &analysis.allocations,
+        allocation_lines: &analysis.allocation_lines,
         events: analysis.events.as_ref(),
         requests: summaries(runs),
         load: analysis.load,

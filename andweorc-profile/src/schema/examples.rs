@@ -162,7 +162,7 @@ pub struct ExampleInterval {
     pub end_ns: u64,
 }
 
-/// State of a span.
+/// State of a span, and so of the wall time of its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExampleState {
@@ -180,9 +180,39 @@ pub enum ExampleState {
     Unknown,
 }
 
+impl ExampleState {
+    /// All of them, in the order in which pages number them.
+    pub const ALL: [ExampleState; 6] = [
+        ExampleState::Running,
+        ExampleState::Queue,
+        ExampleState::Outside,
+        ExampleState::Timer,
+        ExampleState::Task,
+        ExampleState::Unknown,
+    ];
+
+    /// The state in words, as a heading.
+    pub fn words(self) -> &'static str {
+        match self {
+            ExampleState::Running => "running",
+            ExampleState::Queue => "run queue",
+            ExampleState::Outside => "I/O",
+            ExampleState::Timer => "timer",
+            ExampleState::Task => "other task",
+            ExampleState::Unknown => "unknown wait",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn states_are_numbered_in_their_order() {
+        let numbers = ExampleState::ALL.map(|state| state as usize);
+        assert_eq!(numbers, std::array::from_fn(|number| number));
+    }
 
     #[test]
     fn moment_is_that_of_those_that_run_or_else_of_those_that_wait() {

@@ -2,10 +2,12 @@
 
 mod counted;
 mod event;
+mod join;
 mod scope;
 
 pub use counted::CountedEvent;
 pub use event::Event;
+pub use join::Join;
 pub use scope::{Scope, ScopeError};
 #[doc(hidden)]
 pub use scope::{crate_of, is_own_file, is_std};
@@ -49,6 +51,8 @@ pub struct Settings {
     pub order: u64,
     /// Which functions and lines can be targets; the workspace's own when nothing is said.
     pub scope: Scope,
+    /// The coordinator that says what is tested, where several programs are profiled as one.
+    pub join: Option<Join>,
 }
 
 impl Default for Settings {
@@ -68,6 +72,7 @@ impl Default for Settings {
             events: Vec::new(),
             order: 0,
             scope: Scope::default(),
+            join: None,
         }
     }
 }
@@ -107,9 +112,23 @@ const EVENT: &str = "ANDWEORC_EVENT";
 const EVENTS: &str = "ANDWEORC_EVENTS";
 const SCOPE: &str = "ANDWEORC_SCOPE";
 const LONG: &str = "ANDWEORC_LONG_POLL";
-const KNOWN: [&str; 13] = [
-    ENABLED, OUT, DURATION, TARGETS, POINTS, SPEEDUPS, SLOWDOWN, CLOCK, EVENT, EVENTS, ORDER,
-    SCOPE, LONG,
+const KNOWN: [&str; 16] = [
+    ENABLED,
+    OUT,
+    DURATION,
+    TARGETS,
+    POINTS,
+    SPEEDUPS,
+    SLOWDOWN,
+    CLOCK,
+    EVENT,
+    EVENTS,
+    ORDER,
+    SCOPE,
+    LONG,
+    join::COORDINATOR,
+    join::TOKEN,
+    join::SERVICE,
 ];
 
 impl Settings {
@@ -143,6 +162,7 @@ impl Settings {
         vars: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();
+        let mut join = join::Parts::default();
         for (name, value) in vars {
             let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;
@@ -166,9 +186,13 @@ impl Settings {
                 SCOPE => {
                     settings.scope = text(SCOPE, value)?.parse().map_err(SettingError::Scope)?
                 }
+                join::COORDINATOR => join.coordinator = Some(text(join::COORDINATOR, value)?),
+                join::TOKEN => join.token = Some(text(join::TOKEN, value)?),
+                join::SERVICE => join.service = Some(text(join::SERVICE, value)?),
                 unknown => return Err(SettingError::Unknown(unknown.to_owned())),
             }
         }
+        settings.join = join.whole()?;
         Ok(settings)
     }
 
@@ -215,6 +239,12 @@ pub enum SettingError {
         /// Form that the value should have.
         expected: &'static str,
     },
+    /// One of the settings by which a program takes part in a run of several is there, and another
+    /// one is not.
+    Incomplete {
+        /// The variable that is missing.
+        missing: &'static str,
+    },
     /// The setting asks for lines, functions or events, and the program is built without the
     /// feature `sampling`.
     NotBuilt {
@@ -241,6 +271,13 @@ impl fmt::Display for SettingError {
             SettingError::Malformed { name, value, expected } => {
                 write!(f, "{name} is `{}`, which is not {expected}", plain::name(value))
             }
+            SettingError::Incomplete { missing } => write!(
+                f,
+                "{missing} is not set: a program that takes part in a run of several needs {}, {} and {}",
+                join::COORDINATOR,
+                join::TOKEN,
+                join::SERVICE
+            ),
             SettingError::NotBuilt { name, value } => write!(
                 f,
                 "{name}, `{}`: lines and functions as targets, and counts of events, need andweorc's feature `sampling`, which this program is built \

@@ -17,11 +17,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod unwind;
 
 pub use crate::charged::{Charged, Frame, NamedFrame, Place, SymbolError};
 pub use crate::names::of_task;
 
 use crate::loaded;
+use crate::stack_copy::{ChainEnd, StackCopy};
 use andweorc_profile::settings::Scope;
 use image::Image;
 use module::Module;
@@ -31,6 +33,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use unwind::Unwinder;
 
 /// The symbols of the running program and of the shared objects in it.
 #[expect(missing_debug_implementations, reason = "the parsers of debug information have none")]
@@ -45,6 +48,7 @@ pub struct Symbols {
     known: HashMap<u64, Arc<[Frame]>>,
     /// Names of their functions, each once.
     names: HashSet<Arc<str>>,
+    unwinder: Unwinder,
 }
 
 impl Symbols {
@@ -85,6 +89,7 @@ impl Symbols {
             scope: Scope::default(),
             known: HashMap::new(),
             names: HashSet::new(),
+            unwinder: Unwinder::default(),
         })
     }
 
@@ -118,6 +123,7 @@ impl Symbols {
         let changed = self.shared.as_mut().map(Shared::refresh).unwrap_or_default();
         if !changed.is_empty() {
             self.known.retain(|address, _| !changed.iter().any(|code| code.contains(address)));
+            self.unwinder.forget(&changed);
         }
         changed
     }
@@ -172,6 +178,20 @@ impl Symbols {
         let frames: Arc<[Frame]> = found.into_iter().map(frame).collect();
         self.known.insert(address, Arc::clone(&frames));
         frames
+    }
+
+    /// The call chain of a copied stack, and how it ends: the instruction, then for each caller an
+    /// address inside its call.
+    pub fn unwind(&mut self, stack: &StackCopy) -> (Vec<u64>, ChainEnd) {
+        let Symbols { program, bias, shared, unwinder, .. } = self;
+        unwinder.unwind(stack, |address| {
+            let probe = address.wrapping_sub(*bias);
+            if program.text.iter().any(|range| range.contains(&probe)) {
+                return Some((program.image, *bias));
+            }
+            let (module, bias) = shared.as_mut()?.at(address)?;
+            Some((module.image, bias))
+        })
     }
 
     /// All frames at an address, innermost first. Empty where nothing is known.

@@ -3,13 +3,12 @@
 //! Both sides are divided by their requests, so that neither the length of a run nor its load
 //! counts. Stacks are the same where all of their targets are.
 
-use crate::flame::{Flame, OTHER, State, flame};
-use crate::report::html::{script_safe, shown_place};
+use crate::flame::{Flame, StackLabel, flame};
+use crate::report::html::script_safe;
 use crate::sides::Side;
 use andweorc_profile::compare::SameTargets;
-use andweorc_profile::{TargetKind, TargetRecord, plain};
+use andweorc_profile::{ExampleState, TargetKind, TargetRecord};
 use serde::Serialize;
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// In the order in which each needs the ones before it.
@@ -67,7 +66,7 @@ struct Data<'a> {
 #[derive(Debug, Serialize)]
 struct Wall<'a> {
     /// Names of the states, in the order of [`Stack::times`].
-    states: [&'static str; State::ALL.len()],
+    states: [&'static str; ExampleState::ALL.len()],
     sides: [Requests; 2],
     /// Each after the one around it.
     stacks: Vec<Stack<'a>>,
@@ -86,14 +85,12 @@ struct Requests {
 /// A stack of either side, without those inside of it.
 #[derive(Debug, Serialize)]
 struct Stack<'a> {
-    parent: Option<usize>,
-    kind: Option<TargetKind>,
-    name: Cow<'a, str>,
-    place: Option<String>,
+    #[serde(flatten)]
+    label: StackLabel<'a>,
     /// Spans or waits that ended, in A and in B.
     count: [u64; 2],
     /// Its own time in ns, in A and in B.
-    times: [[u64; State::ALL.len()]; 2],
+    times: [[u64; ExampleState::ALL.len()]; 2],
 }
 
 /// The stacks of both sides.
@@ -127,7 +124,11 @@ fn data(sides: &[Side; 2]) -> Result<Data<'_>, String> {
             let parent = frame.parent.map(|parent| places[parent]);
             let number = frame.target.and_then(|target| same.number(side, target));
             let place = *known.entry((parent, number)).or_insert_with(|| {
-                stacks.push(stack(parent, frame.target));
+                stacks.push(Stack {
+                    label: StackLabel::of(parent, frame.target),
+                    count: [0; 2],
+                    times: Default::default(),
+                });
                 stacks.len() - 1
             });
             places.push(place);
@@ -142,7 +143,7 @@ fn data(sides: &[Side; 2]) -> Result<Data<'_>, String> {
         .flat_map(|(name, it)| it.losses().into_iter().map(move |loss| format!("{name}: {loss}")));
     Ok(Data {
         wall: Wall {
-            states: State::ALL.map(State::words),
+            states: ExampleState::ALL.map(ExampleState::words),
             losses: losses.collect(),
             sides: flames
                 .each_ref()
@@ -158,15 +159,4 @@ fn requests_of(flame: &Flame<'_>) -> u64 {
         |target: Option<&TargetRecord>| target.is_none_or(|target| target.kind != TargetKind::Task);
     let outermost = flame.frames.iter().filter(|it| it.parent.is_none() && is_request(it.target));
     outermost.fold(0, |sum: u64, frame| sum.saturating_add(frame.count))
-}
-
-fn stack(parent: Option<usize>, target: Option<&TargetRecord>) -> Stack<'_> {
-    Stack {
-        parent,
-        kind: target.map(|target| target.kind),
-        name: target.map_or(OTHER.into(), |target| plain::name(&target.name)),
-        place: target.and_then(|it| shown_place(&it.name, it.file.as_deref(), it.line)),
-        count: [0; 2],
-        times: Default::default(),
-    }
 }

@@ -1,9 +1,10 @@
 //! Allocations as a file for `dh_view.html`, the viewer of valgrind's DHAT (file version 2, in its
 //! manual under "File Format").
 //!
-//! Each target is one *program point* with one frame. It has totals alone: lifetimes and the heap
-//! at its peak are not known, which the file says (`bklt`), so that the viewer leaves them out. The
-//! unit of time is the microsecond.
+//! Each call chain of a target is one *program point*, with the target as the outermost frame; a
+//! target in which nothing was sampled is one by itself. There are totals alone: lifetimes and the
+//! heap at its peak are not known, which the file says (`bklt`), so that the viewer leaves them
+//! out. The unit of time is the microsecond.
 
 use super::stacks::{Frame, Sample, Stacks};
 use crate::report::place;
@@ -53,7 +54,8 @@ pub(super) fn dhat(stacks: &Stacks) -> String {
     let point = |of: &Sample| ProgramPoint {
         tb: of.values[1],
         tbk: of.values[0],
-        fs: of.stack.iter().map(|frame| frame + 1).collect(),
+        // The innermost is first.
+        fs: of.stack.iter().rev().map(|frame| frame + 1).collect(),
     };
     let file = File {
         version: 2,

@@ -1,8 +1,12 @@
 //! The timeline before the first experiment, and the experiments after it, as the Firefox
 //! Profiler reads them.
 
+mod task_tracks;
+
+use andweorc_profile::report::named;
 use andweorc_profile::{
-    ExperimentRecord, Run, TargetKind, TargetRecord, TimelineEvent, TimelineRecord, plain,
+    ExperimentRecord, Run, TargetKind, TargetRecord, TimelineEvent, TimelineRecord, TimelineThread,
+    plain,
 };
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, MarkerFieldFlags,
@@ -12,6 +16,7 @@ use fxprof_processed_profile::{
 use std::collections::HashMap;
 use std::error::Error;
 use std::time::Duration;
+use task_tracks::{TaskTrack, task_tracks};
 
 /// Time between two samples of a thread, ns.
 const SAMPLE_NS: u64 = 1_000_000;
@@ -108,6 +113,11 @@ fn at(ns: u64) -> Timestamp {
     Timestamp::from_nanos_since_reference(ns)
 }
 
+/// The name of a thread, whether or not it has one.
+fn thread_name(thread: &TimelineThread) -> &str {
+    if thread.name.is_empty() { "thread" } else { &thread.name }
+}
+
 /// One run, as it is added to the document.
 struct Document<'a> {
     profile: &'a mut Profile,
@@ -129,12 +139,31 @@ impl Document<'_> {
             self.losses(experiments, record);
         }
         for thread in run.timeline.iter().flat_map(|record| &record.threads) {
-            let name = if thread.name.is_empty() { "thread" } else { &thread.name };
-            let handle = self.thread(name);
+            let handle = self.thread(thread_name(thread));
             let named = |event: &TimelineEvent| Some((*event, *targets.get(&event.target)?));
             let events: Vec<_> = thread.events.iter().filter_map(named).collect();
             self.markers(handle, &events);
             self.samples(handle, &events);
+        }
+        let threads = run.timeline.iter().flat_map(|record| &record.threads);
+        for track in task_tracks(threads, &targets) {
+            self.task_track(&track);
+        }
+    }
+
+    /// The polls of one kind of task, or of all that have no track of their own, and where each
+    /// was. Tasks of a kind are polled beside each other, so that there are no samples.
+    fn task_track(&mut self, track: &TaskTrack<'_>) {
+        let name = match &track.kinds[..] {
+            [kind] => named(kind.kind, &kind.name),
+            kinds => format!("{} other kinds of tasks", kinds.len()),
+        };
+        let handle = self.thread(&name);
+        for it in &track.events {
+            let when = (it.event.begin_ns, it.event.length_ns);
+            let details = format!("{} on {}", it.target.kind, thread_name(it.thread));
+            let category = self.category(it.target);
+            self.band(handle, when, (&it.target.name, &details), category);
         }
     }
 
@@ -245,7 +274,7 @@ impl Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andweorc_profile::{Header, Record, TimelineThread};
+    use andweorc_profile::{Header, Record};
 
     #[test]
     fn document_of_the_longest_timeline_stays_small() {

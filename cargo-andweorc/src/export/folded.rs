@@ -3,14 +3,15 @@
 use super::stacks::{Frame, Stacks};
 use std::fmt::Write;
 
-/// Wall time by stacks of spans, a line for each stack and state that had any.
+/// One quantity, a line for each stack and state that had any: of allocations that is their bytes,
+/// the last of theirs.
 pub(super) fn folded(stacks: &Stacks) -> String {
     let mut text = String::new();
     for sample in stacks.measured.iter().flat_map(|measured| &measured.samples) {
         let frames = sample.stack.iter().map(|frame| separable(&stacks.frames[*frame]));
         let state = sample.state_frame().map(|state| state.replace(';', ":"));
         let line: Vec<String> = frames.chain(state).collect();
-        for value in &sample.values {
+        if let Some(value) = sample.values.last().filter(|value| **value > 0) {
             writeln!(text, "{} {value}", line.join(";")).expect("a string takes all");
         }
     }

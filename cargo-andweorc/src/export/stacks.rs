@@ -1,10 +1,11 @@
 //! Stacks of named frames with values: the form of a profile that every format is written from.
 
+use super::allocations::allocations;
 use super::table::Table;
 use crate::cpu::{Group, cpu};
-use crate::flame::{self, State, flame};
-use andweorc_profile::estimate::{self, AllocationSummary};
-use andweorc_profile::{Run, TargetKind, TargetRecord, plain};
+use crate::flame::{self, flame};
+use andweorc_profile::estimate::AllocationSummary;
+use andweorc_profile::{ExampleState, Run, TargetKind, TargetRecord, plain};
 use std::collections::HashMap;
 
 /// Unit of a value.
@@ -31,7 +32,7 @@ const WALL: [Quantity; 1] =
 const CPU: [Quantity; 1] = [Quantity { name: "cpu", title: "CPU time", unit: Unit::Nanoseconds }];
 
 /// Names as pprof's own profiles of memory have them.
-const ALLOCATIONS: [Quantity; 2] = [
+pub(super) const ALLOCATIONS: [Quantity; 2] = [
     Quantity { name: "alloc_objects", title: "Allocations", unit: Unit::Count },
     Quantity { name: "alloc_space", title: "Bytes allocated", unit: Unit::Bytes },
 ];
@@ -52,7 +53,7 @@ pub(super) struct Sample {
     /// Indices of its frames, the outermost first.
     pub(super) stack: Vec<usize>,
     /// The state that wall time was spent in.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<ExampleState>,
     /// Name of what ended the wait, if another task did that is known.
     pub(super) woken_by: Option<String>,
     /// A value for each of the quantities.
@@ -182,7 +183,7 @@ impl Stacks {
         let mut frames = of.stack.iter().map(|frame| &self.frames[*frame]);
         let task = frames.find(|frame| frame.kind == Some(TargetKind::Task));
         let labels = [
-            ("state", of.state.map(State::words)),
+            ("state", of.state.map(ExampleState::words)),
             ("woken_by", of.woken_by.as_deref()),
             ("task", task.map(|frame| frame.name.as_str())),
         ];
@@ -209,14 +210,14 @@ fn wall(runs: &[Run], frames: &mut Table<Frame>) -> Option<Measured> {
     for of in &flame.frames {
         let mut stack = of.parent.map_or_else(Vec::new, |parent| stacks[parent].clone());
         stack.push(frames.index(&target_frame(of.target)));
-        let mut add = |state: State, woken_by: Option<String>, ns: u64| {
+        let mut add = |state: ExampleState, woken_by: Option<String>, ns: u64| {
             if ns > 0 {
                 let (stack, state, values) = (stack.clone(), Some(state), vec![ns]);
                 samples.push(Sample { stack, state, woken_by, values });
             }
         };
-        for (state, ns) in State::ALL.into_iter().zip(of.states) {
-            if state == State::Task {
+        for (state, ns) in ExampleState::ALL.into_iter().zip(of.states) {
+            if state == ExampleState::Task {
                 for (by, ns) in &of.wakers {
                     add(state, by.map(|by| plain::name(&by.name).into_owned()), *ns);
                 }
@@ -288,23 +289,7 @@ fn target_frame(target: Option<&TargetRecord>) -> Frame {
     }
 }
 
-/// Memory that each target allocates: stacks of one frame, since more is not known.
-fn allocations(runs: &[Run], frames: &mut Table<Frame>) -> Option<Measured> {
-    let found = estimate::analyse(runs).allocations;
-    let sample = |of: &AllocationSummary| Sample {
-        stack: vec![frames.index(&allocating_frame(of))],
-        state: None,
-        woken_by: None,
-        values: vec![of.count, of.bytes],
-    };
-    let samples: Vec<Sample> = found.iter().map(sample).collect();
-    let stretches = runs.iter().flat_map(|run| &run.allocations);
-    let real_ns = stretches.fold(0, |sum: u64, it| sum.saturating_add(it.real_ns));
-    let measured = Measured { quantities: &ALLOCATIONS, samples, real_ns, losses: Vec::new() };
-    (!measured.samples.is_empty()).then_some(measured)
-}
-
-fn allocating_frame(of: &AllocationSummary) -> Frame {
+pub(super) fn allocating_frame(of: &AllocationSummary) -> Frame {
     Frame {
         kind: of.kind,
         name: plain::name(&of.name).into_owned(),
@@ -313,7 +298,7 @@ fn allocating_frame(of: &AllocationSummary) -> Frame {
     }
 }
 
-fn shown(file: Option<&String>) -> Option<String> {
+pub(super) fn shown(file: Option<&String>) -> Option<String> {
     file.map(|file| plain::name(file).into_owned())
 }
 
@@ -338,8 +323,8 @@ pub(super) mod tests {
         let wall = Measured {
             quantities: &WALL,
             samples: vec![
-                sample(&[0, 1], Some(State::Running), None, &[5]),
-                sample(&[2], Some(State::Task), Some("shop"), &[7]),
+                sample(&[0, 1], Some(ExampleState::Running), None, &[5]),
+                sample(&[2], Some(ExampleState::Task), Some("shop"), &[7]),
             ],
             real_ns: 1_000,
             losses: vec!["One is lost.".into()],

@@ -8,6 +8,7 @@ mod commands;
 #[path = "../common/process.rs"]
 mod common;
 mod pairs;
+mod together;
 
 use andweorc_profile::Profile;
 use common::{command, stderr};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const WALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
 
 /// Samples of a kind of task, of a span in it, of that span elsewhere, and of a thread.
-const STACKS: &str = r#"{"record":"stacks","real_ns":1000000000,"cpu_ns":900000000,"sample_ns":1000000,"source":"perf task-clock","frames":[{"name":"shop::audit","own":true},{"name":"shop::price","own":true},{"name":"serde_json::ser::to_vec"},{"name":"memcpy"},{"name":"shop::main","own":true},{"name":"[no frame pointers]"},{"name":"</script>;x","own":true}],"groups":[{"thread":"tokio-rt-worker","task":2,"stacks":[[null,0,100],[0,1,50],[1,2,40],[2,3,10]]},{"thread":"tokio-rt-worker","task":2,"span":1,"stacks":[[null,1,200],[0,3,100]]},{"thread":"tokio-rt-worker","task":24,"span":1,"stacks":[[null,1,100],[null,5,0],[1,6,100]]},{"thread":"main","stacks":[[null,4,20],[0,2,30]]},{"thread":"other","task":2,"stacks":[[null,0,50]]}],"samples":800,"ended_early":100,"lost":3}"#;
+const STACKS: &str = r#"{"record":"stacks","real_ns":1000000000,"cpu_ns":900000000,"sample_ns":1000000,"source":"perf task-clock","frames":[{"name":"shop::audit","own":true},{"name":"shop::price","own":true},{"name":"serde_json::ser::to_vec"},{"name":"memcpy"},{"name":"shop::main","own":true},{"name":"[no frame pointers]"},{"name":"</script>;x","own":true}],"groups":[{"thread":"tokio-rt-worker","task":2,"stacks":[[null,0,100],[0,1,50],[1,2,40],[2,3,10]]},{"thread":"tokio-rt-worker","task":2,"span":1,"stacks":[[null,1,200],[0,3,100]]},{"thread":"tokio-rt-worker","task":24,"span":1,"stacks":[[null,1,100],[null,5,0],[1,6,100]]},{"thread":"main","stacks":[[null,4,20],[0,2,30]]},{"thread":"other","task":2,"stacks":[[null,0,50]]}],"samples":800,"ended_early":100,"unwound":200,"lost":3}"#;
 
 /// A profile with samples.
 fn profile(folder: &Path) -> PathBuf {
@@ -78,6 +78,7 @@ fn graph_of_cpu_time_is_walked_from_a_keyboard_and_is_of_a_part() {
         "Itself 20.0 ms",
         "800 samples by perf task-clock",
         "Of 13 % of the samples the callers are not known",
+        "Of 25 % of the samples the callers were found without frame pointers",
         "3 samples were lost",
     ] {
         assert!(words.contains(said), "{said}: {words}");

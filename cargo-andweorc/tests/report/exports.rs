@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::process::Output;
 
-/// A profile with wall time and allocations.
+/// A profile with wall time, CPU time and allocations.
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/exports.jsonl");
 
 fn export(format: &str, profile: &str) -> Output {
@@ -21,33 +21,37 @@ fn sum(numbers: &Value) -> u64 {
 
 #[test]
 fn speedscope_has_a_profile_for_each_quantity_with_the_time_of_folded_stacks() {
-    let folded = stdout(&export("folded", PROFILE));
+    let folded = [["--of", "wall"], ["--of", "cpu"], ["--of", "allocations"]].map(|of| {
+        let arguments = ["export", "--format", "folded", PROFILE];
+        stdout(&command().args(arguments).args(of).output().unwrap())
+    });
     let value: Value = serde_json::from_str(&stdout(&export("speedscope", PROFILE))).unwrap();
     let profiles = value["profiles"].as_array().unwrap();
     let kinds: Vec<_> = profiles.iter().map(|it| (&it["name"], &it["unit"])).collect();
     let expected = [
         (&json!("Wall time"), &json!("nanoseconds")),
+        (&json!("CPU time"), &json!("nanoseconds")),
         (&json!("Allocations"), &json!("none")),
         (&json!("Bytes allocated"), &json!("bytes")),
     ];
     assert_eq!(kinds, expected);
     let frames = value["shared"]["frames"].as_array().unwrap();
-    let mut lines = String::new();
-    for (stack, weight) in profiles[0]["samples"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(profiles[0]["weights"].as_array().unwrap())
-    {
-        let name = |frame: &Value| {
-            frames[frame.as_u64().unwrap() as usize]["name"].as_str().unwrap().replace(';', ":")
-        };
-        let names: Vec<String> = stack.as_array().unwrap().iter().map(name).collect();
-        lines += &format!("{} {weight}\n", names.join(";"));
+    // Of allocations they have the bytes.
+    let same = [&profiles[0], &profiles[1], &profiles[3]];
+    for (profile, folded) in same.into_iter().zip(folded) {
+        let mut lines = String::new();
+        let [stacks, weights] = ["samples", "weights"].map(|it| profile[it].as_array().unwrap());
+        for (stack, weight) in stacks.iter().zip(weights) {
+            let name = |frame: &Value| {
+                frames[frame.as_u64().unwrap() as usize]["name"].as_str().unwrap().replace(';', ":")
+            };
+            let names: Vec<String> = stack.as_array().unwrap().iter().map(name).collect();
+            lines += &format!("{} {weight}\n", names.join(";"));
+        }
+        assert_eq!(lines, folded);
+        assert_eq!(profile["endValue"], sum(&profile["weights"]));
     }
-    assert_eq!(lines, folded);
-    assert_eq!(profiles[0]["endValue"], sum(&profiles[0]["weights"]));
-    assert_eq!((sum(&profiles[1]["weights"]), sum(&profiles[2]["weights"])), (27, 2_001_000_571));
+    assert_eq!((sum(&profiles[2]["weights"]), sum(&profiles[3]["weights"])), (27, 2_001_000_571));
     let stock = frames.iter().find(|frame| frame["name"] == "stock").unwrap();
     assert_eq!((&stock["file"], &stock["line"]), (&json!("src/shop.rs"), &json!(12)));
 }

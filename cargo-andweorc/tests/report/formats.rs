@@ -266,7 +266,7 @@ fn json_says_where_the_time_of_single_requests_went() {
 }
 
 #[test]
-fn firefox_document_has_a_track_for_each_thread_and_one_for_experiments() {
+fn firefox_document_has_tracks_for_threads_kinds_of_tasks_and_experiments() {
     let wall = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/wall.jsonl");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("timeline.jsonl");
@@ -279,7 +279,8 @@ fn firefox_document_has_a_track_for_each_thread_and_one_for_experiments() {
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let threads = document["threads"].as_array().unwrap();
     let names: Vec<_> = threads.iter().map(|thread| thread["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["experiments", "thread", "tokio-runtime-worker"]);
+    let tasks = ["task:audit", "task:stock keeper"];
+    assert_eq!(names, ["experiments", tasks[0], tasks[1], "thread", "tokio-runtime-worker"]);
     let bands = |thread: usize| {
         let (markers, strings) = (&threads[thread]["markers"], &threads[thread]["stringArray"]);
         let text = |index: &serde_json::Value| {
@@ -292,7 +293,7 @@ fn firefox_document_has_a_track_for_each_thread_and_one_for_experiments() {
         };
         (0..markers["length"].as_u64().unwrap() as usize).map(band).collect::<Vec<_>>()
     };
-    let (experiments, worker) = (bands(0), bands(2));
+    let (experiments, worker) = (bands(0), bands(4));
     assert_eq!(experiments.len(), 102);
     let lost = "not in the timeline: 3 earlier polls and spans, and 0 threads that were less busy";
     assert_eq!(experiments[101], (lost.to_owned(), [0.0, 0.0]));
@@ -305,8 +306,12 @@ fn firefox_document_has_a_track_for_each_thread_and_one_for_experiments() {
         ("stock keeper task", [9.0, 9.5]),
     ];
     assert_eq!(worker, expected.map(|(name, times)| (name.to_owned(), times)));
+    let on_worker =
+        expected.map(|(name, times)| (format!("{name} on tokio-runtime-worker"), times));
+    assert_eq!(bands(1), [("audit task on thread".to_owned(), [1.0, 8.0])]);
+    assert_eq!(bands(2), on_worker);
     // Nothing is on the thread from 4 to 9 ms.
-    let stacks = threads[2]["samples"]["stack"].as_array().unwrap();
+    let stacks = threads[4]["samples"]["stack"].as_array().unwrap();
     let busy: Vec<_> = stacks.iter().map(|stack| !stack.is_null()).collect();
     assert_eq!(busy, [true, true, true, false, false, false, false, false, true]);
     let older = export(PROFILE);

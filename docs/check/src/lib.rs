@@ -30,6 +30,7 @@ pages! {
     load = "docs/book/src/how-to/load.md",
     long_polls = "docs/book/src/how-to/long-polls.md",
     other_tools = "docs/book/src/how-to/other-tools.md",
+    remote = "docs/book/src/how-to/remote.md",
     settings = "docs/book/src/reference/settings.md",
     threads = "docs/book/src/how-to/threads.md",
     tonic = "docs/book/src/how-to/tonic.md",

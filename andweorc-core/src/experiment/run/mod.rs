@@ -8,12 +8,14 @@
 //! | `missing` | notes on what was not seen |
 //! | `samples` | lines and functions, where they are targets |
 //! | `phases` | how long the next experiment is |
+//! | `joint` | experiments that a coordinator begins and ends in several programs |
 //! | `rounds` | a fixed number of experiments instead, for the classic API |
 //! | `journal` | records, to the profile and to the estimates |
 //! | `finish` | the notes at the end |
 
 mod events;
 mod finish;
+mod joint;
 mod journal;
 mod missing;
 mod observe;
@@ -34,6 +36,7 @@ use crate::experiment::plan::{Arm, Known, Plan};
 use crate::fork::Unshared;
 use crate::point::Point;
 use crate::sampler::{self, Found, Sampling, is_sampled};
+use crate::session::link::Link;
 use crate::settings::Settings;
 use crate::spelled::spelled;
 use crate::sync::Mutex;
@@ -77,6 +80,8 @@ pub(crate) struct ExperimentLoop {
     copies: Copies,
     /// Rounds in the place of what the estimates choose.
     rounds: Option<Rounds>,
+    /// The coordinator that chooses instead.
+    link: Option<Link>,
 }
 
 /// Findings of a run that has ended.
@@ -113,12 +118,26 @@ impl ExperimentLoop {
     ) -> ExperimentLoop {
         let journal = Journal::new(header, writer, experimenter.start());
         let (samples, copies) = (Samples::default(), Copies::default());
-        ExperimentLoop { settings, experimenter, journal, status, samples, copies, rounds: None }
+        ExperimentLoop {
+            settings,
+            experimenter,
+            journal,
+            status,
+            samples,
+            copies,
+            rounds: None,
+            link: None,
+        }
     }
 
     /// Holds these rounds on what `sampling` finds, in the place of what the estimates choose.
     pub(crate) fn with_rounds(self, rounds: Rounds, sampling: Sampling) -> ExperimentLoop {
         ExperimentLoop { samples: Samples::of(sampling), rounds: Some(rounds), ..self }
+    }
+
+    /// Holds what the coordinator says, in the place of what the estimates choose.
+    pub(crate) fn with_link(self, link: Link) -> ExperimentLoop {
+        ExperimentLoop { link: Some(link), ..self }
     }
 
     /// Runs to the end, and returns what was found. `reason` tells why the run was stopped, if it
@@ -128,6 +147,9 @@ impl ExperimentLoop {
         // no matter of who starts the run.
         self.journal.write_header();
         let ended = self.hold_all();
+        if let Some(mut link) = self.link.take() {
+            link.leave(ended);
+        }
         let reason = reason().unwrap_or_else(|| ended.to_owned());
         self.finish(&reason);
         let has_lost_signal = self.samples.is_over();
@@ -144,6 +166,9 @@ impl ExperimentLoop {
         self.journal.write_points(&points, false);
         let sampled = targets.iter().copied().filter(|it| is_sampled(it)).collect();
         self.experimenter.record_samples_of(sampled);
+        if self.link.is_some() {
+            return self.hold_joint(&points, &targets);
+        }
         let mut plan = Plan::new(&targets, &self.settings.speedups, SEED ^ self.settings.order);
         if let Some(rounds) = self.rounds {
             plan = plan.with_fixed_passes(rounds.passes);

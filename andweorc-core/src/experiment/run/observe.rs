@@ -5,19 +5,22 @@ use super::missing::Unseen;
 use super::sampled_pace::{Pace, SAMPLING, STAYS_SLOW, USES_TIMERS};
 use super::{ExperimentLoop, OBSERVATION};
 use crate::allocations;
+use crate::allocations::sampled::SampledSnapshot;
 use crate::background_thread::BackgroundThread;
 use crate::clock;
 use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
+use crate::experiment::diagnose::diagnose_chains;
 use crate::experiment::early::{Early, nothing_hit};
 use crate::experiment::hold::to_ns;
 use crate::experiment::noise::Noise;
 use crate::point::{Point, points};
 use crate::sampler::is_sampled;
 use crate::settings::Settings;
+use crate::symbols::Symbols;
 use crate::target::{Target, targets};
 use crate::time::{Nanos, Real};
 use crate::wall;
-use andweorc_profile::{Record, SamplesRecord, TargetKind};
+use andweorc_profile::{AllocationStacksRecord, Record, SamplesRecord, TargetKind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +52,7 @@ struct Start {
     cpu: Nanos,
     times: TargetTimes,
     allocations: allocations::Snapshot,
+    sampled_allocations: SampledSnapshot,
     hits: Hits,
     noise: Noise,
     had_load: bool,
@@ -76,6 +80,7 @@ impl Start {
             cpu: clock::process_cpu(),
             times: TargetTimes::read(),
             allocations: allocations::Snapshot::read(),
+            sampled_allocations: SampledSnapshot::read(),
             hits: Hits::read(),
             noise: Noise::read(),
             had_load: is_any_hit(),
@@ -222,6 +227,9 @@ impl ExperimentLoop {
     fn write_observed(&mut self, start: &Start, seen: &ObservedStretch) {
         // At the period that all of them were taken at.
         let stacks = self.samples.end_stacks(seen.real_ns, seen.cpu_ns);
+        if let Some(unknown) = stacks.as_ref().and_then(diagnose_chains) {
+            self.journal.note(unknown);
+        }
         self.samples.refine(&seen.targets);
         if seen.targets.iter().any(|it| is_sampled(it) && it.kind() != TargetKind::Line)
             && let Some(lack) = self.samples.lack()
@@ -230,6 +238,7 @@ impl ExperimentLoop {
         }
         // Before targets are written: it names none that comes later.
         let (wall, polls) = wall::end();
+        let allocation_stacks = self.allocation_stacks(start, seen);
         let examples = wall::take_examples();
         let timeline = wall::take_timeline(self.journal.start());
         let others_ns = start.noise.others(&Noise::read()).map(to_ns);
@@ -248,6 +257,9 @@ impl ExperimentLoop {
         if let Some(record) = allocations.since(&start.allocations, None, seen.real_ns) {
             self.journal.write_allocations(record);
         }
+        if let Some(record) = allocation_stacks {
+            self.journal.write(Record::AllocationStacks(record));
+        }
         if !wall.stacks.is_empty() {
             self.journal.write(Record::Wall(wall));
         }
@@ -263,6 +275,20 @@ impl ExperimentLoop {
         if !timeline.threads.is_empty() {
             self.journal.write_apart(&Record::Timeline(timeline));
         }
+    }
+
+    /// Where the program allocated, by samples, if its allocator tells.
+    fn allocation_stacks(
+        &self,
+        start: &Start,
+        seen: &ObservedStretch,
+    ) -> Option<AllocationStacksRecord> {
+        let kind = |id| targets().into_iter().find(|it| it.id() == id).map(Target::kind);
+        let scope = &self.settings.scope;
+        let open =
+            || Symbols::of_this_program().ok().map(|symbols| symbols.with_scope(scope.clone()));
+        let now = SampledSnapshot::read();
+        now.record_since(&start.sampled_allocations, seen.real_ns, kind, open)
     }
 
     /// Adds a note where the program is slower while it is sampled than it was before. Returns

@@ -4,7 +4,7 @@ use andweorc_profile::settings::{crate_of, is_std};
 
 /// Part that a function has in a chain, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Code that does something.
     Code,
     /// Code of std, tokio, tracing or andweorc, which outside of all other code only carries it.
@@ -21,7 +21,7 @@ pub(super) enum Part {
 
 /// How a chain ends at its outer end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// At the start of a thread, or where a runtime polls a task.
     Whole,
     /// Before that, since no more frames are kept.
@@ -32,7 +32,7 @@ pub(super) enum End {
 
 impl Part {
     /// The part of the function of this name.
-    pub(super) fn of(name: &str) -> Part {
+    pub(crate) fn of(name: &str) -> Part {
         let last = name.rsplit("::").next().unwrap_or(name);
         let Some(package) = crate_of(name) else {
             let carries = ["_start", "start_thread", "clone", "clone3", "main", "__rust_try"]
@@ -69,7 +69,7 @@ impl Part {
 /// carries its first code, what only passes on polls and calls, and repetitions of a function that
 /// calls itself, or whose closures are called inside of it. `in_task` says that the thread polled a
 /// task, and `is_full` that the chain may have had more frames than are kept. Returns how it ends.
-pub(super) fn fold(
+pub(crate) fn fold(
     chain: &mut Vec<u32>,
     in_task: bool,
     is_full: bool,

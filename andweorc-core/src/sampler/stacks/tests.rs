@@ -1,6 +1,7 @@
 use super::*;
 use crate::sampler::COARSE;
 use crate::target::{Target, target};
+use andweorc_sampling::queue::LONG;
 
 /// Adds the frames of these names to chains of one address each. A name that begins with a star is
 /// out of scope.
@@ -100,7 +101,7 @@ fn chains_are_counted_by_task_span_and_thread() {
 fn chains_that_reach_no_start_are_marked_and_counted() {
     let mut stacks = Stacks::default();
     stacks.count(&Sample::new(0, COARSE, &[4, 3]), name("main"), at);
-    stacks.count(&Sample::new(0, COARSE, &[3; 64]), name("main"), at);
+    stacks.count(&Sample::new(0, COARSE, &[3; LONG]), name("main"), at);
     // Code without a name, called by such with one.
     stacks.count(&Sample::new(0, COARSE, &[9, 3, 1]), name("main"), at);
     let record = stacks.into_record();
@@ -111,7 +112,7 @@ fn chains_that_reach_no_start_are_marked_and_counted() {
     let [early, cut, unknown] = [
         "[no frame pointers];shop::handle;shop::stock::update;alloc::vec::Vec::push",
         // A chain of one function that calls itself, and is inlined into another.
-        &("[cut off]".to_owned() + &";shop::handle;shop::stock::update".repeat(14)),
+        &("[cut off]".to_owned() + &";shop::handle;shop::stock::update".repeat(LONG)),
         "shop::handle;shop::stock::update;[unknown]",
     ]
     .map(|chain| (chain.to_owned(), 1));

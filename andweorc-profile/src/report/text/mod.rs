@@ -7,7 +7,7 @@ mod targets;
 use crate::Run;
 use crate::estimate::Analysis;
 use crate::plain;
-use crate::report::allocations::allocations as told_allocations;
+use crate::report::allocations::{allocations as told_allocations, lines as allocating_lines};
 use crate::report::requests::slow_requests;
 use crate::report::sections::{allocation_label, place};
 use crate::report::words::{shortened, time};
@@ -253,6 +253,19 @@ fn allocations(page: &mut Page, analysis: &Analysis) {
         place: place(&it.summary.name, it.summary.file.as_deref(), it.summary.line),
         is_heading: false,
         cells: [it.bytes, it.count, it.churn, it.held].map(Cell::right).into(),
+    }));
+    page.table(&rows, 0);
+    let lines = allocating_lines(analysis);
+    if lines.is_empty() {
+        return;
+    }
+    let cells = ["bytes", "count", "of all"].map(str::to_owned);
+    let mut rows = vec![Row::heading("  by line", cells.map(Cell::right))];
+    rows.extend(lines.into_iter().map(|it| Row {
+        name: plain::name(&it.summary.function).into_owned(),
+        place: place(&it.summary.function, it.summary.file.as_deref(), it.summary.line),
+        is_heading: false,
+        cells: [it.bytes, it.count, it.part].map(Cell::right).into(),
     }));
     page.table(&rows, 0);
 }

@@ -4,9 +4,9 @@ use crate::estimate::events::tests::counting;
 use crate::estimate::tests::{measured, push, run};
 use crate::estimate::{Load, Verdict, WaitSummary, analyse};
 use crate::{
-    AllocationsRecord, ExampleInterval, ExampleOf, ExampleSpan, ExampleState, ExamplesRecord,
-    NoteRecord, Record, RequestExample, RequestExamples, TargetKind, TargetRecord, WaitTime,
-    WallRecord,
+    AllocationFrame, AllocationGroup, AllocationNode, AllocationStacksRecord, AllocationsRecord,
+    ExampleInterval, ExampleOf, ExampleSpan, ExampleState, ExamplesRecord, NoteRecord, Record,
+    RequestExample, RequestExamples, TargetKind, TargetRecord, WaitTime, WallRecord,
 };
 use proptest::prelude::*;
 use textwrap::core::display_width;
@@ -324,9 +324,37 @@ fn allocations_stand_in_a_table_where_they_stand_out() {
                 allocations_of(None, [1, 1, 0, 1]),
             ],
         }];
+        let frame = |name: &str, line, own| AllocationFrame {
+            name: name.into(),
+            file: Some("src/shop.rs".into()),
+            line: Some(line),
+            own,
+        };
+        let node = |parent, frame, bytes| AllocationNode {
+            parent,
+            frame,
+            samples: bytes / 1_000_000,
+            bytes,
+            count: bytes / 512,
+        };
+        run.allocation_stacks = vec![AllocationStacksRecord {
+            real_ns: 1_000_000_000,
+            frames: vec![frame("shop::price", 12, true), frame("alloc::vec::push", 9, false)],
+            groups: vec![AllocationGroup {
+                target: Some(1),
+                thread: None,
+                stacks: vec![node(None, 0, 24_000_000), node(Some(0), 1, bytes - 24_000_000)],
+            }],
+            samples: bytes / 1_000_000,
+            ..AllocationStacksRecord::default()
+        }];
         of(run, |analysis| analysis.points[0].now.throughput = Some(10_000.0))
     };
     let report = told(1_024_000_000);
+    let by_line = line(&report, "shop::price");
+    for wanted in ["shop.rs:12", "100 KiB", "200", "100 %"] {
+        assert!(by_line.contains(wanted), "{by_line}");
+    }
     line(&report, "ALLOCATIONS per request");
     let of_hot = line(&report, "100 KiB");
     for wanted in ["hot shop.rs:10", "200", "25 %", "1.00 MiB"] {

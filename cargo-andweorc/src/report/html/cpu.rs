@@ -19,6 +19,7 @@ pub(super) struct Cpu<'a> {
     merged: u64,
     cut_off: u64,
     ended_early: u64,
+    unwound: u64,
     /// Functions, each with the indices of the targets that were tested of it.
     frames: Vec<(Cow<'a, str>, Vec<usize>)>,
     /// The kind of code that each function is: 0 the program's own, 1 another crate, 2 std, or no
@@ -78,6 +79,7 @@ pub(super) fn cpu<'a>(
         merged: cpu.merged,
         cut_off: cpu.cut_off,
         ended_early: cpu.ended_early,
+        unwound: cpu.unwound,
         frames: cpu.frames.iter().map(function).collect(),
         code: cpu.frames.iter().map(|frame| code(frame)).collect(),
         groups: cpu.groups.into_iter().map(part).collect(),

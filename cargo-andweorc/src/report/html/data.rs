@@ -5,22 +5,25 @@ use super::dead_end::{DeadEnd, dead_end};
 use super::events::{Events, events};
 use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
 use super::requests::{Requests, page_requests};
-use crate::flame::{self, State, flame};
+use crate::flame::{StackLabel, flame};
 use crate::report::place;
 use crate::web::{Snippet, Sources};
 use andweorc_profile::estimate::{
-    self, AllocationSummary, Analysis, Comparison, Judged, Metric, PointSummary, Ranking,
-    TargetSummary, Verdict, WaitSummary,
+    self, AllocationLine, AllocationSummary, Analysis, Comparison, Judged, Metric, PointSummary,
+    Ranking, TargetSummary, Verdict, WaitSummary,
 };
 use andweorc_profile::plain;
 use andweorc_profile::report::{
     Advice, advice, allocation_label, cpu_share, fills_time, load_warning, notes, real_ns,
 };
-use andweorc_profile::{ExperimentRecord, PointKind, Run, TargetKind, TargetRecord};
+use andweorc_profile::{ExampleState, ExperimentRecord, PointKind, Run, TargetKind, TargetRecord};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ptr;
+
+/// So many lines that allocate are told: those after them are small.
+const ALLOCATING_LINES: usize = 20;
 
 /// All of it.
 #[derive(Debug, Serialize)]
@@ -43,6 +46,9 @@ pub(super) struct Page<'a> {
     edges: Option<Edges>,
     advice: Vec<Advice>,
     allocations: Vec<Allocations>,
+    allocation_lines: Vec<AllocatingLine>,
+    /// Samples of allocations that are in none of these lines, or in one around theirs.
+    allocations_lost: u64,
     events: Option<Events>,
     wall: Option<Wall<'a>>,
     cpu: Option<Cpu<'a>>,
@@ -119,12 +125,22 @@ struct Allocations {
     editor: Option<String>,
 }
 
+/// Allocations of one line.
+#[derive(Debug, Serialize)]
+struct AllocatingLine {
+    #[serde(flatten)]
+    summary: AllocationLine,
+    place: Option<String>,
+    /// The address of its place in the editor.
+    editor: Option<String>,
+}
+
 /// Where wall time went.
 #[derive(Debug, Serialize)]
 struct Wall<'a> {
     real_ms: u64,
     /// Names of the states, in the order of [`Stack::states`].
-    states: [&'static str; State::ALL.len()],
+    states: [&'static str; ExampleState::ALL.len()],
     /// Each after the one around it.
     stacks: Vec<Stack<'a>>,
     /// Sentences on what was not recorded, or not told apart.
@@ -134,15 +150,13 @@ struct Wall<'a> {
 /// A stack, without those inside of it.
 #[derive(Debug, Serialize)]
 struct Stack<'a> {
-    parent: Option<usize>,
-    kind: Option<TargetKind>,
-    name: Cow<'a, str>,
-    place: Option<String>,
+    #[serde(flatten)]
+    label: StackLabel<'a>,
     /// Indices of the targets that were tested of it: itself, and its wait.
     targets: Vec<usize>,
     count: u64,
     /// Its own time in ns.
-    states: [u64; State::ALL.len()],
+    states: [u64; ExampleState::ALL.len()],
     /// Time of its waits for other tasks by who ended them, ns.
     wakers: Vec<(Cow<'a, str>, u64)>,
 }
@@ -219,6 +233,16 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         edges: edges(analysis, sources),
         advice: advice(runs, analysis),
         allocations: analysis.allocations.iter().map(|it| allocations(it, sources)).collect(),
+        allocation_lines: analysis
+            .allocation_lines
+            .iter()
+            .take(ALLOCATING_LINES)
+            .map(|it| allocating_line(it, sources))
+            .collect(),
+        allocations_lost: runs
+            .iter()
+            .flat_map(|run| &run.allocation_stacks)
+            .fold(0, |sum: u64, it| sum.saturating_add(it.lost).saturating_add(it.merged)),
         events: events(analysis, sources),
         wall: wall(runs, analysis),
         cpu: cpu(runs, analysis, |target| tested(analysis, target)),
@@ -295,23 +319,20 @@ fn value(run: &Run, point: &PointSummary, metric: Metric, one: &ExperimentRecord
 fn wall<'a>(runs: &'a [Run], analysis: &Analysis) -> Option<Wall<'a>> {
     let flame = flame(runs);
     let losses = flame.losses();
-    let name = |target: Option<&'a TargetRecord>, other: &'static str| {
-        target.map_or(other.into(), |target| plain::name(&target.name))
+    let waker = |(by, ns): (Option<&'a TargetRecord>, u64)| {
+        (by.map_or("not known".into(), |by| plain::name(&by.name)), ns)
     };
     let stacks = flame.frames.into_iter().map(|frame| Stack {
-        parent: frame.parent,
-        kind: frame.target.map(|target| target.kind),
-        name: name(frame.target, flame::OTHER),
-        place: frame.target.and_then(|it| shown_place(&it.name, it.file.as_deref(), it.line)),
+        label: StackLabel::of(frame.parent, frame.target),
         targets: frame.target.map_or(Vec::new(), |target| tested(analysis, target)),
         count: frame.count,
         states: frame.states,
-        wakers: frame.wakers.into_iter().map(|(by, ns)| (name(by, "not known"), ns)).collect(),
+        wakers: frame.wakers.into_iter().map(waker).collect(),
     });
     let stacks: Vec<_> = stacks.collect();
     (!stacks.is_empty()).then(|| Wall {
         real_ms: flame.real_ns / 1_000_000,
-        states: State::ALL.map(State::words),
+        states: ExampleState::ALL.map(ExampleState::words),
         stacks,
         losses,
     })
@@ -341,10 +362,25 @@ fn allocations(of: &AllocationSummary, sources: &Sources) -> Allocations {
     let mut summary = of.clone();
     summary.name = plain::name(&of.name).into_owned();
     summary.file = of.file.as_deref().map(|file| plain::name(file).into_owned());
+    for thread in &mut summary.threads {
+        thread.name = plain::name(&thread.name).into_owned();
+    }
     Allocations {
         summary,
         label: allocation_label(of),
         place: shown_place(&of.name, of.file.as_deref(), of.line),
+        editor: at.and_then(|(file, line)| sources.address(file, line)),
+    }
+}
+
+fn allocating_line(of: &AllocationLine, sources: &Sources) -> AllocatingLine {
+    let at = of.file.as_deref().zip(of.line);
+    let mut summary = of.clone();
+    summary.function = plain::name(&of.function).into_owned();
+    summary.file = of.file.as_deref().map(|file| plain::name(file).into_owned());
+    AllocatingLine {
+        summary,
+        place: shown_place(&of.function, of.file.as_deref(), of.line),
         editor: at.and_then(|(file, line)| sources.address(file, line)),
     }
 }

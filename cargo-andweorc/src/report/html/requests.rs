@@ -1,12 +1,9 @@
 //! Single requests, as the page's script reads them.
 
 use super::data::shown_place;
-use crate::flame::State;
 use andweorc_profile::estimate::Analysis;
 use andweorc_profile::report::{Request, requests};
-use andweorc_profile::{
-    ExampleInterval, ExampleOf, ExampleSpan, ExampleState, RequestExample, Run, plain,
-};
+use andweorc_profile::{ExampleInterval, ExampleOf, ExampleSpan, RequestExample, Run, plain};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -51,7 +48,8 @@ struct Span<'a> {
     intervals: Vec<Interval<'a>>,
 }
 
-/// Number of the state, begin, end, and the one that ended a wait for another task.
+/// Number of the state among those of the flame graph, begin, end, and the one that ended a wait
+/// for another task.
 type Interval<'a> = (usize, u64, u64, Option<Cow<'a, str>>);
 
 /// Single requests of these runs; `None` where there are none.
@@ -88,7 +86,7 @@ fn span<'a>(request: &Request<'a>, span: &ExampleSpan) -> Span<'a> {
     let target = request.target(span.target);
     let interval = |it: &ExampleInterval| {
         let by = request.target(it.by).map(|by| plain::name(&by.name));
-        (number(it.state), it.begin_ns, it.end_ns, by)
+        (it.state as usize, it.begin_ns, it.end_ns, by)
     };
     Span {
         parent: span.parent,
@@ -98,17 +96,4 @@ fn span<'a>(request: &Request<'a>, span: &ExampleSpan) -> Span<'a> {
         end: span.end_ns,
         intervals: span.intervals.iter().map(interval).collect(),
     }
-}
-
-/// The number of a state among those of the flame graph.
-fn number(state: ExampleState) -> usize {
-    let state = match state {
-        ExampleState::Running => State::Running,
-        ExampleState::Queue => State::Queue,
-        ExampleState::Outside => State::Outside,
-        ExampleState::Timer => State::Timer,
-        ExampleState::Task => State::Task,
-        ExampleState::Unknown => State::Unknown,
-    };
-    state as usize
 }

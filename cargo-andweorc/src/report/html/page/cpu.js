@@ -36,7 +36,7 @@ function partsOf(groups) {
 
 /** The graph of the part with this index. */
 function cpuGraph(index) {
-  const { real_ms, cpu_ms, sampled_ms, samples, source, lost, merged, cut_off, ended_early } = data.cpu;
+  const { real_ms, cpu_ms, sampled_ms, samples, source, lost, merged, cut_off, ended_early, unwound } = data.cpu;
   const of = (count) => percent(count / samples);
   return {
     frames: cpuFrames(cpuParts[index]),
@@ -44,7 +44,7 @@ function cpuGraph(index) {
     title: "Where CPU time went",
     label: "Flame graph of CPU time",
     wanted: "Function, span, task",
-    about: samples + " samples by " + source + " in " + duration(real_ms) + " before the first experiment, each of " + nanos(sampled_ms * 1e6 / samples) + " of CPU time. The program used " + duration(cpu_ms) + " in all, also in threads that neither polled a task nor hit a point, which are not sampled. The width of a box is CPU time; its band says whose code used it. What starts threads and polls tasks is left out.",
+    about: samples + " samples by " + source + " in " + duration(real_ms) + " before the first experiment, each of " + nanos(sampled_ms * 1e6 / samples) + " of CPU time. The program used " + duration(cpu_ms) + " in all, also in threads that neither polled a task nor hit a point, which are not sampled. The width of a box is CPU time; its band says whose code used it. What starts threads and polls tasks is left out." + (unwound ? " Of " + of(unwound) + " of the samples the callers were found without frame pointers." : ""),
     ended: false,
     part: index,
     // Where there are no tabs there is no place to go to.
