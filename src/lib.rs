@@ -84,6 +84,7 @@
 //! | `ANDWEORC_TARGETS` | names of the targets to test, comma-separated | the busiest, and the longest waits |
 //! | | `lines` and `functions` are the hottest, which are sampled; `line:src/main.rs:12` is one | |
 //! | `ANDWEORC_EVENT` | what they are sampled by: `task-clock`, `cycles`, `instructions`, `cache-misses`, `branch-misses` | `task-clock` |
+//! | `ANDWEORC_EVENTS` | events to count by target, e.g. `cycles,instructions,cache-misses` | none |
 //! | `ANDWEORC_POINTS` | names of the points, the one to rank by first | root spans of your own crates |
 //! | `ANDWEORC_SPEEDUPS` | speedups to test, e.g. `0.25,0.5` | `0.25,0.5` |
 //! | `ANDWEORC_CLOCK` | whether the program's own clock is delayed with it: `virtual` or `real` | `virtual` |
@@ -134,7 +135,7 @@ pub use andweorc_alloc::Alloc;
 #[cfg(feature = "clock")]
 use andweorc_clock as _;
 pub use andweorc_core::hooks::experiment::Status;
-pub use andweorc_core::hooks::sampler::{Event, PerfError};
+pub use andweorc_core::hooks::sampler::{CountedEvent, Event, PerfError};
 pub use andweorc_core::hooks::session::{Outcome, Session, StartError};
 pub use andweorc_core::hooks::settings::{ProgramClock, Scope, ScopeError, SettingError, Settings};
 pub use andweorc_core::hooks::thread::blocked;

@@ -83,7 +83,7 @@ pub mod runner {
 
 /// Whether threads can be sampled.
 pub mod sampler {
-    pub use crate::sampler::{Event, PerfError, check};
+    pub use crate::sampler::{CountedEvent, Event, PerfError, check};
 }
 
 /// A run from its start to its report.

@@ -49,12 +49,13 @@ mod writer;
 pub use reader::{Profile, ReadError, ReadErrorKind, Run};
 pub use schema::{
     AllocationFrame, AllocationGroup, AllocationNode, AllocationStacksRecord, AllocationsRecord,
-    EndRecord, ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
-    ExperimentRecord, Header, JointRun, KindPolls, LongPoll, LongPollsRecord, NoteRecord,
-    PointCount, PointKind, PointRecord, PollsRecord, Record, RequestExample, RequestExamples,
-    SamplesRecord, StackFrame, StackGroup, StackNode, StacksRecord, TargetAllocations, TargetKind,
-    TargetRecord, TargetTime, TimeHistogram, TimelineEvent, TimelineRecord, TimelineThread,
-    VERSION, WaitTime, WallRecord, WallStack, WallWaker,
+    EndRecord, EventTotal, EventsRecord, ExampleInterval, ExampleOf, ExamplePart, ExampleSpan,
+    ExampleState, ExamplesRecord, ExperimentRecord, Header, JointRun, KindPolls, LongPoll,
+    LongPollsRecord, NoteRecord, PointCount, PointKind, PointRecord, PollsRecord, Record,
+    RequestExample, RequestExamples, SamplesRecord, StackFrame, StackGroup, StackNode,
+    StacksRecord, TargetAllocations, TargetEvents, TargetKind, TargetRecord, TargetTime,
+    TimeHistogram, TimelineEvent, TimelineRecord, TimelineThread, VERSION, WaitTime, WallRecord,
+    WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

@@ -5,9 +5,10 @@
 
 use crate::plain;
 use crate::{
-    AllocationStacksRecord, AllocationsRecord, EndRecord, ExamplesRecord, ExperimentRecord, Header,
-    JointRun, LONGEST_LINE, LongPollsRecord, NoteRecord, PointRecord, PollsRecord, Record,
-    SamplesRecord, StacksRecord, TargetRecord, TimelineRecord, VERSION, WallRecord,
+    AllocationStacksRecord, AllocationsRecord, EndRecord, EventsRecord, ExamplesRecord,
+    ExperimentRecord, Header, JointRun, LONGEST_LINE, LongPollsRecord, NoteRecord, PointRecord,
+    PollsRecord, Record, SamplesRecord, StacksRecord, TargetRecord, TimelineRecord, VERSION,
+    WallRecord,
 };
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -54,6 +55,8 @@ pub struct Run {
     pub stacks: Vec<StacksRecord>,
     /// How long polls were; empty in older profiles.
     pub polls: Vec<PollsRecord>,
+    /// Events of the processor by target; empty where none were asked for.
+    pub events: Vec<EventsRecord>,
     /// The long polls; empty in older profiles, and of a run that did not end in order.
     pub long_polls: Vec<LongPollsRecord>,
     /// Single requests, as they went; empty in older profiles.
@@ -85,6 +88,7 @@ impl Run {
             wall: Vec::new(),
             stacks: Vec::new(),
             polls: Vec::new(),
+            events: Vec::new(),
             long_polls: Vec::new(),
             examples: Vec::new(),
             timeline: Vec::new(),
@@ -113,6 +117,7 @@ impl Run {
             Record::Wall(wall) => self.wall.push(wall),
             Record::Stacks(stacks) => self.stacks.push(stacks),
             Record::Polls(polls) => self.polls.push(polls),
+            Record::Events(events) => self.events.push(events),
             Record::LongPolls(polls) => self.long_polls.push(polls),
             Record::Examples(examples) => self.examples.push(examples),
             Record::Timeline(timeline) => self.timeline.push(timeline),
@@ -157,6 +162,7 @@ impl Described {
                 .or_else(|| it.points.iter().find_map(|count| point(count.point))),
             Record::Samples(it) => it.targets.iter().find_map(|time| target(time.target)),
             Record::Allocations(it) => it.targets.iter().find_map(|of| target(of.target?)),
+            Record::Events(it) => it.targets.iter().find_map(|of| target(of.target?)),
             Record::Polls(it) => it.kinds.iter().find_map(|kind| target(kind.target)),
             Record::LongPolls(it) => it.polls.iter().find_map(|poll| target(poll.target)),
             Record::Wall(it) => it.stacks.iter().enumerate().find_map(|(at, stack)| {

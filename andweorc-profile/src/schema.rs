@@ -9,6 +9,7 @@
 //! field needs no bump.
 
 mod allocation_stacks;
+mod events;
 mod examples;
 mod joint;
 mod polls;
@@ -18,6 +19,7 @@ mod wall;
 pub use allocation_stacks::{
     AllocationFrame, AllocationGroup, AllocationNode, AllocationStacksRecord,
 };
+pub use events::{EventTotal, EventsRecord, TargetEvents};
 pub use examples::{
     ExampleInterval, ExampleOf, ExamplePart, ExampleSpan, ExampleState, ExamplesRecord,
     RequestExample, RequestExamples,
@@ -56,6 +58,8 @@ pub enum Record {
     Stacks(StacksRecord),
     /// How long polls were, over the same stretch.
     Polls(PollsRecord),
+    /// Events of the processor by target, over a stretch of their own after that one.
+    Events(EventsRecord),
     /// The long polls of the whole run.
     LongPolls(LongPollsRecord),
     /// Single requests of the same stretch, as they went.

@@ -10,6 +10,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`source`], [`perf`], `events`, `ring` | what sends the signal of a sample, and what the kernel held back |
+//! | [`counters`], [`counter_cells`] | events of the processor, each overflow of which is a sample |
 //! | [`signal`] | the one signal that andweorc sends to threads, and its handler |
 //! | [`slots`], [`queue`] | the threads that can be sampled, and their samples |
 //! | [`stack_copy`] | copies of stacks, for chains that frame pointers do not lead along |
@@ -38,6 +39,10 @@ pub mod charged;
 pub mod clock;
 #[doc(hidden)]
 pub mod copies;
+#[doc(hidden)]
+pub mod counter_cells;
+#[doc(hidden)]
+pub mod counters;
 #[doc(hidden)]
 pub mod descriptors;
 #[cfg(feature = "perf")]

@@ -3,10 +3,11 @@
 use crate::descriptors::Permit;
 use crate::events::{self, Counter};
 use crate::period::COARSE;
-use andweorc_profile::settings::Event;
+use andweorc_profile::settings::{CountedEvent, Event};
 use andweorc_profile::time::Nanos;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use std::borrow::Cow;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::{error, fmt, fs, io};
 
@@ -18,12 +19,30 @@ use std::{error, fmt, fs, io};
 /// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors)
 /// as it may.
 pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Permit), PerfError> {
-    let permit = Permit::take().ok_or_else(|| PerfError::of(event, Errno::EMFILE.into()))?;
-    let counter = events::open(tid, event, period).map_err(|error| PerfError::of(event, error))?;
+    permitted(|| events::open(tid, event, period)).map_err(|error| PerfError::of(event, error))
+}
+
+/// Opens a counter of an event on a thread of this process, disabled, which interrupts the thread
+/// after each `period` of its events in user space.
+///
+/// # Errors
+///
+/// As [`open`].
+pub(crate) fn open_counter(
+    tid: i32,
+    event: CountedEvent,
+    period: u64,
+) -> io::Result<(Counter, Permit)> {
+    permitted(|| events::open_counter(tid, event, period))
+}
+
+/// Opens a perf event, where andweorc may open one more file.
+fn permitted(open: impl FnOnce() -> io::Result<Counter>) -> io::Result<(Counter, Permit)> {
+    let permit = Permit::take().ok_or(Errno::EMFILE)?;
+    let counter = open()?;
     // The crate does not ask for it as it opens. A program that this one executes would hold the
     // event, and count against its own limit.
-    fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
-        .map_err(|error| PerfError::of(event, error.into()))?;
+    fcntl(borrow(&counter), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
     Ok((counter, permit))
 }
 
@@ -39,6 +58,63 @@ pub fn probe() -> Result<(), PerfError> {
 fn borrow(counter: &Counter) -> BorrowedFd<'_> {
     // SAFETY: the descriptor is open for as long as the counter that is borrowed.
     unsafe { BorrowedFd::borrow_raw(counter.as_raw_fd()) }
+}
+
+/// The setting `kernel.perf_event_paranoid`.
+fn paranoid() -> Option<i32> {
+    let text = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    text.trim().parse().ok()
+}
+
+/// Sentence on what to do where the kernel refuses an event with this error.
+fn remedy(error: &io::Error, paranoid: Option<i32>) -> Cow<'static, str> {
+    match (error.raw_os_error(), paranoid) {
+        (Some(libc::EACCES | libc::EPERM), Some(paranoid)) if paranoid > 2 => format!(
+            "kernel.perf_event_paranoid is {paranoid}: allow it with `sudo sysctl kernel.perf_event_paranoid=2`, or give the program \
+             CAP_PERFMON"
+        )
+        .into(),
+        (Some(libc::EACCES | libc::EPERM), _) => {
+            "A seccomp filter or a missing capability forbids it: in a container, run it with `--cap-add PERFMON` and a \
+             seccomp profile that allows perf_event_open"
+                .into()
+        }
+        (Some(libc::ENOSYS), _) => {
+            "This kernel or sandbox has no perf_event_open: run the program outside of it".into()
+        }
+        (Some(libc::EMFILE), _) => {
+            "The program has too many open files: raise the limit with `ulimit -n`".into()
+        }
+        _ => "See perf_event_open(2) for what this error means".into(),
+    }
+}
+
+/// An event that the kernel does not count, with the reason.
+#[derive(Debug)]
+pub struct NotCounted {
+    /// The event.
+    pub event: CountedEvent,
+    source: io::Error,
+    paranoid: Option<i32>,
+}
+
+impl NotCounted {
+    pub(crate) fn new(event: CountedEvent, source: io::Error) -> NotCounted {
+        NotCounted { event, source, paranoid: paranoid() }
+    }
+}
+
+impl fmt::Display for NotCounted {
+    /// The reason, without the event.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = &self.source;
+        match source.raw_os_error() {
+            Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => {
+                write!(f, "this processor, or virtual machine, has no such event ({source})")
+            }
+            _ => write!(f, "the kernel refuses it ({source}). {}", remedy(source, self.paranoid)),
+        }
+    }
 }
 
 /// The kernel gives no perf events.
@@ -58,10 +134,7 @@ impl PerfError {
     }
 
     fn of(event: Event, source: io::Error) -> PerfError {
-        let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
-        PerfError { source, paranoid, event, signal_is_taken: false }
+        PerfError { source, paranoid: paranoid(), event, signal_is_taken: false }
     }
 
     /// Whether it is for want of a file descriptor: a timer needs none.
@@ -103,24 +176,7 @@ impl fmt::Display for PerfError {
         f.write_str(
             ", so lines and functions can't be sampled; tasks and spans are timed and go on. ",
         )?;
-        match (self.source.raw_os_error(), self.paranoid) {
-            (Some(libc::EACCES | libc::EPERM), Some(paranoid)) if paranoid > 2 => write!(
-                f,
-                "kernel.perf_event_paranoid is {paranoid}: allow it with `sudo sysctl kernel.perf_event_paranoid=2`, or give the program \
-                 CAP_PERFMON"
-            ),
-            (Some(libc::EACCES | libc::EPERM), _) => f.write_str(
-                "A seccomp filter or a missing capability forbids it: in a container, run it with `--cap-add PERFMON` and a \
-                 seccomp profile that allows perf_event_open",
-            ),
-            (Some(libc::ENOSYS), _) => f.write_str(
-                "This kernel or sandbox has no perf_event_open: run the program outside of it",
-            ),
-            (Some(libc::EMFILE), _) => {
-                f.write_str("The program has too many open files: raise the limit with `ulimit -n`")
-            }
-            _ => f.write_str("See perf_event_open(2) for what this error means"),
-        }
+        f.write_str(&remedy(&self.source, self.paranoid))
     }
 }
 
@@ -146,5 +202,17 @@ mod tests {
         assert!(say(libc::ENOSYS, None).contains("no perf_event_open"));
         assert!(say(libc::EMFILE, None).contains("ulimit"));
         assert!(say(libc::EINVAL, None).contains("perf_event_open(2)"));
+    }
+
+    #[test]
+    fn an_event_that_is_not_there_and_one_that_is_forbidden_have_different_reasons() {
+        let say = |code| {
+            let source = io::Error::from_raw_os_error(code);
+            NotCounted { event: CountedEvent::Cycles, source, paranoid: Some(4) }.to_string()
+        };
+        assert!(say(libc::ENOENT).starts_with("this processor, or virtual machine, has no such"));
+        let forbidden = say(libc::EACCES);
+        assert!(forbidden.contains("sudo sysctl kernel.perf_event_paranoid=2"), "{forbidden}");
+        assert!(say(libc::ENOSYS).contains("no perf_event_open"));
     }
 }

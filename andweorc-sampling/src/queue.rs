@@ -4,6 +4,7 @@
 //! needs unsafe code: `written` and `read` only grow, each is moved by one side, and a word between
 //! them is not written. A sample takes as many words as its chain is long.
 
+use crate::counter_cells::MOST;
 use crate::stack_copy::StackCopy;
 use andweorc_profile::time::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,18 +16,47 @@ pub const DEPTH: usize = 14;
 /// builds without optimisation are deep.
 pub const LONG: usize = 128;
 
-/// Words before the frames of a sample: its context and task, its time, and its stack, whether more
-/// frames are left out, and how many there are.
+/// Words before the frames of a sample: its context and task, its time or overflow, and its
+/// stack, whether more frames are left out, and how many there are.
 const HEAD: usize = 3;
 
 /// Words that find room: 256 samples of [`DEPTH`] frames. At 4 kHz they last for 60 ms, five times
 /// as long as it takes until they are read, and at 1 kHz for 33 ms if all are [`LONG`].
 const ROOM: usize = 256 * (HEAD + DEPTH);
 
+/// Bits of the second word for the time, or for the events of an overflow. Above these are the
+/// counter's number plus one, and zeroes in a sample of CPU time; ones, where that is below zero.
+const TIME_BITS: u32 = 56;
+
+const _: () = assert!(MOST < u8::MAX as usize);
+
 /// Bits of the third word.
 const LENGTH: u64 = 0xffff;
 const FULL: u64 = 1 << 16;
 const COPY_SHIFT: u32 = 32;
+
+/// Overflow of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The number of the counter among those of its thread.
+    pub counter: usize,
+    /// Events that it stands for, below 2^56.
+    pub events: u64,
+}
+
+impl Overflow {
+    /// The second word of a sample.
+    fn word(self) -> u64 {
+        (self.counter as u64 + 1) << TIME_BITS | self.events & ((1 << TIME_BITS) - 1)
+    }
+
+    /// The overflow that the second word of a sample tells of.
+    fn of(word: u64) -> Option<Overflow> {
+        let counter = (word >> TIME_BITS) as usize;
+        let events = word & ((1 << TIME_BITS) - 1);
+        (1..=MOST).contains(&counter).then(|| Overflow { counter: counter - 1, events })
+    }
+}
 
 /// Where a thread was found.
 #[derive(Debug)]
@@ -36,8 +66,10 @@ pub struct Sample {
     /// The id of the kind of task that the thread polled, as [`set_task`](crate::slots::set_task)
     /// was told; 0 for none.
     pub task: u32,
-    /// CPU time that the sample stands for.
+    /// CPU time that the sample stands for; zero for an overflow.
     pub ran: Nanos,
+    /// The overflow of a counter that the sample is, if it is none of CPU time.
+    pub overflow: Option<Overflow>,
     /// A copy of the thread's stack, where one was asked for and there was a place for it.
     pub stack: Option<StackCopy>,
     frames: Vec<u64>,
@@ -51,7 +83,13 @@ impl Sample {
     pub fn new(context: u32, ran: Nanos, chain: &[u64]) -> Sample {
         let frames = chain[..chain.len().min(LONG)].to_vec();
         let is_full = chain.len() >= LONG;
-        Sample { context, task: 0, ran, stack: None, frames, is_full, is_unwound: false }
+        let (overflow, stack) = (None, None);
+        Sample { context, task: 0, ran, overflow, stack, frames, is_full, is_unwound: false }
+    }
+
+    /// The sample at an overflow.
+    pub fn at(self, overflow: Overflow) -> Sample {
+        Sample { ran: Nanos::ZERO, overflow: Some(overflow), ..self }
     }
 
     /// The sample of a thread that polled a task of this kind.
@@ -61,8 +99,9 @@ impl Sample {
 
     /// The sample with the chain that its stack was unwound to, which `is_full` if it may go on.
     pub fn unwound(&self, chain: Vec<u64>, is_full: bool) -> Sample {
-        let Sample { context, task, ran, .. } = *self;
-        Sample { context, task, ran, stack: None, frames: chain, is_full, is_unwound: true }
+        let Sample { context, task, ran, overflow, .. } = *self;
+        let (stack, frames) = (None, chain);
+        Sample { context, task, ran, overflow, stack, frames, is_full, is_unwound: true }
     }
 
     /// Whether the chain was unwound by the tables of the code, and not by frame pointers.
@@ -92,6 +131,8 @@ pub(crate) struct Taken<'a> {
     pub(crate) context: u32,
     pub(crate) task: u32,
     pub(crate) ran: Nanos,
+    /// The time is left out of a sample that has one.
+    pub(crate) overflow: Option<Overflow>,
     pub(crate) stack: Option<StackCopy>,
     /// At most [`LONG`] frames.
     pub(crate) chain: &'a [u64],
@@ -128,7 +169,7 @@ impl Queue {
         let full = if sample.is_full { FULL } else { 0 };
         let head = [
             u64::from(sample.context) << 32 | u64::from(sample.task),
-            sample.ran.0.cast_unsigned(),
+            sample.overflow.map_or(sample.ran.0.cast_unsigned(), Overflow::word),
             copy << COPY_SHIFT | full | length as u64,
         ];
         for (i, &word) in head.iter().chain(&sample.chain[..length]).enumerate() {
@@ -150,13 +191,15 @@ impl Queue {
         }
         // Relaxed: the acquire above made them visible.
         let word = |i: usize| self.words[(at + i) % ROOM].load(Ordering::Relaxed);
-        let (head, last) = (word(0), word(2));
+        let (head, time, last) = (word(0), word(1), word(2));
+        let overflow = Overflow::of(time);
         let length = (last & LENGTH) as usize;
         let copy = (last >> COPY_SHIFT) as u32;
         let sample = Sample {
             context: (head >> 32) as u32,
             task: head as u32,
-            ran: Nanos(word(1).cast_signed()),
+            ran: if overflow.is_some() { Nanos::ZERO } else { Nanos(time.cast_signed()) },
+            overflow,
             stack: (copy != u32::MAX).then(|| StackCopy::from_number(copy as usize)),
             frames: (0..length).map(|i| word(HEAD + i)).collect(),
             is_full: last & FULL != 0,
@@ -174,7 +217,8 @@ mod tests {
 
     fn taken(context: u32, chain: &[u64]) -> Taken<'_> {
         let is_full = chain.len() >= LONG;
-        Taken { context, task: u32::MAX, ran: Nanos(3), stack: None, chain, is_full }
+        let (overflow, stack) = (None, None);
+        Taken { context, task: u32::MAX, ran: Nanos(3), overflow, stack, chain, is_full }
     }
 
     /// The parts of a sample that tests look at.
@@ -197,6 +241,25 @@ mod tests {
             assert!(first.stack.is_none() && first.innermost() == short);
         }
         assert!(queue.pop().is_none());
+    }
+
+    #[test]
+    fn an_overflow_is_told_from_cpu_time() {
+        let queue = Queue::new();
+        let most = Overflow { counter: MOST - 1, events: (1 << TIME_BITS) - 1 };
+        let samples = [
+            (Nanos(3), Some(Overflow { counter: 0, events: 1 })),
+            (Nanos(3), Some(most)),
+            (Nanos(-3), None),
+            (Nanos((1 << TIME_BITS) - 1), None),
+        ];
+        for (ran, overflow) in samples {
+            assert!(queue.push(Taken { ran, overflow, ..taken(7, &[1]) }));
+            let ran = if overflow.is_some() { Nanos::ZERO } else { ran };
+            let sample = queue.pop().unwrap();
+            assert_eq!(parts(&sample), (7, u32::MAX, ran, &[1][..], false));
+            assert_eq!(sample.overflow, overflow);
+        }
     }
 
     #[test]

@@ -18,11 +18,13 @@
 
 mod stack;
 
-use libc::{c_int, siginfo_t};
+use libc::{c_int, c_long, siginfo_t};
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Range;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{mem, ptr};
@@ -54,6 +56,11 @@ const POLL_IN: c_int = 1;
 
 /// Its address marks the timers of andweorc.
 static MARK: u8 = 0;
+
+crate::plain_thread_local! {
+    // The handler alone uses it.
+    static FILE: Cell<RawFd> = Cell::new(-1);
+}
 
 /// The program took the signal over while andweorc used it.
 static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
@@ -233,13 +240,51 @@ impl Sender {
     }
 }
 
+/// The beginning of `siginfo_t` in a signal of a file: the libc crate has no name for its last
+/// field.
+#[repr(C)]
+struct OfFile {
+    signal_errno_code: [c_int; 3],
+    band: c_long,
+    file: RawFd,
+}
+
+const _: () = assert!(size_of::<OfFile>() <= size_of::<siginfo_t>());
+const _: () = assert!(align_of::<OfFile>() <= align_of::<siginfo_t>());
+
+/// The descriptor of the perf event whose signal the calling thread handles; -1 for that of a
+/// timer. Async-signal-safe.
+pub(crate) fn file() -> RawFd {
+    FILE.get()
+}
+
+/// Takes down of which perf event the signal is.
+///
+/// # Safety
+///
+/// `info` is what the kernel gave the handler.
+unsafe fn note_file(info: *const siginfo_t) {
+    // SAFETY: as the caller says. A signal with this code has these fields, as the kernel lays
+    // them out.
+    let file = unsafe {
+        match (*info).si_code {
+            POLL_IN => (*info.cast::<OfFile>()).file,
+            _ => -1,
+        }
+    };
+    FILE.set(file);
+}
+
 /// Interrupts a thread anywhere, and does the [work](Work) for who has sent the signal. Leaves
 /// errno as it was.
 extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let errno = Errno::last_raw();
     // SAFETY: the handler is installed with SA_SIGINFO, and `signal-hook-registry` hands on what it
     // gets.
-    let sender = unsafe { Sender::of(info) };
+    let sender = unsafe {
+        note_file(info);
+        Sender::of(info)
+    };
     let work = sender.map_or(ptr::null_mut(), |sender| WORK[sender as usize].load(SeqCst));
     // SAFETY: null, or stored from a reference that holds for ever.
     if let Some(work) = unsafe { work.as_ref() }.filter(|work| (work.is_wanted)()) {

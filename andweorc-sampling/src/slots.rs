@@ -5,8 +5,9 @@
 mod tests;
 
 use crate::clock;
+use crate::counter_cells::Cells;
 use crate::perf::{self, PerfError};
-use crate::queue::{DEPTH, LONG, Queue, Sample, Taken};
+use crate::queue::{DEPTH, LONG, Overflow, Queue, Sample, Taken};
 use crate::signal::{self, Work};
 use crate::source::{Kind, Source};
 use crate::stack_copy::StackCopy;
@@ -39,6 +40,8 @@ struct Slot {
     handled: AtomicU64,
     /// Of these, those for which the queue had no room.
     dropped: AtomicU64,
+    /// The thread's counters of events.
+    counters: Cells,
 }
 
 /// A function that credits a sample of the calling thread, which `ran` for so long since the one
@@ -87,6 +90,7 @@ impl Slot {
             cpu: AtomicI64::new(0),
             handled: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            counters: Cells::new(),
         }
     }
 
@@ -119,9 +123,36 @@ impl Slot {
         // SAFETY: as the caller says, and the stack is the calling thread's.
         let stack = copies.then(|| unsafe { StackCopy::take(interrupted, &stack) }).flatten();
         let task = TASK.get();
-        let taken = Taken { context, task, ran, stack, chain, is_full: length == most };
+        let (overflow, is_full) = (None, length == most);
+        let taken = Taken { context, task, ran, overflow, stack, chain, is_full };
         if !self.queue.push(taken) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the sample of an overflow of the counter of this number, without a copy of the stack.
+    ///
+    /// # Safety
+    ///
+    /// As for a sample of CPU time.
+    unsafe fn overflow(&self, counter: usize, interrupted: *const c_void, sampled: Sampled) {
+        let cell = self.counters.number(counter);
+        let events = cell.period();
+        if SKIPS.take() || events == 0 {
+            return;
+        }
+        let mut chain = [0; DEPTH];
+        // SAFETY: as the caller says, and the stack is the calling thread's.
+        let length = unsafe {
+            let at = Registers::of(interrupted);
+            walk::chain(at, &self.stack(), &mut chain)
+        };
+        let (task, ran, stack) = (TASK.get(), Nanos::ZERO, None);
+        let Some(context) = sampled(ran, &|| None) else { return };
+        let overflow = Some(Overflow { counter, events });
+        let (chain, is_full) = (&chain[..length], length == DEPTH);
+        if self.queue.push(Taken { context, task, ran, overflow, stack, chain, is_full }) {
+            cell.saw();
         }
     }
 
@@ -159,9 +190,14 @@ pub static SAMPLES: Work = Work { is_wanted: || !late::noted(), run: on_signal, 
 /// writes atomics.
 extern "C" fn on_signal(context: *mut c_void) {
     if let Some((slot, sampled)) = SLOT.get() {
-        // SAFETY: the handler alone calls it, with its own third argument, and was installed with
-        // SA_SIGINFO.
-        unsafe { slot.sample(context, sampled) };
+        // SAFETY: the handler alone calls these, with its own third argument, and was installed
+        // with SA_SIGINFO.
+        unsafe {
+            match slot.counters.find(signal::file()) {
+                Some(counter) => slot.overflow(counter, context, sampled),
+                None => slot.sample(context, sampled),
+            }
+        }
     }
 }
 
@@ -173,6 +209,8 @@ pub fn own_stack() -> Range<usize> {
 /// A thread that lives.
 struct Live {
     tid: i32,
+    /// How many threads were taken up when it was, itself included.
+    opened: u32,
     slot: &'static Slot,
     /// The thread blocks the signal, and is not sampled.
     is_deaf: bool,
@@ -243,7 +281,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 /// kept of the thread that had the slot before is this thread's from then on.
 pub fn open(tid: i32, is_deaf: bool, sampled: Sampled, hands_on: impl FnOnce(usize, u32)) {
     let stack = walk::own_stack();
-    let (slot, asked) = registry().slot(hands_on);
+    let (slot, opened, asked) = registry().slot(hands_on);
     // Relaxed: read by this thread alone.
     slot.stack[0].store(stack.start, Ordering::Relaxed);
     slot.stack[1].store(stack.end, Ordering::Relaxed);
@@ -251,7 +289,7 @@ pub fn open(tid: i32, is_deaf: bool, sampled: Sampled, hands_on: impl FnOnce(usi
     let name = ThreadName::own().words();
     slot.name.iter().zip(name).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     SLOT.set(Some((slot, sampled)));
-    let mut live = Live::new(tid, slot, is_deaf);
+    let mut live = Live::new(tid, slot, opened, is_deaf);
     // Without the lock. Of threads that begin together one would wait for the other, and be woken
     // on its processor: of two that work for 2 ms, spawned over and over, the second ran after the
     // first, and not beside it.
@@ -352,6 +390,25 @@ pub fn each_live(each: impl FnMut(usize)) {
     registry().live.iter().map(|live| live.slot.number).for_each(each);
 }
 
+/// A thread that lives, for who counts its events.
+pub(crate) struct LivingThread {
+    pub(crate) tid: i32,
+    /// Its number among all threads that were taken up.
+    pub(crate) opened: u32,
+    pub(crate) is_deaf: bool,
+    pub(crate) counters: &'static Cells,
+}
+
+/// The threads that live, and how many were taken up so far.
+pub(crate) fn living() -> (Vec<LivingThread>, u32) {
+    let registry = registry();
+    let thread = |&Live { tid, opened, is_deaf, slot, .. }: &Live| {
+        let counters = &slot.counters;
+        LivingThread { tid, opened, is_deaf, counters }
+    };
+    (registry.live.iter().map(thread).collect(), registry.opened)
+}
+
 /// Returns what became of the samples so far.
 pub fn tally() -> Tally {
     let mut registry = registry();
@@ -411,8 +468,8 @@ impl Registry {
         }
     }
 
-    /// A place for one more thread, and what is asked for.
-    fn slot(&mut self, hands_on: impl FnOnce(usize, u32)) -> (&'static Slot, Option<Asked>) {
+    /// A place for one more thread, its number among all that were taken up, and what is asked for.
+    fn slot(&mut self, hands_on: impl FnOnce(usize, u32)) -> (&'static Slot, u32, Option<Asked>) {
         let slot = self.free.pop().unwrap_or_else(|| {
             let slot: &'static Slot = Box::leak(Box::new(Slot::new(self.all.len())));
             self.all.push(slot);
@@ -420,7 +477,7 @@ impl Registry {
         });
         self.opened = self.opened.wrapping_add(1);
         hands_on(slot.number, self.opened);
-        (slot, self.asked)
+        (slot, self.opened, self.asked)
     }
 
     /// A thread lives that has `begun` with what was `asked` for: if something else is by now, it
@@ -497,11 +554,11 @@ impl Slot {
 }
 
 impl Live {
-    fn new(tid: i32, slot: &'static Slot, is_deaf: bool) -> Live {
+    fn new(tid: i32, slot: &'static Slot, opened: u32, is_deaf: bool) -> Live {
         // Relaxed: the slot is this thread's by now.
         let handled = slot.handled.load(Ordering::Relaxed);
         let at_work = (handled, clock::now());
-        Live { tid, slot, is_deaf, source: None, counted: handled, missing: 0, at_work }
+        Live { tid, opened, slot, is_deaf, source: None, counted: handled, missing: 0, at_work }
     }
 
     /// Samples it.
@@ -524,6 +581,8 @@ impl Live {
 
     /// Is sampled by this source from now on.
     fn takes(&mut self, source: Source, period: Nanos) {
+        // A counter that is closed by now may have had this number.
+        source.file().into_iter().for_each(|file| self.slot.counters.forget(file));
         self.slot.stands_for(&source, period);
         let cpu = clock::cpu_of_thread(self.tid).unwrap_or_default();
         // Relaxed: a first sample that is somewhat wrong harms nothing.

@@ -81,13 +81,7 @@ impl Source {
         match self {
             Source::Perf { event, exact, .. } => {
                 let value = if *exact { period.0 } else { 1_000_000_000 / period.0.max(1) };
-                let value = value.unsigned_abs();
-                // SAFETY: the descriptor is open, and the kernel reads a number through the
-                // pointer. (perf-event-open-sys hands on the number itself.)
-                let code = unsafe {
-                    libc::ioctl(event.as_raw_fd(), PERIOD as libc::Ioctl, &raw const value)
-                };
-                if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+                set_period(event, value.unsigned_abs())
             }
             Source::Timer(timer) => timer.set(period),
         }
@@ -99,13 +93,17 @@ impl Source {
         match self {
             // Not by the crate perf-event, which has a thread-local for it that may be gone while a
             // thread ends.
-            Source::Perf { event, .. } => {
-                // SAFETY: the descriptor is open, and takes no argument; the kernel does not refuse
-                // it.
-                unsafe { libc::ioctl(event.as_raw_fd(), DISABLE as libc::Ioctl, 0) };
-            }
+            Source::Perf { event, .. } => disable(event),
             // The kernel does not refuse what it allowed before.
             Source::Timer(timer) => timer.set(Nanos::ZERO).unwrap_or_default(),
+        }
+    }
+
+    /// Its descriptor, if it has one.
+    pub(crate) fn file(&self) -> Option<RawFd> {
+        match self {
+            Source::Perf { event, .. } => Some(event.as_raw_fd()),
+            Source::Timer(_) => None,
         }
     }
 
@@ -139,8 +137,22 @@ impl Drop for Source {
     }
 }
 
+/// Sets the period of a perf event anew, or its frequency if it has one.
+pub(crate) fn set_period(event: &Counter, period: u64) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and the kernel reads a number through the pointer.
+    // (perf-event-open-sys hands on the number itself.)
+    let code = unsafe { libc::ioctl(event.as_raw_fd(), PERIOD as libc::Ioctl, &raw const period) };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has a perf event count no more.
+pub(crate) fn disable(event: &Counter) {
+    // SAFETY: the descriptor is open, and takes no argument; the kernel does not refuse it.
+    unsafe { libc::ioctl(event.as_raw_fd(), DISABLE as libc::Ioctl, 0) };
+}
+
 /// Has the kernel send the signal to the thread at each overflow of the event.
-fn send_signal(event: RawFd, tid: i32) -> io::Result<()> {
+pub(crate) fn send_signal(event: RawFd, tid: i32) -> io::Result<()> {
     // From the kernel's uapi; the libc crate has them for some targets only.
     const F_SETSIG: c_int = 10;
     const F_SETOWN_EX: c_int = 15;

@@ -1,7 +1,8 @@
 //! Perf events in a program that is built without the feature `perf`: the system call is taken not
 //! to exist, and no value of these types does.
 
-use andweorc_profile::settings::Event;
+use crate::counter_cells::Reading;
+use andweorc_profile::settings::{CountedEvent, Event};
 use andweorc_profile::time::Nanos;
 use nix::errno::Errno;
 use std::io;
@@ -56,4 +57,18 @@ pub(crate) enum Record {
 /// Always, as a kernel without perf events does.
 pub(crate) fn open(_: i32, _: Event, _: Nanos) -> io::Result<Counter> {
     Err(Errno::ENOSYS.into())
+}
+
+/// Refuses.
+///
+/// # Errors
+///
+/// Always, as [`open`].
+pub(crate) fn open_counter(_: i32, _: CountedEvent, _: u64) -> io::Result<Counter> {
+    Err(Errno::ENOSYS.into())
+}
+
+/// Reads none: there is no counter.
+pub(crate) fn read(counter: &mut Counter) -> io::Result<Reading> {
+    match *counter {}
 }

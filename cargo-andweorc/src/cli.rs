@@ -193,7 +193,7 @@ Examples:
 The program is stopped when the profile has its end: when the ranking is settled, or the time is up.
 Ctrl-C ends it sooner, and the report is printed. Options that are not given come from the environment
 (ANDWEORC_OUT, ANDWEORC_DURATION, ANDWEORC_TARGETS, ANDWEORC_POINTS, ANDWEORC_SPEEDUPS,
-ANDWEORC_EVENT, ANDWEORC_MAX_SLOWDOWN, ANDWEORC_CLOCK, ANDWEORC_SCOPE,
+ANDWEORC_EVENT, ANDWEORC_EVENTS, ANDWEORC_MAX_SLOWDOWN, ANDWEORC_CLOCK, ANDWEORC_SCOPE,
 ANDWEORC_LONG_POLL, ANDWEORC_ORDER), or are the defaults. The exit code is that of a program that ends by itself,
 by Ctrl-C too (130 when the signal ended it), 0 when it was stopped at the end of its profile, and 2 when it could not be built, was never ready,
 wrote no profile, nothing could be measured, or the load failed.")]
@@ -253,6 +253,11 @@ pub(crate) struct ProgramOptions {
     /// cache-misses or branch-misses [default: task-clock]
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Option<String>,
+    /// Events to count by target before the first experiment, separated by commas: cycles,
+    /// instructions, cache-misses, branch-misses, page-faults, minor-faults, cpu-clock [default:
+    /// none]
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) events: Option<String>,
     /// Names of the points, the one to rank by first [default: andweorc chooses]
     #[arg(long, visible_alias = "point", value_name = "NAMES")]
     pub(crate) points: Option<String>,

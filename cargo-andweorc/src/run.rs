@@ -173,6 +173,7 @@ fn settings(options: &ProgramOptions) -> impl Iterator<Item = (&'static str, &st
         ("ANDWEORC_TARGETS", &options.targets),
         ("ANDWEORC_POINTS", &options.points),
         ("ANDWEORC_EVENT", &options.event),
+        ("ANDWEORC_EVENTS", &options.events),
         ("ANDWEORC_SPEEDUPS", &options.speedups),
         ("ANDWEORC_MAX_SLOWDOWN", &options.max_slowdown),
         ("ANDWEORC_SCOPE", &options.scope),

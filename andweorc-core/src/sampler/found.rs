@@ -1,6 +1,7 @@
 //! Results of sampling: how hot each line and function is, and how large its share is of each
 //! context.
 
+use crate::sampler::events::EventCounts;
 use crate::sampler::site_timeline::{self, Steps};
 use crate::sampler::stacks::{FramePointers, Stacks};
 use crate::sampler::target_fraction::{self, Seen};
@@ -78,6 +79,8 @@ pub(super) struct Finder {
     inside: HashMap<(u32, u32), u64>,
     /// Whole call chains while they are recorded, and what was told before.
     stacks: Option<(Stacks, slots::Tally)>,
+    /// Events by target while they are counted.
+    events: Option<EventCounts>,
     frame_pointers: FramePointers,
 }
 
@@ -104,6 +107,7 @@ impl Finder {
             contexts: HashMap::new(),
             inside: HashMap::new(),
             stacks: None,
+            events: None,
             frame_pointers: FramePointers::default(),
         }
     }
@@ -127,6 +131,18 @@ impl Finder {
         let mut record = stacks.into_record();
         record.lost = slots::tally().lost - before.lost;
         Some(record)
+    }
+
+    /// Has overflows of counters counted from now on.
+    pub(super) fn begin_events(&mut self) {
+        self.drain();
+        self.events = Some(EventCounts::default());
+    }
+
+    /// Ends that. Returns those since it began.
+    pub(super) fn end_events(&mut self) -> EventCounts {
+        self.drain();
+        self.events.take().unwrap_or_default()
     }
 
     pub(super) fn set_learns(&mut self, learns: bool) {
@@ -162,6 +178,10 @@ impl Finder {
         let changed = self.symbols.refresh();
         self.forget(&changed);
         slots::drain(|sample, thread| {
+            if sample.overflow.is_some() {
+                self.count_events(sample, &changed);
+                return;
+            }
             if let Some((stacks, _)) = &mut self.stacks {
                 // Tables of code that came and went meanwhile may not be those of the sample.
                 let stack = sample.stack.as_ref().filter(|_| changed.is_empty());
@@ -218,6 +238,7 @@ impl Finder {
             *samples += 1;
             *time += sample.ran;
         }
+        let mut judge = |address| frames_judged(symbols, table, self.aimed, address);
         let mut line = None;
         let mut functions: Vec<&'static Target> = Vec::new();
         // How many of them are at the innermost address in scope: one function of machine code,
@@ -227,13 +248,7 @@ impl Finder {
             if changed.iter().any(|code| code.contains(&address)) {
                 continue;
             }
-            let frames = known.entry(address).or_insert_with(|| {
-                let frames = frames_at(symbols, address);
-                let aimed = targets().into_iter().find(|it| Some(it.id()) == self.aimed);
-                let verdict = aimed.map_or(Verdict::Callers, |target| frames.verdict(target));
-                table.set(address, verdict);
-                frames
-            });
+            let frames = known.entry(address).or_insert_with(|| judge(address));
             if functions.is_empty() {
                 line.clone_from(&frames.line);
                 inlined = frames.functions.len();
@@ -261,6 +276,19 @@ impl Finder {
         for (depth, function) in functions.into_iter().enumerate() {
             hit(function, if is_own(depth, inlined) { sample.ran } else { Nanos::ZERO });
         }
+    }
+
+    /// Counts the overflow of a counter, if that is asked for, as that of the innermost function in
+    /// scope.
+    fn count_events(&mut self, sample: &Sample, changed: &[Range<u64>]) {
+        let Finder { symbols, table, known, aimed, events, .. } = self;
+        let Some(events) = events else { return };
+        let is_known = |address: &&u64| !changed.iter().any(|code| code.contains(address));
+        let function = sample.innermost().iter().filter(is_known).find_map(|&address| {
+            let judge = || frames_judged(symbols, table, *aimed, address);
+            known.entry(address).or_insert_with(judge).functions.first().copied()
+        });
+        events.count(sample, function.map(Target::id));
     }
 
     /// An experiment on `target` begins.
@@ -328,6 +356,20 @@ impl Finder {
 /// can look at.
 fn is_own(depth: usize, inlined: usize) -> bool {
     depth == 0 || depth < inlined && (depth == 1 || depth + 1 == inlined)
+}
+
+/// The frames at an address, of which the handler is told whether the target of this id is there.
+fn frames_judged(
+    symbols: &mut Symbols,
+    table: &Addresses,
+    aimed: Option<u32>,
+    address: u64,
+) -> Frames {
+    let frames = frames_at(symbols, address);
+    let aimed = targets().into_iter().find(|it| Some(it.id()) == aimed);
+    let verdict = aimed.map_or(Verdict::Callers, |target| frames.verdict(target));
+    table.set(address, verdict);
+    frames
 }
 
 fn frames_at(symbols: &mut Symbols, address: u64) -> Frames {

@@ -17,18 +17,20 @@
 //! | `contexts` | the tables of these shares |
 //! | `site_timeline` | the contexts of a plain thread outside of spans |
 //! | `found` | what the samples tell |
+//! | `events` | events of the processor, while they are counted |
 //! | `stacks` | whole call chains, while a run observes |
 //!
 //! Threads of andweorc have no account, so they are never sampled.
 
 pub(crate) mod contexts;
+mod events;
 mod found;
 pub(crate) mod site_timeline;
 pub(crate) mod stacks;
 pub(crate) mod target_fraction;
 pub(crate) mod threads;
 
-pub use andweorc_profile::settings::Event;
+pub use andweorc_profile::settings::{CountedEvent, Event};
 pub use andweorc_sampling::perf::{PerfError, probe};
 pub use andweorc_sampling::period::{COARSE, FINE};
 pub use andweorc_sampling::slots::check;
@@ -41,11 +43,14 @@ use crate::fork::forked;
 use crate::own_thread;
 use crate::target::Target;
 use crate::time::Nanos;
-use andweorc_profile::{StacksRecord, TargetKind};
+use andweorc_profile::{EventsRecord, StacksRecord, TargetKind};
+use andweorc_sampling::counters::Counters;
+use andweorc_sampling::perf::NotCounted;
 use andweorc_sampling::signal::{self, Handler, Sender};
 use andweorc_sampling::slots::{self, SAMPLES, Shortfall};
 use andweorc_sampling::symbols::{SymbolError, Symbols};
 use andweorc_sampling::{addresses, late};
+use events::EventCounts;
 use found::Finder;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +59,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often the queues are drained.
-const DRAIN: Duration = Duration::from_millis(10);
+pub(crate) const DRAIN: Duration = Duration::from_millis(10);
 
 /// Samples all threads, until dropped. There is one at a time that knows of targets: the last one.
 #[derive(Debug)]
@@ -169,6 +174,16 @@ impl Sampling {
         lock(&self.finder).end_stacks()
     }
 
+    /// Has overflows of counters counted by target from now on.
+    fn begin_events(&self) {
+        lock(&self.finder).begin_events();
+    }
+
+    /// Ends that. Returns those since it began.
+    fn end_events(&self) -> EventCounts {
+        lock(&self.finder).end_events()
+    }
+
     /// Whether samples can be charged to lines.
     pub(crate) fn lines(&self) -> Result<(), SymbolError> {
         lock(&self.finder).lines()
@@ -211,6 +226,68 @@ impl Drop for Sampling {
         let mut current = lock(&FINDER);
         if current.as_ref().is_some_and(|it| Arc::ptr_eq(it, &self.finder)) {
             *current = None;
+        }
+    }
+}
+
+/// Counts events of all threads by target, until it is closed or dropped.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    counters: Counters,
+    /// Overflows where nobody else takes the samples.
+    counts: EventCounts,
+    /// Given back last, when nobody sends the signal any more.
+    _handler: Handler,
+}
+
+impl Counting {
+    /// Begins to count these events, as far as the kernel does. Returns the others too. Functions
+    /// are known where `sampling` goes on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the program handles SIGURG itself.
+    pub(crate) fn start(
+        wanted: &[CountedEvent],
+        sampling: Option<&Sampling>,
+    ) -> Result<(Counting, Vec<NotCounted>), PerfError> {
+        let handler =
+            Handler::install(Sender::Source, &SAMPLES).ok_or_else(PerfError::signal_is_taken)?;
+        let (counters, refused) = Counters::open(wanted);
+        if !counters.is_empty() {
+            sampling.into_iter().for_each(Sampling::begin_events);
+        }
+        Ok((Counting { counters, counts: EventCounts::default(), _handler: handler }, refused))
+    }
+
+    /// Whether the kernel counts none of them.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counters.is_empty()
+    }
+
+    /// Whether it is known how often events happen, so that they are counted by target.
+    pub(crate) fn is_rated(&self) -> bool {
+        self.counters.is_rated()
+    }
+
+    /// Looks at threads and rates, and takes what was counted. To be called every [`DRAIN`] or so.
+    pub(crate) fn look(&mut self, sampling: Option<&Sampling>) {
+        self.counters.look();
+        self.drain(sampling);
+    }
+
+    /// Counts no more, and returns what was counted.
+    pub(crate) fn close(mut self, sampling: Option<&Sampling>) -> EventsRecord {
+        let totals = std::mem::take(&mut self.counters).close();
+        self.drain(sampling);
+        let counts = sampling.map_or(std::mem::take(&mut self.counts), Sampling::end_events);
+        counts.into_record(totals)
+    }
+
+    /// Takes the samples, of which there is one reader.
+    fn drain(&mut self, sampling: Option<&Sampling>) {
+        if sampling.is_none() {
+            slots::drain(|sample, _| self.counts.count(sample, None));
         }
     }
 }

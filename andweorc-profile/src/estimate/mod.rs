@@ -33,6 +33,7 @@ pub(crate) mod allocations;
 pub(crate) mod backlog;
 mod edges;
 mod effects;
+pub(crate) mod events;
 mod fills;
 mod forecast;
 mod judge;
@@ -57,6 +58,7 @@ mod waits;
 pub use allocation_lines::{AllocationLine, ThreadPart};
 pub use allocations::AllocationSummary;
 pub use edges::{Edge, Party};
+pub use events::{EventRate, EventSummary, TargetEvent, TargetEventSummary};
 pub use load::{Load, Probes};
 pub use metric::{Metric, Now, Ranking};
 pub use observe::{Comparison, comparisons};
@@ -96,6 +98,8 @@ pub struct Analysis {
     pub allocations: Vec<AllocationSummary>,
     /// Lines that allocate, by samples, the most bytes first; empty where none were taken.
     pub allocation_lines: Vec<AllocationLine>,
+    /// Events of the processor by target; `None` where none were counted.
+    pub events: Option<EventSummary>,
     /// How the program is loaded, where that is known.
     pub load: Option<Load>,
     /// The outcome of the probes of the load, where there were any.
@@ -172,6 +176,7 @@ fn analyse_all(runs: &[Run], points: Vec<PointSummary>, rows: &[Rows<'_>]) -> An
         edges: edges::edges(runs),
         allocations: allocations::allocations(runs),
         allocation_lines: allocation_lines::allocation_lines(runs),
+        events: events::events(runs),
         ..analyse_metrics(runs, points, rows, true, |_| metrics)
     }
 }
@@ -254,6 +259,7 @@ fn analyse_metrics(
         edges: Vec::new(),
         allocations: Vec::new(),
         allocation_lines: Vec::new(),
+        events: None,
         load,
         probes,
         ranked_by,

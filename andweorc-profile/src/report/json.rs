@@ -1,8 +1,8 @@
 //! The report for machines.
 
 use crate::estimate::{
-    AllocationLine, AllocationSummary, Analysis, Edge, Load, LongPolls, PointSummary, PollSummary,
-    Probes, Ranking, TargetSummary, WaitSummary,
+    AllocationLine, AllocationSummary, Analysis, Edge, EventSummary, Load, LongPolls, PointSummary,
+    PollSummary, Probes, Ranking, TargetSummary, WaitSummary,
 };
 use crate::plain;
 use crate::report::requests::{RequestSummary, summaries};
@@ -42,6 +42,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         edges: &'a [Edge],
         allocations: &'a [AllocationSummary],
         allocation_lines: &'a [AllocationLine],
+        events: Option<&'a EventSummary>,
         requests: Vec<RequestSummary<'a>>,
         load: Option<Load>,
         probes: Option<Probes>,
@@ -76,6 +77,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         edges: &analysis.edges,
         allocations: &analysis.allocations,
         allocation_lines: &analysis.allocation_lines,
+        events: analysis.events.as_ref(),
         requests: summaries(runs),
         load: analysis.load,
         probes: analysis.probes,

@@ -11,6 +11,7 @@
 //! | `requests` | single requests, and what they spent their time in |
 //! | `waits` | the longest waits that nobody tested |
 //! | `allocations` | the targets whose allocations stand out |
+//! | `events` | events of the processor |
 //! | `long_polls` | tasks that keep their worker from all others |
 //! | `next` | what to do next |
 //! | `notes` | what the user should know |
@@ -20,6 +21,7 @@ mod advice;
 mod allocations;
 mod between;
 pub mod caveats;
+mod events;
 mod json;
 mod load;
 mod long_polls;
@@ -33,6 +35,7 @@ mod words;
 
 pub use advice::{Advice, Pattern, advice};
 pub use between::between_runs;
+pub use events::{event_label, event_losses};
 pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};
 pub use long_polls::{LongPollWords, long_polls, long_polls_left_out, tested_polls};

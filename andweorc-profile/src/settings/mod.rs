@@ -1,9 +1,11 @@
 //! The settings of a run: from the environment, or set in code.
 
+mod counted;
 mod event;
 mod join;
 mod scope;
 
+pub use counted::CountedEvent;
 pub use event::Event;
 pub use join::Join;
 pub use scope::{Scope, ScopeError};
@@ -42,6 +44,8 @@ pub struct Settings {
     pub long_poll: Option<Duration>,
     /// Event by which lines and functions are sampled.
     pub event: Event,
+    /// Events that are counted by target before the first experiment, each once; none by default.
+    pub events: Vec<CountedEvent>,
     /// Which order of experiments: any number. Runs of a short program that are joined need
     /// different ones, or each begins with the same few.
     pub order: u64,
@@ -65,6 +69,7 @@ impl Default for Settings {
             clock: ProgramClock::default(),
             long_poll: Some(LONG_POLL),
             event: Event::default(),
+            events: Vec::new(),
             order: 0,
             scope: Scope::default(),
             join: None,
@@ -104,9 +109,10 @@ const SLOWDOWN: &str = "ANDWEORC_MAX_SLOWDOWN";
 const CLOCK: &str = "ANDWEORC_CLOCK";
 const ORDER: &str = "ANDWEORC_ORDER";
 const EVENT: &str = "ANDWEORC_EVENT";
+const EVENTS: &str = "ANDWEORC_EVENTS";
 const SCOPE: &str = "ANDWEORC_SCOPE";
 const LONG: &str = "ANDWEORC_LONG_POLL";
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     ENABLED,
     OUT,
     DURATION,
@@ -116,6 +122,7 @@ const KNOWN: [&str; 15] = [
     SLOWDOWN,
     CLOCK,
     EVENT,
+    EVENTS,
     ORDER,
     SCOPE,
     LONG,
@@ -173,6 +180,7 @@ impl Settings {
                 SLOWDOWN => settings.max_slowdown = slowdown(&text(SLOWDOWN, value)?)?,
                 CLOCK => settings.clock = program_clock(&text(CLOCK, value)?)?,
                 EVENT => settings.event = event(&text(EVENT, value)?)?,
+                EVENTS => settings.events = counted_events(&text(EVENTS, value)?)?,
                 ORDER => settings.order = order(&text(ORDER, value)?)?,
                 LONG => settings.long_poll = long_poll(&text(LONG, value)?)?,
                 SCOPE => {
@@ -189,7 +197,8 @@ impl Settings {
     }
 
     /// Refuses what only a program with the feature `sampling` can do: an event and a scope of
-    /// samples, and targets of which `is_sampled` says that they are seen by samples alone.
+    /// samples, events that are counted, and targets of which `is_sampled` says that they are seen
+    /// by samples alone.
     ///
     /// # Errors
     ///
@@ -202,6 +211,9 @@ impl Settings {
         }
         if self.event != Event::default() {
             return Err(refuse(EVENT, self.event.name()));
+        }
+        if let Some(event) = self.events.first() {
+            return Err(refuse(EVENTS, event.name()));
         }
         if self.scope != Scope::default() {
             return Err(refuse(SCOPE, &self.scope.to_string()));
@@ -233,8 +245,8 @@ pub enum SettingError {
         /// The variable that is missing.
         missing: &'static str,
     },
-    /// The setting asks for lines or functions, and the program is built without the feature
-    /// `sampling`.
+    /// The setting asks for lines, functions or events, and the program is built without the
+    /// feature `sampling`.
     NotBuilt {
         /// The variable.
         name: &'static str,
@@ -268,7 +280,7 @@ impl fmt::Display for SettingError {
             ),
             SettingError::NotBuilt { name, value } => write!(
                 f,
-                "{name}, `{}`: lines and functions as targets need andweorc's feature `sampling`, which this program is built \
+                "{name}, `{}`: lines and functions as targets, and counts of events, need andweorc's feature `sampling`, which this program is built \
                  without (`default-features = false`): add it to andweorc's features in Cargo.toml, or leave {name} out",
                 plain::name(value)
             ),
@@ -350,6 +362,19 @@ fn program_clock(value: &str) -> Result<ProgramClock, SettingError> {
 fn event(value: &str) -> Result<Event, SettingError> {
     let expected = "`task-clock`, `cycles`, `instructions`, `cache-misses` or `branch-misses`";
     value.trim().parse().map_err(|()| malformed(EVENT, value, expected))
+}
+
+fn counted_events(value: &str) -> Result<Vec<CountedEvent>, SettingError> {
+    let expected = "a list of `cycles`, `instructions`, `cache-misses`, `branch-misses`, `page-faults`, \
+                    `minor-faults` and `cpu-clock`";
+    let mut events = Vec::new();
+    for name in list(value) {
+        let event = name.parse().map_err(|()| malformed(EVENTS, &name, expected))?;
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    Ok(events)
 }
 
 fn order(value: &str) -> Result<u64, SettingError> {
@@ -461,12 +486,26 @@ mod tests {
         for (name, value, part) in [
             (TARGETS, "stock,lines", "lines"),
             (EVENT, "cycles", "cycles"),
+            (EVENTS, "page-faults,cycles", "page-faults"),
             (SCOPE, "shop", "shop"),
         ] {
             let message = refused(&[(name, value)]).unwrap_err().to_string();
             assert!(message.starts_with(&format!("{name}, `{part}`: ")), "{message}");
             assert!(message.contains("feature `sampling`"), "{message}");
         }
+    }
+
+    #[test]
+    fn counted_events_are_each_there_once_and_unknown_ones_get_the_list() {
+        let events = |value| parse(&[(EVENTS, value)]).map(|settings| settings.events);
+        let known = CountedEvent::ALL.map(CountedEvent::name);
+        let all = known.join(", ");
+        assert_eq!(events(&all).unwrap(), CountedEvent::ALL);
+        assert_eq!(events("cycles,cycles"), Ok(vec![CountedEvent::Cycles]));
+        assert_eq!(events(""), Ok(Vec::new()));
+        let message = events("cycles,context-switches").unwrap_err().to_string();
+        assert!(message.starts_with("ANDWEORC_EVENTS is `context-switches`"), "{message}");
+        assert!(known.iter().all(|name| message.contains(&format!("`{name}`"))), "{message}");
     }
 
     #[test]

@@ -15,9 +15,9 @@ fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_ane
     let tid = nix::unistd::gettid().as_raw();
     let is_sampled = |meanwhile: Option<Asked>| {
         let mut registry = Registry { asked: Some(timers), ..Registry::new() };
-        let (slot, asked) = registry.slot(|_, _| {});
+        let (slot, opened, asked) = registry.slot(|_, _| {});
         keep(slot);
-        let mut live = Live::new(tid, slot, false);
+        let mut live = Live::new(tid, slot, opened, false);
         let begun = live.begin(asked.unwrap());
         registry.asked = meanwhile;
         registry.add(live, asked, begun);
@@ -27,10 +27,10 @@ fn a_thread_that_has_begun_with_something_else_than_what_is_asked_for_begins_ane
     assert!(!is_sampled(None), "nobody asks for samples any more");
     let events = Asked { event: Event::TaskClock, kind: Kind::Perf(Event::TaskClock), ..timers };
     let (refused, mut registry) = (perf::probe().is_err(), Registry::new());
-    let (slot, asked) = registry.slot(|_, _| {});
+    let (slot, opened, asked) = registry.slot(|_, _| {});
     keep(slot);
     registry.asked = Some(events);
-    registry.add(Live::new(tid, slot, false), asked, Ok(Begun::NotAsked));
+    registry.add(Live::new(tid, slot, opened, false), asked, Ok(Begun::NotAsked));
     let live = registry.remove(slot).unwrap();
     assert_eq!(live.source.is_some_and(|source| source.is_exact()), !refused);
     assert_eq!(registry.refused.is_some(), refused);
@@ -45,9 +45,9 @@ fn threads_with_a_perf_event_have_a_timer_once_timers_are_used() {
     registry.use_timers();
     assert_eq!(registry.asked, None, "nobody asks for samples");
     registry.asked = Some(Asked { event: Event::TaskClock, kind, period });
-    let (slot, asked) = registry.slot(|_, _| {});
+    let (slot, opened, asked) = registry.slot(|_, _| {});
     keep(slot);
-    let mut live = Live::new(nix::unistd::gettid().as_raw(), slot, false);
+    let mut live = Live::new(nix::unistd::gettid().as_raw(), slot, opened, false);
     let begun = live.begin(asked.unwrap());
     registry.add(live, asked, begun);
     registry.use_timers();

@@ -9,6 +9,7 @@ mod coz;
 mod cpu;
 mod dhat;
 mod difference;
+mod events;
 mod exports;
 mod formats;
 mod html;

@@ -25,6 +25,7 @@ pages! {
     all_tasks = "docs/book/src/how-to/all-tasks.md",
     allocations = "docs/book/src/how-to/allocations.md",
     axum = "docs/book/src/how-to/axum.md",
+    events = "docs/book/src/how-to/events.md",
     hyper = "docs/book/src/how-to/hyper.md",
     load = "docs/book/src/how-to/load.md",
     long_polls = "docs/book/src/how-to/long-polls.md",

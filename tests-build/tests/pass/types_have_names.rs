@@ -8,7 +8,7 @@ use andweorc::analysis::{
 };
 use andweorc::runner::{Place, ProfilingResults, Regression, RunError, Runner, SymbolError};
 use andweorc::{
-    Event, Layer, Outcome, PerfError, Scope, ScopeError, Session, SettingError, Settings, Speedup,
+    CountedEvent, Event, Layer, Outcome, PerfError, Scope, ScopeError, Session, SettingError, Settings, Speedup,
     StartError, Status, Subscriber, WriteError,
 };
 
@@ -25,6 +25,7 @@ fn telemetry<S>() -> Telemetry<S> {
 fn settings(event: Event, scope: Result<Scope, ScopeError>, speedup: Speedup) -> Settings {
     let mut settings = Settings::default();
     settings.event = event;
+    settings.events = CountedEvent::ALL.to_vec();
     settings.scope = scope.unwrap_or_default();
     settings.speedups = vec![speedup];
     settings

@@ -10,8 +10,8 @@ use crate::time::{Nanos, Real};
 use andweorc_profile::estimate::Ongoing;
 use andweorc_profile::plain;
 use andweorc_profile::{
-    AllocationsRecord, EndRecord, ExperimentRecord, Header, LongPollsRecord, NoteRecord, Record,
-    Writer,
+    AllocationsRecord, EndRecord, EventsRecord, ExperimentRecord, Header, LongPollsRecord,
+    NoteRecord, Record, Writer,
 };
 use std::collections::HashSet;
 
@@ -125,6 +125,16 @@ impl Journal {
             }
         }
         self.write(Record::Allocations(record));
+    }
+
+    /// Writes events, after the targets that they name for the first time.
+    pub(super) fn write_events(&mut self, record: EventsRecord) {
+        for target in targets() {
+            if record.targets.iter().any(|of| of.target == Some(target.id())) {
+                self.write_target(target);
+            }
+        }
+        self.write(Record::Events(record));
     }
 
     /// Writes long polls, after the targets that they name for the first time.

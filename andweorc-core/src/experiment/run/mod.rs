@@ -4,6 +4,7 @@
 //! | module | job |
 //! |---|---|
 //! | `observe` | the first phase: points and targets to experiment with |
+//! | `events` | after it, the stretch in which events are counted |
 //! | `missing` | notes on what was not seen |
 //! | `samples` | lines and functions, where they are targets |
 //! | `phases` | how long the next experiment is |
@@ -12,6 +13,7 @@
 //! | `journal` | records, to the profile and to the estimates |
 //! | `finish` | the notes at the end |
 
+mod events;
 mod finish;
 mod joint;
 mod journal;

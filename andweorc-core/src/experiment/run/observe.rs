@@ -2,7 +2,7 @@
 //! experiment with.
 
 use super::missing::Unseen;
-use super::sampled_pace::{Pace, STAYS_SLOW, USES_TIMERS};
+use super::sampled_pace::{Pace, SAMPLING, STAYS_SLOW, USES_TIMERS};
 use super::{ExperimentLoop, OBSERVATION};
 use crate::allocations;
 use crate::allocations::sampled::SampledSnapshot;
@@ -36,7 +36,7 @@ const SHARED: f64 = 0.1;
 
 /// A run that has less time left does not look for functions beside tasks, nor at how fast the
 /// program is before it is sampled.
-const TIME_TO_SAMPLE: Duration = Duration::from_secs(10);
+pub(super) const TIME_TO_SAMPLE: Duration = Duration::from_secs(10);
 
 /// Points and targets of a run, the most important ones first.
 pub(super) type Chosen = (Vec<&'static Point>, Vec<&'static Target>);
@@ -59,12 +59,12 @@ struct Start {
 }
 
 /// Changes in the program since a look at it began.
-struct ObservedStretch {
+pub(super) struct ObservedStretch {
     real_ns: u64,
     cpu_ns: u64,
     times: TargetTimes,
     allocations: allocations::Snapshot,
-    points: Vec<&'static Point>,
+    pub(super) points: Vec<&'static Point>,
     targets: Vec<&'static Target>,
     /// The wanted names that nothing had.
     unseen: Unseen,
@@ -114,7 +114,7 @@ impl Start {
 
 impl ObservedStretch {
     /// Work of a point in it.
-    fn pace(&self, point: &Point) -> Option<Pace> {
+    pub(super) fn pace(&self, point: &Point) -> Option<Pace> {
         let (_, hits) = self.hits.iter().find(|(it, _)| it.id() == point.id())?;
         Some(Pace { hits: *hits, real_ns: self.real_ns, cpu_ns: self.cpu_ns })
     }
@@ -191,6 +191,7 @@ impl ExperimentLoop {
                 }
                 self.note_unseen(&seen.unseen);
                 self.write_observed(&start, &seen);
+                self.count_events(&seen);
                 return Ok((seen.points, seen.targets));
             }
             if self.rounds.is_some_and(|it| it.is_over(self.journal.elapsed() - began)) {
@@ -293,10 +294,9 @@ impl ExperimentLoop {
     /// Adds a note where the program is slower while it is sampled than it was before. Returns
     /// whether it is to be looked at again, since timers take its samples from now on.
     fn needs_timers(&mut self, unsampled: &ObservedStretch, sampled: &ObservedStretch) -> bool {
-        let slowed = sampled
-            .points
-            .first()
-            .and_then(|point| unsampled.pace(point)?.slowed(sampled.pace(point)?, point.name()));
+        let slowed = sampled.points.first().and_then(|point| {
+            unsampled.pace(point)?.slowed(sampled.pace(point)?, point.name(), SAMPLING)
+        });
         let Some(slowed) = slowed else { return false };
         let is_changed = self.left() > TIME_TO_SAMPLE && self.samples.use_timers();
         let follows = if is_changed { USES_TIMERS } else { STAYS_SLOW };

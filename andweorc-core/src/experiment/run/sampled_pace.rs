@@ -42,9 +42,9 @@ impl Pace {
         self.cpu_ns as f64 / self.hits.max(1) as f64
     }
 
-    /// Says how the program, whose point is `name`, is slowed: where it does less while it is
-    /// `sampled` than it did before, or needs more CPU time for it.
-    pub(super) fn slowed(self, sampled: Pace, name: &str) -> Option<String> {
+    /// Says how the program, whose point is `name`, is slowed by this: where it does less while it
+    /// is `sampled` than it did before, or needs more CPU time for it.
+    pub(super) fn slowed(self, sampled: Pace, name: &str, by: &str) -> Option<String> {
         if self.hits < MIN_HITS || sampled.hits < MIN_HITS {
             return None;
         }
@@ -56,11 +56,14 @@ impl Pace {
             return None;
         }
         Some(format!(
-            "sampling lines and functions slows the program: `{name}` was hit {before:.0} times a second before it and \
+            "{by} slows the program: `{name}` was hit {before:.0} times a second before it and \
              {rate:.0} with it, and each hit takes {costs:.1} times the CPU time"
         ))
     }
 }
+
+/// Sampling, in the note.
+pub(super) const SAMPLING: &str = "sampling lines and functions";
 
 /// End of the note where CPU timers take the samples from then on.
 pub(super) const USES_TIMERS: &str = "Its threads hand over so often that a perf event for each costs too much. CPU timers take the \
@@ -80,22 +83,26 @@ mod tests {
 
     #[test]
     fn slower_program_is_told_with_its_rates() {
-        let note = pace(3000, 900).slowed(pace(1000, 950), "walk").unwrap();
+        let note = pace(3000, 900).slowed(pace(1000, 950), "walk", SAMPLING).unwrap();
         assert!(note.contains("`walk` was hit 3000 times a second before it and 1000"), "{note}");
         assert!(note.contains("3.2 times the CPU time"), "{note}");
     }
 
     #[test]
     fn load_at_its_own_pace_costs_more_cpu_time() {
-        assert!(pace(1000, 300).slowed(pace(1000, 500), "walk").is_some());
-        assert_eq!(pace(1000, 300).slowed(pace(1000, 330), "walk"), None);
+        assert!(pace(1000, 300).slowed(pace(1000, 500), "walk", SAMPLING).is_some());
+        assert_eq!(pace(1000, 300).slowed(pace(1000, 330), "walk", SAMPLING), None);
     }
 
     #[test]
     fn chance_is_not_told() {
-        assert_eq!(pace(1000, 300).slowed(pace(960, 300), "walk"), None);
-        assert_eq!(pace(100, 30).slowed(pace(75, 24), "walk"), None, "2 deviations");
-        assert_eq!(pace(40, 12).slowed(pace(10, 12), "walk"), None, "too few");
-        assert_eq!(pace(1000, 300).slowed(pace(3000, 900), "walk"), None, "the load has grown");
+        assert_eq!(pace(1000, 300).slowed(pace(960, 300), "walk", SAMPLING), None);
+        assert_eq!(pace(100, 30).slowed(pace(75, 24), "walk", SAMPLING), None, "2 deviations");
+        assert_eq!(pace(40, 12).slowed(pace(10, 12), "walk", SAMPLING), None, "too few");
+        assert_eq!(
+            pace(1000, 300).slowed(pace(3000, 900), "walk", SAMPLING),
+            None,
+            "the load has grown"
+        );
     }
 }

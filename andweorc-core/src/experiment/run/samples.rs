@@ -60,6 +60,11 @@ impl Samples {
         self.sampling.as_ref().is_some_and(Sampling::is_over)
     }
 
+    /// Sampling, while samples are taken.
+    pub(super) fn sampling(&self) -> Option<&Sampling> {
+        self.sampling.as_ref()
+    }
+
     /// Records whole call chains from now on, if samples are taken.
     pub(super) fn begin_stacks(&self) {
         self.sampling.iter().for_each(Sampling::begin_stacks);

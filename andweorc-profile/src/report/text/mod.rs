@@ -12,8 +12,8 @@ use crate::report::requests::slow_requests;
 use crate::report::sections::{allocation_label, place};
 use crate::report::words::{shortened, time};
 use crate::report::{
-    advice, between_runs, caveats, load_warning, long_polls as told_long_polls,
-    long_polls_left_out, next, notes, untested_waits, why_nothing,
+    advice, between_runs, caveats, event_label, event_losses, load_warning,
+    long_polls as told_long_polls, long_polls_left_out, next, notes, untested_waits, why_nothing,
 };
 use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
@@ -121,8 +121,8 @@ impl Page {
 }
 
 /// The report for people: where and how the program ran and what it does now, the targets by their
-/// verdicts, the waits that nobody tested, allocations that stand out, long polls, notes, and a
-/// command to run next.
+/// verdicts, the waits that nobody tested, allocations that stand out, long polls, events of the
+/// processor, notes, and a command to run next.
 ///
 /// Names are shortened where a line would have more than 80 columns, numbers never.
 pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
@@ -148,6 +148,7 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
         allocations(&mut page, analysis);
     }
     long_polls(&mut page, analysis);
+    events(&mut page, analysis);
     foot(&mut page, runs, analysis);
     page.out
 }
@@ -267,6 +268,33 @@ fn allocations(page: &mut Page, analysis: &Analysis) {
         cells: [it.bytes, it.count, it.part].map(Cell::right).into(),
     }));
     page.table(&rows, 0);
+}
+
+/// Events of the processor by target.
+fn events(page: &mut Page, analysis: &Analysis) {
+    let Some(summary) = &analysis.events else { return };
+    page.line("");
+    let has_ipc = summary.targets.iter().any(|it| it.ipc.is_some());
+    let ipc = has_ipc.then(|| "IPC".to_owned());
+    let names = summary.events.iter().map(|it| plain::name(&it.name).into_owned());
+    let mut rows =
+        vec![Row::heading("EVENTS, shares", ipc.into_iter().chain(names).map(Cell::right))];
+    rows.extend(summary.targets.iter().take(page.looks.top).map(|target| {
+        let ipc = has_ipc.then(|| target.ipc.map_or(String::new(), |ipc| format!("{ipc:.2}")));
+        let part =
+            |share: Option<f64>| share.map_or(String::new(), |it| format!("{:.0} %", 100.0 * it));
+        let parts = target.events.iter().map(|it| part(it.share));
+        Row {
+            name: event_label(target),
+            place: place(&target.name, target.file.as_deref(), target.line),
+            is_heading: false,
+            cells: ipc.into_iter().chain(parts).map(Cell::right).collect(),
+        }
+    }));
+    page.table(&rows, summary.targets.len().saturating_sub(page.looks.top));
+    for loss in event_losses(summary) {
+        page.prose(Tone::Aside, "  ", &loss);
+    }
 }
 
 /// Notes, how to read it, and what to do next.

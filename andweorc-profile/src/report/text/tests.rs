@@ -1,5 +1,6 @@
 use super::*;
 use crate::estimate::allocations::tests::of as allocations_of;
+use crate::estimate::events::tests::counting;
 use crate::estimate::tests::{measured, push, run};
 use crate::estimate::{Load, Verdict, WaitSummary, analyse};
 use crate::{
@@ -361,6 +362,32 @@ fn allocations_stand_in_a_table_where_they_stand_out() {
     }
     assert!(!report.contains("outside"), "it is nothing to speak of\n{report}");
     assert!(!report_of_a_usual_allocator().contains("ALLOCATIONS"));
+}
+
+#[test]
+fn events_stand_in_a_table_with_instructions_a_cycle() {
+    let run = |change: fn(&mut Run)| {
+        let mut run = measured(3);
+        run.targets.push(TargetRecord::new(3, TargetKind::Span, "stock"));
+        run.events = counting(3).events;
+        change(&mut run);
+        report(run)
+    };
+    let told = run(|_| {});
+    let cells = |report: &str, with: &str| {
+        line(report, with).split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(cells(&told, "EVENTS")[2..], ["IPC", "cycles", "instructions"]);
+    assert_eq!(cells(&told, "  stock"), ["stock", "2.25", "80", "%", "90", "%"]);
+    assert_eq!(cells(&told, "  outside"), ["outside", "20", "%"], "too few tell of instructions");
+    line(&told, "20 % of the overflows of cycles were not seen");
+    let faults = run(|run| {
+        for (event, name) in run.events[0].events.iter_mut().zip(["page-faults", "cpu-clock"]) {
+            event.name = name.to_owned();
+        }
+    });
+    assert_eq!(cells(&faults, "EVENTS")[2..], ["page-faults", "cpu-clock"]);
+    assert!(!report(measured(3)).contains("EVENTS"));
 }
 
 fn report_of_a_usual_allocator() -> String {

@@ -2,6 +2,7 @@
 
 use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
+use super::events::{Events, events};
 use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
 use super::requests::{Requests, page_requests};
 use crate::flame::{StackLabel, flame};
@@ -48,6 +49,7 @@ pub(super) struct Page<'a> {
     allocation_lines: Vec<AllocatingLine>,
     /// Samples of allocations that are in none of these lines, or in one around theirs.
     allocations_lost: u64,
+    events: Option<Events>,
     wall: Option<Wall<'a>>,
     cpu: Option<Cpu<'a>>,
     requests: Option<Requests<'a>>,
@@ -241,6 +243,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
             .iter()
             .flat_map(|run| &run.allocation_stacks)
             .fold(0, |sum: u64, it| sum.saturating_add(it.lost).saturating_add(it.merged)),
+        events: events(analysis, sources),
         wall: wall(runs, analysis),
         cpu: cpu(runs, analysis, |target| tested(analysis, target)),
         requests: page_requests(runs, analysis),

@@ -7,6 +7,7 @@
 mod cpu;
 mod data;
 mod dead_end;
+mod events;
 mod polls;
 mod requests;
 
@@ -40,6 +41,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/polls.js"),
     include_str!("page/edges.js"),
     include_str!("page/allocations.js"),
+    include_str!("page/events.js"),
     include_str!("page/app.js"),
 );
 

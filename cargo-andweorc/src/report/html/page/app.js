@@ -182,7 +182,7 @@ function start() {
     document.querySelector(".skip").remove();
     const shown = graph === null ? null : el("section", {}, graphView());
     const single = requestKinds.length ? el("section", {}, requestsView()) : null;
-    page.append(head(), el("main", {}, deadEnd(data.dead_end), shown, single, longPolls(), waits(), whoWaits(), polls(), allocations(), notes), foot);
+    page.append(head(), el("main", {}, deadEnd(data.dead_end), shown, single, longPolls(), waits(), whoWaits(), polls(), allocations(), events(), notes), foot);
     if (shown) {
       drawFlame();
       addEventListener("resize", fitNames);
@@ -193,7 +193,7 @@ function start() {
   readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
   const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
-  const answer = [warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, longPolls(), waits(), whoWaits(), polls(), allocations()];
+  const answer = [warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, longPolls(), waits(), whoWaits(), polls(), allocations(), events()];
   const views = TABS.length === 0 ? answer : [tabs(), el("div", { id: "tab-answer", role: "tabpanel", "aria-labelledby": "to-answer" }, answer), panels()];
   page.append(head(), el("main", {}, views, notes, explanation), foot);
   show();
