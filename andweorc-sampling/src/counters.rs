@@ -153,7 +153,7 @@ impl Counters {
             let period = next_period(rated.period, std::mem::take(&mut rated.count), elapsed);
             if let Some(period) = period.filter(|_| period != rated.period) {
                 rated.period = Some(period);
-                self.threads.iter().for_each(|thread| thread.set_period(number, period));
+                self.threads.iter_mut().for_each(|thread| thread.set_period(number, period));
             }
         }
     }
@@ -301,10 +301,17 @@ impl ThreadCounters {
         self.cells.number(number).seen() - self.counters[number].seen_at_look
     }
 
-    fn set_period(&self, number: usize, period: u64) {
+    fn set_period(&mut self, number: usize, period: u64) {
+        let (cell, counter) = (self.cells.number(number), &mut self.counters[number].counter);
+        // Disabled meanwhile: the kernel ends the period that one of its own events is in by the
+        // length of the one before, which may never come to its end, unless the event begins anew.
+        disable(counter);
         // The kernel refuses it for none that is open; one that kept its period would stand for it.
-        if set_period(&self.counters[number].counter, period).is_ok() {
-            self.cells.number(number).set_period(period);
+        if set_period(counter, period).is_ok() {
+            cell.set_period(period);
+        }
+        if counter.enable().is_err() {
+            cell.set_period(0);
         }
     }
 
