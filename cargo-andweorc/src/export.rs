@@ -121,7 +121,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Box<dyn Error>
         (ExportFormat::Pprof, of) => binary(pprof::pprof(&stacks(runs, of)?)?)?,
         (ExportFormat::Otlp, of) => binary(otlp::otlp(&stacks(runs, of)?))?,
         (ExportFormat::Firefox | ExportFormat::Dhat, Some(_)) => {
-            return Err("`--of` goes with folded stacks, speedscope, pprof and OTLP".into());
+            return Err("`--of` goes with `--format` folded, speedscope, pprof and otlp".into());
         }
         (ExportFormat::Firefox, None) => text(firefox::firefox(runs)?)?,
         (ExportFormat::Dhat, None) => text(dhat::dhat(&Stacks::of_allocations(runs)?))?,
