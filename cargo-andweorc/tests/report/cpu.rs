@@ -192,7 +192,11 @@ fn folded_chains_have_a_line_for_each_with_time_of_its_own() {
     assert_eq!(total, 800_000_000);
     for (options, profile, refusal) in [
         (&["--format", "folded", "--of", "cpu"], Path::new(WALL), "no samples were taken"),
-        (&["--format", "dhat", "--of", "cpu"], Path::new(WALL), "goes with `--format` folded, speedscope"),
+        (
+            &["--format", "dhat", "--of", "cpu"],
+            Path::new(WALL),
+            "goes with `--format` folded, speedscope",
+        ),
     ] {
         let refused = export(options, profile);
         assert_eq!((refused.status.code(), stdout(&refused)), (Some(2), String::new()));
