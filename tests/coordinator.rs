@@ -64,7 +64,9 @@ impl Connection {
 
     /// Waits for a message other than that the program is there, and says the same meanwhile.
     fn hear(&mut self) -> ToCoordinator {
+        let until = Instant::now() + PATIENCE;
         loop {
+            assert!(Instant::now() < until, "the program says nothing but that it is there");
             while let Some(message) = self.lines.next_message() {
                 match message.unwrap() {
                     ToCoordinator::Alive => self.say(&ToParticipant::Alive),

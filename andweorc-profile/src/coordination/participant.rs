@@ -30,6 +30,8 @@ pub struct Participant {
     run: Option<String>,
     /// The experiment that was begun last.
     held: Option<HeldExperiment>,
+    /// The experiment before it, and whether that can be used: the program may not have asked yet.
+    settled: Option<(u32, Verdict)>,
     /// When the coordinator was heard last.
     heard: Real,
     /// When something was said last.
@@ -75,6 +77,7 @@ impl Participant {
             out,
             run: None,
             held: None,
+            settled: None,
             heard: now,
             said: now,
             over: None,
@@ -143,6 +146,8 @@ impl Participant {
             return self.give_up("the coordinator began an experiment without a welcome".into());
         }
         self.is_changed = true;
+        let before = self.held.take();
+        self.settled = before.and_then(|it| Some((it.begin.experiment, it.verdict?)));
         self.held = Some(HeldExperiment {
             begin,
             begun: now,
@@ -245,7 +250,13 @@ impl Participant {
 
     /// Whether an experiment can be used; `None` until the coordinator has said.
     pub fn verdict(&self, experiment: u32) -> Option<Verdict> {
-        let held = self.held.as_ref().filter(|held| held.begin.experiment == experiment)?;
-        held.verdict.clone()
+        match (&self.held, &self.settled) {
+            (Some(held), _) if held.begin.experiment == experiment => held.verdict.clone(),
+            (_, Some((number, verdict))) if *number == experiment => Some(verdict.clone()),
+            (Some(held), _) if held.begin.experiment > experiment => {
+                Some(Verdict::Discard("the coordinator was two experiments ahead".into()))
+            }
+            _ => None,
+        }
     }
 }

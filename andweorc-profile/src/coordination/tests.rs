@@ -54,7 +54,13 @@ fn an_experiment_is_used_when_all_have_told_and_the_coordinator_says_so() {
     one.receive(ToParticipant::Settle { experiment: 7, discarded: Some("late".into()) }, at(411));
     assert_eq!(one.verdict(7), Some(Verdict::Use), "the first word counts");
     one.receive(ToParticipant::Begin(Begin::baseline(8, 1000)), at(450));
+    assert_eq!(one.verdict(7), Some(Verdict::Use), "the program may ask after the next began");
     assert_eq!(one.take().unwrap().experiment, 8);
+    one.receive(ToParticipant::Settle { experiment: 8, discarded: None }, at(460));
+    one.receive(ToParticipant::Begin(Begin::baseline(9, 1000)), at(470));
+    assert_eq!(one.verdict(8), Some(Verdict::Use));
+    assert_eq!(one.verdict(9), None);
+    assert!(is_discarded(&one, 7).is_some(), "nobody waits for it for ever");
 }
 
 #[test]
