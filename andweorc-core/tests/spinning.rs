@@ -10,8 +10,9 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// On a machine that is busy with something else, experiments are discarded, or say too little.
-const TRIES: usize = 3;
+/// How long the tries last, in seconds. On a machine that is busy with something else experiments
+/// are discarded, or say too little: the next try has more of them.
+const TRIES: [u64; 3] = [15, 30, 60];
 
 /// Nothing but operators: what is called would be another function.
 #[inline(never)]
@@ -44,13 +45,13 @@ fn wait_by_spinning(made: &AtomicU64, taken: u64, stop: &AtomicBool) {
 /// A machine that disturbs more experiments of a run is busy with something else.
 const MOST_DISCARDED: usize = 2;
 
-/// Profiles the threads for some seconds.
-fn profiled() -> Run {
+/// Profiles the threads for so long.
+fn profiled(seconds: u64) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("spinning.jsonl");
     let mut settings = Settings::default();
     settings.out = Some(path.clone());
-    settings.duration = Duration::from_secs(15);
+    settings.duration = Duration::from_secs(seconds);
     settings.targets = vec!["functions".to_owned()];
     let item = point(PointKind::Progress, "item", None, None, true);
     let (made, stop) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -92,8 +93,8 @@ fn is(target: &TargetSummary, name: &str) -> bool {
 #[test]
 fn work_fills_no_time_and_a_loop_that_waits_for_it_does() {
     let mut told = Vec::new();
-    for _ in 0..TRIES {
-        let run = profiled();
+    for seconds in TRIES {
+        let run = profiled(seconds);
         let notes: Vec<&str> = run.notes.iter().map(|note| note.text.as_str()).collect();
         if notes.iter().any(|note| note.contains("by cpu timer")) {
             return println!("skipped: {notes:?}");
