@@ -37,7 +37,7 @@ impl Experiment {
         enable();
         assert!(enabled());
         number_next(Some(7));
-        // It has lasted for a second: no delay in it is longer than that.
+        // The experiment has lasted for a second: no delay in it is longer than that.
         let began = Real(clock::now().0 - 1_000_000_000);
         ledger().begin(Speedup::new(0.5).unwrap(), began);
         Experiment(alone)

@@ -203,7 +203,7 @@ impl Counters {
             self.seen += u32::from(is_new);
             match ThreadCounters::open(&thread, &self.events) {
                 Ok(counters) => self.threads.push(counters),
-                // It has ended, and counts as one that was not seen where it is new.
+                // The thread has ended. One that is new counts as one that was not seen.
                 Err(error) if error.raw_os_error() == Some(ESRCH) => {
                     self.seen -= u32::from(is_new);
                 }

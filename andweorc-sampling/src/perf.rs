@@ -27,7 +27,8 @@ pub(crate) fn open(tid: i32, event: Event, period: Nanos) -> Result<(Counter, Pe
 ///
 /// # Errors
 ///
-/// As [`open`].
+/// When the kernel refuses it, and where andweorc holds [as many descriptors](crate::descriptors)
+/// as it may.
 pub(crate) fn open_counter(
     tid: i32,
     event: CountedEvent,

@@ -134,7 +134,8 @@ impl Slot {
     ///
     /// # Safety
     ///
-    /// As for a sample of CPU time.
+    /// `interrupted` is the third argument of a handler that was installed with SA_SIGINFO and runs
+    /// on the thread of this slot.
     unsafe fn overflow(&self, counter: usize, interrupted: *const c_void, sampled: Sampled) {
         let cell = self.counters.number(counter);
         let events = cell.period();

@@ -49,7 +49,7 @@ mod tests {
         let sizes = [16, 4 << 10, 600 << 10, 8 << 20];
         let (mut all, mut told) = ([[0_u64; 2]; 4], [[0_u64; 2]; 4]);
         for at in 0..400_000_usize {
-            // As many bytes of each, nearly.
+            // Blocks of each kind have about as many bytes in all.
             let kind = match at % 8192 {
                 0 => 3,
                 it if it % 512 == 0 => 2,

@@ -120,8 +120,8 @@ impl Ledger {
     /// Stamp of a message that a participant sends who has `taken` this delay, or of one that
     /// nobody here is known to send. `None` while no experiment is held that others take part in.
     ///
-    /// It is D at most. Who has paused for too long has taken more, and gets that back: of two
-    /// processes that talk, each would raise D of the other by it.
+    /// A stamp tells of D at most. A thread that has paused for too long has taken more, and gets
+    /// that back: of two processes that talk, each would raise D of the other by it.
     pub fn stamp(&self, taken: Option<Nanos>, now: Real) -> Option<Stamp> {
         let held = self.experiment.load(SeqCst);
         let number = self.shared_number()?;
@@ -180,7 +180,7 @@ impl Ledger {
         if !self.is_inside(account) {
             self.took(account, absorbed, now);
         } else {
-            // As a sample does: the owner is inside, and D is at least as great already.
+            // Credited as a sample is: the owner is inside, and D is at least as great already.
             account.sampled.fetch_add(absorbed.0, SeqCst);
         }
     }

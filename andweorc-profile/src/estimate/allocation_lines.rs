@@ -170,7 +170,7 @@ mod tests {
         ];
         assert_eq!(shown, expected);
         assert_eq!((lines[0].part, lines[0].count_per_s), (0.4, 80.0));
-        // The same again is no more a second.
+        // Two equal runs allocate no more a second than one.
         assert_eq!(allocation_lines(&[allocating(), allocating()])[0].bytes_per_s, 800.0);
     }
 

@@ -296,7 +296,7 @@ where
         let (answer, mut received) = match this.answer.take() {
             Some(came) => came,
             None => match this.future.project() {
-                // It was held like all that comes from outside.
+                // The answer was held as all that comes from outside.
                 WaitProjected::Plain { future } => return future.poll(cx),
                 WaitProjected::Stamped { future, taken } => {
                     let answer = ready!(future.poll(cx));

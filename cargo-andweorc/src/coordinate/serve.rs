@@ -199,7 +199,7 @@ impl Serve {
 
 /// Ends a connection for its reader too.
 fn close(stream: &TcpStream) {
-    // It fails where the other side was quicker.
+    // A shutdown fails where the other side was quicker.
     stream.shutdown(Shutdown::Both).unwrap_or_default();
 }
 

@@ -337,7 +337,7 @@ fn one_that_is_there_and_never_tells_is_lost() {
     let mut others = 0;
     for _ in 0..900 {
         world.now = world.now + Nanos::from_millis(10);
-        // It says that it is there, and nothing else.
+        // The program says that it is there, and nothing else.
         world.coordinator.receive(1, ToCoordinator::Alive, world.now);
         let shop = world.programs.get_mut(&0).unwrap();
         shop.step(world.now);

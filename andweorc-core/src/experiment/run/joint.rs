@@ -104,14 +104,7 @@ impl ExperimentLoop {
                 record.discarded.get_or_insert(reason);
             }
         }
-        self.journal.write_experiment(record);
-        if let Some(record) = self.experimenter.take_allocations() {
-            self.journal.write_allocations(record);
-        }
-        self.note_copies();
-        if let Some(cut) = cut {
-            self.note_cut(&what, cut);
-        }
+        self.write_down(record, &what, cut);
         true
     }
 }

@@ -43,7 +43,7 @@ use crate::sync::Mutex;
 use crate::target::{Target, target};
 use crate::time::Speedup;
 use andweorc_profile::estimate::{Analysis, Ongoing};
-use andweorc_profile::{Header, TargetKind, Writer};
+use andweorc_profile::{ExperimentRecord, Header, TargetKind, Writer};
 use andweorc_sampling::copies::Copies;
 use journal::Journal;
 use samples::Samples;
@@ -310,15 +310,20 @@ impl ExperimentLoop {
             None if record.discarded.is_some() => Attempt::Discarded(hits),
             None => Attempt::Measured(hits),
         };
+        self.write_down(record, &what, cut);
+        attempt
+    }
+
+    /// Writes an experiment down, and what there is to tell of it.
+    fn write_down(&mut self, record: ExperimentRecord, what: &str, cut: Option<Cut>) {
         self.journal.write_experiment(record);
         if let Some(record) = self.experimenter.take_allocations() {
             self.journal.write_allocations(record);
         }
         self.note_copies();
         if let Some(cut) = cut {
-            self.note_cut(&what, cut);
+            self.note_cut(what, cut);
         }
-        attempt
     }
 
     fn note_cut(&mut self, what: &str, cut: Cut) {

@@ -50,7 +50,7 @@ fn messages_that_carry_delay_predict_several_hosts() {
     print_rows("hosts", &rows);
     let Errors { cases, mean, worst, .. } = errors(all.iter().flat_map(|by| &by[0]));
     println!("\nSIMULATION-HOSTS cases={cases} mean={mean:.2} worst={worst:.2}");
-    assert!(mean <= 0.5 && worst <= 3.0);
+    assert!(mean <= 0.2 && worst <= 3.0);
     for rules in &ABLATIONS[..3] {
         let ablated = row(&rows, rules.name);
         assert!(
@@ -61,5 +61,5 @@ fn messages_that_carry_delay_predict_several_hosts() {
     }
     let told = row(&rows, ABLATIONS[3].name);
     // Who is told by other ways too predicts hardly better: what is causally connected is enough.
-    assert!(fair.mean - told.mean <= 0.2, "messages are not enough: {told:?} against {fair:?}");
+    assert!(fair.mean - told.mean <= 0.12, "messages are not enough: {told:?} against {fair:?}");
 }
