@@ -93,22 +93,27 @@ impl Other {
         ready != Virtual::NEVER && defers(&self.cell, ready, now)
     }
 
-    /// Records that the other end was written to, and takes its time from now on.
-    fn was_asked(&mut self) {
+    /// Records that the other end was written to, and takes its time from now on. Whoever reads the
+    /// stream may be waiting already, and not look again before the answer comes.
+    fn was_asked(&mut self, peer: &Peer) {
         let now = clock::now();
         self.at = ledger().virtual_now(now);
         self.answers = true;
-        self.waits(self.at.delay_at(now), WaitHint::External);
+        self.waits(self.at.delay_at(now), self.hint(peer));
     }
 
     /// There is nothing to read yet.
     fn has_nothing(&mut self, peer: &Peer) {
-        let hint = match self.answers && !peer.takes_part() {
-            _ if !coop::has_budget_remaining() => WaitHint::Runtime,
-            true => WaitHint::External,
-            false => WaitHint::Loopback,
+        let hint = match coop::has_budget_remaining() {
+            true => self.hint(peer),
+            false => WaitHint::Runtime,
         };
         self.waits(self.cell.clock.local_delay(), hint);
+    }
+
+    /// End of a wait for what comes next. A participant tells in a header when that is due.
+    fn hint(&self, peer: &Peer) -> WaitHint {
+        if self.answers && !peer.takes_part() { WaitHint::External } else { WaitHint::Loopback }
     }
 
     /// The reader waits, as of when it had `taken` this delay, for what `hint` says.
@@ -142,11 +147,15 @@ impl<S> Outside<S> {
 }
 
 /// Passes on that something was written: whoever gets it takes its time from then on.
-fn wrote(other: &mut Option<Other>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+fn wrote(
+    other: &mut Option<Other>,
+    peer: &Peer,
+    written: Poll<io::Result<usize>>,
+) -> Poll<io::Result<usize>> {
     if let (Poll::Ready(Ok(_)), Some(other)) = (&written, other)
         && enabled()
     {
-        other.was_asked();
+        other.was_asked(peer);
     }
     written
 }
@@ -197,7 +206,7 @@ impl<S: AsyncWrite> AsyncWrite for Outside<S> {
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.project();
-        wrote(this.other, this.stream.poll_write(cx, buffer))
+        wrote(this.other, this.peer, this.stream.poll_write(cx, buffer))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -214,7 +223,7 @@ impl<S: AsyncWrite> AsyncWrite for Outside<S> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.project();
-        wrote(this.other, this.stream.poll_write_vectored(cx, buffers))
+        wrote(this.other, this.peer, this.stream.poll_write_vectored(cx, buffers))
     }
 
     fn is_write_vectored(&self) -> bool {
