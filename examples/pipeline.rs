@@ -4,8 +4,9 @@
 
 mod common;
 
+use common::meter::Meter;
 use common::options::Options;
-use common::truth::{self, Meter};
+use common::truth;
 use common::work::{Cost, hash};
 use std::error::Error;
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use andweorc_profile::coordination::{
     Begin, KnownTarget, Lines, Outcome, PROTOCOL, Tested, ToCoordinator, ToParticipant, to_line,
 };
 use andweorc_profile::{Run, TargetKind};
-use child::DONE;
-use parent::{Process, Program, once, reason};
+use child::{DONE, REQUESTS};
+use parent::{Ended, Process, Program, once, reason};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -120,10 +120,11 @@ impl Connection {
 }
 
 /// Asserts that the program went on to its end, and nothing delayed it any more.
-fn assert_free(process: Process) {
+fn assert_free(process: Process) -> Ended {
     let ended = process.wait();
     assert_eq!(ended.status.code(), Some(DONE), "{ended:?}");
     assert!(ended.stdout.contains("growth_ns=0\n"), "{ended:?}");
+    ended
 }
 
 fn last_discarded(run: &Run) -> &str {
@@ -225,6 +226,18 @@ fn a_coordinator_that_is_gone_delays_nobody() {
     let run = program.profile();
     assert!(!last_discarded(&run).is_empty());
     assert!(reason(&run).contains("the coordinator"), "{run:?}");
+}
+
+#[test]
+fn all_of_a_thousand_requests_in_flight_are_answered_when_the_coordinator_is_gone() {
+    let (program, process, mut coordinator) = Connection::of(Program::new("many_requests"));
+    let targets = coordinator.welcome();
+    coordinator.begin(1, &targets);
+    coordinator.pass(Duration::from_millis(700));
+    drop(coordinator);
+    let ended = assert_free(process);
+    assert!(ended.stdout.contains(&format!("answered={REQUESTS}\n")), "{ended:?}");
+    assert!(!last_discarded(&program.profile()).is_empty());
 }
 
 #[test]

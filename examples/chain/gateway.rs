@@ -1,12 +1,14 @@
 //! The gateway: `POST /checkout` asks the inventory, then the payments, and renders a receipt.
 
+use crate::figures::Figures;
+use crate::meter::Meter;
 use crate::work::{Cost, hash};
-use crate::{Result, part};
+use crate::{Result, costs};
 use andweorc::remote;
 use axum::extract::State;
 use axum::http::uri::PathAndQuery;
 use axum::http::{StatusCode, Uri};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use http_body_util::Empty;
@@ -18,6 +20,7 @@ use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 use std::env;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::net::TcpListener;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
@@ -30,6 +33,7 @@ use tracing::info_span;
 #[derive(Clone)]
 struct Gateway {
     costs: Arc<Costs>,
+    meter: Arc<Meter>,
     inventory: remote::ClientService<Client<HttpConnector, Empty<Bytes>>>,
     inventory_at: String,
     payments: Grpc<remote::ClientService<Channel>>,
@@ -48,9 +52,11 @@ struct Order {
 
 /// Serves until it is killed.
 pub(crate) async fn serve(listener: TcpListener) -> Result<()> {
-    let pace = part::pace()?;
-    let costs =
-        Costs { quote: part::work("quote", 100, pace)?, render: part::work("render", 150, pace)? };
+    let pace = costs::pace()?;
+    let costs = Costs {
+        quote: costs::work("quote", 100, pace)?,
+        render: costs::work("render", 150, pace)?,
+    };
     let inventory_at = address("CHAIN_INVENTORY")?;
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -59,11 +65,15 @@ pub(crate) async fn serve(listener: TcpListener) -> Result<()> {
     let payments = Endpoint::from_shared(payments)?.connect_lazy();
     let gateway = Gateway {
         costs: Arc::new(costs),
+        meter: Arc::new(Meter::new()),
         inventory: remote::client([&inventory_at]).layer(inventory), // (4) stamps requests
         inventory_at,
         payments: Grpc::new(remote::client_of("payments").layer(payments)), // (4) stamps calls
     };
-    let service = Router::new().route("/checkout", post(checkout)).with_state(gateway);
+    let service = Router::new()
+        .route("/checkout", post(checkout))
+        .route("/figures", get(figures))
+        .with_state(gateway);
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     Ok(andweorc::axum::serve(listener, service).await?)
 }
@@ -77,11 +87,19 @@ async fn checkout(
     State(mut gateway): State<Gateway>,
     Json(order): Json<Order>,
 ) -> std::result::Result<String, StatusCode> {
+    let start = Instant::now();
     info_span!("quote").in_scope(|| hash(gateway.costs.quote.now()));
     gateway.reserve(&order).await.map_err(|_| StatusCode::BAD_GATEWAY)?;
     let paid = gateway.pay(order.quantity * 100).await.map_err(|_| StatusCode::BAD_GATEWAY)?;
     info_span!("render").in_scope(|| hash(gateway.costs.render.now()));
+    gateway.meter.done(start);
     Ok(format!("paid {paid}\n"))
+}
+
+async fn figures(State(gateway): State<Gateway>) -> Json<Figures> {
+    let taken = gateway.meter.take();
+    let us = |quantile| taken.value_at_quantile(quantile);
+    Json(Figures { count: taken.len(), p50_us: us(0.5), p99_us: us(0.99) })
 }
 
 impl Gateway {

@@ -2,7 +2,7 @@
 //! which is behind a lock.
 
 use crate::work::{Cost, hash};
-use crate::{Result, part};
+use crate::{Result, costs};
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::routing::post;
@@ -22,10 +22,10 @@ struct Inventory {
 
 /// Serves until it is killed.
 pub(crate) async fn serve(listener: TcpListener) -> Result<()> {
-    let pace = part::pace()?;
+    let pace = costs::pace()?;
     let inventory = Inventory {
-        lookup: part::work("lookup", 150, pace)?,
-        take: part::work("take", 500, pace)?,
+        lookup: costs::work("lookup", 150, pace)?,
+        take: costs::work("take", 500, pace)?,
         left: Mutex::new([1000; ARTICLES]),
     };
     let service =

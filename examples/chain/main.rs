@@ -6,18 +6,30 @@
 //! travel between them are marked (4): a layer around each client, and one around the service of
 //! tonic. `andweorc::axum::serve` has it already.
 
+mod change;
+mod costs;
+mod figures;
 mod gateway;
+#[path = "../common/interval.rs"]
+mod interval;
 mod inventory;
 #[path = "../checkout/load.rs"]
 mod load;
-mod part;
+#[path = "../common/meter.rs"]
+mod meter;
+mod options;
+mod parts;
 mod payments;
+mod places;
+mod predict;
 mod processes;
+mod table;
+mod truth;
 #[path = "../common/work.rs"]
 mod work;
 
 use andweorc::runtime::BuilderExt;
-use lexopt::prelude::*;
+use options::{HELP, Options, Task};
 use processes::Processes;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,25 +37,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 use tokio::net::TcpListener;
-
-const HELP: &str = "\
-Three services on loopback, each a process: gateway -> inventory, payments.
-
-Start them all, and put load on the gateway:
-                  cargo run --release --example chain --features axum,remote
-Start one:        .. -- gateway|inventory|payments
-
-  --duration SECONDS   how long the load lasts (default 10)
-
-  DIAL_QUOTE=0.75      the gateway's part `quote` really costs 75 % of what it does else, and so
-                       on: DIAL_QUOTE and DIAL_RENDER of the gateway, DIAL_LOOKUP and DIAL_TAKE of
-                       the inventory, DIAL_CHECK and DIAL_BANK of the payments
-  CHAIN_PACE=ROUNDS    hash rounds per millisecond (default: measured)
-  CHAIN_LISTEN=ADDRESS where a service listens (default: any port on loopback)
-  CHAIN_INVENTORY, CHAIN_PAYMENTS
-                       addresses that the gateway calls
-
-With ANDWEORC_ENABLED=1 each service writes a profile, target/andweorc/chain-NAME.jsonl.";
+use truth::Setup;
 
 /// Error of the example, with its cause in words.
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -59,31 +53,30 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    let (mut service, mut duration) = (None, Duration::from_secs(10));
-    let mut args = lexopt::Parser::from_env();
-    while let Some(arg) = args.next()? {
-        match arg {
-            Long("duration") => duration = Duration::from_secs(args.value()?.parse()?),
-            Short('h') | Long("help") => {
-                println!("{HELP}");
-                return Ok(());
-            }
-            Value(name) if service.is_none() => service = Some(name.string()?),
-            _ => return Err(arg.unexpected().into()),
+    let options = Options::read()?;
+    match &options.task {
+        Task::Help => println!("{HELP}"),
+        Task::All => all(&options)?,
+        Task::Truth(cases) => {
+            let pace = costs::pace()?.rounds_per_ms();
+            let Options { connections, listen, .. } = options;
+            let duration = options.duration.unwrap_or(Duration::from_secs(60));
+            let places = options.places;
+            truth::compare(&Setup { duration, connections, places, listen, pace }, cases)?;
         }
+        Task::Serve(name) => serve(name)?,
+        Task::Load(gateway) => drop(load::run(*gateway, options.connections)?),
     }
-    match service.as_deref() {
-        None => all(duration),
-        Some(name) => serve(name),
-    }
+    Ok(())
 }
 
-/// Starts all three services, and puts load on the gateway for as long as `duration`.
-fn all(duration: Duration) -> Result<()> {
-    let processes = Processes::start()?;
-    let gateway = processes.gateway;
+/// Starts all three services, and puts load on the gateway.
+fn all(options: &Options) -> Result<()> {
+    let processes = Processes::start(&options.places)?;
+    let (gateway, connections) = (processes.gateway, options.connections);
+    let duration = options.duration.unwrap_or(Duration::from_secs(10));
     println!("Gateway on {gateway}, under load for {} s", duration.as_secs());
-    let load = thread::spawn(move || load::run(gateway));
+    let load = thread::spawn(move || load::run(gateway, connections));
     thread::sleep(duration);
     load::stop();
     let summary = load.join().expect("the load does not panic")?;

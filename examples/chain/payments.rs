@@ -2,7 +2,7 @@
 //! waits for the bank. Without generated code, so that the example needs no `protoc`.
 
 use crate::work::{Cost, hash};
-use crate::{Result, part};
+use crate::{Result, costs};
 use hyper::{Request, Response};
 use std::convert::Infallible;
 use std::future::Future;
@@ -35,8 +35,8 @@ struct Costs {
 
 /// Serves until it is killed.
 pub(crate) async fn serve(listener: TcpListener) -> Result<()> {
-    let pace = part::pace()?;
-    let costs = Costs { check: part::work("check", 150, pace)?, bank: part::wait("bank", 1500)? };
+    let pace = costs::pace()?;
+    let costs = Costs { check: costs::work("check", 150, pace)?, bank: costs::wait("bank", 1500)? };
     Server::builder()
         .layer(andweorc::tower::layer("pay"))
         .layer(andweorc::remote::server()) // (4) takes in the stamps of requests

@@ -14,9 +14,6 @@ use std::time::Instant;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// How many customers there are.
-const CUSTOMERS: usize = 8;
-
 /// No customer comes back more often than this.
 const MOST: u64 = 10_000_000;
 
@@ -54,13 +51,13 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Sends the customers to `shop` until [`stop`], or until it is gone.
-pub(crate) fn run(shop: SocketAddr) -> Result<Summary> {
+/// Sends so many customers to `shop` until [`stop`], or until it is gone.
+pub(crate) fn run(shop: SocketAddr, customers: usize) -> Result<Summary> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let start = Instant::now();
         let mut customers: JoinSet<_> =
-            (0..CUSTOMERS).map(|number| customer(shop, number)).collect();
+            (0..customers).map(|number| customer(shop, number)).collect();
         let mut all = Summary { seconds: 0.0, latencies: histogram(), refused: 0 };
         while let Some(customer) = customers.join_next().await {
             let (latencies, refused) = customer??;

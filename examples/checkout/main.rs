@@ -13,8 +13,9 @@ mod profile;
 mod service;
 
 use andweorc::runtime::BuilderExt;
+use common::meter::Meter;
 use common::options::Options;
-use common::truth::{self, Meter};
+use common::truth;
 use costs::{Costs, PARTS};
 use outside::Outside;
 use service::Shop;

@@ -23,6 +23,9 @@ pub(crate) const ARGUMENT: &str = "--outside-world";
 /// faster bring more or less than its share.
 const BANK_SPREAD: f64 = 0.5;
 
+/// How many customers there are.
+const CUSTOMERS: usize = 8;
+
 /// The shortest time slice that Linux grants.
 const SLICE: Duration = Duration::from_micros(100);
 
@@ -114,7 +117,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let mut lines = io::stdin().lines();
     let Some(shop) = lines.next() else { return Ok(()) };
     let shop: SocketAddr = shop?.parse()?;
-    let customers = thread::spawn(move || load::run(shop));
+    let customers = thread::spawn(move || load::run(shop, CUSTOMERS));
     match lines.next() {
         Some(_) => load::stop(),
         // The shop is gone.

@@ -1,7 +1,7 @@
 //! The shop: an HTTP service with one route, `POST /checkout`. The reply says what was paid; the
 //! receipt is rendered afterwards.
 
-use crate::common::truth::Meter;
+use crate::common::meter::Meter;
 use crate::common::work::hash;
 use crate::costs::Costs;
 use crate::outside::Line;

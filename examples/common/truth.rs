@@ -2,10 +2,10 @@
 //! and with the part's cost reduced take turns, so that whatever else changes on the machine meets
 //! both alike.
 
+use crate::common::interval::mean;
+use crate::common::meter::{Meter, histogram};
 use crate::common::work::Cost;
-use hdrhistogram::Histogram;
 use std::fmt;
-use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -15,31 +15,6 @@ const STRETCH: Duration = Duration::from_millis(800);
 /// How long the program is left alone after a change: what was under way at the old cost has to
 /// leave.
 const SETTLE: Duration = Duration::from_millis(100);
-
-/// Counts what the program got done, and how long each took.
-#[derive(Debug)]
-pub(crate) struct Meter(Mutex<Histogram<u64>>);
-
-impl Meter {
-    pub(crate) fn new() -> Meter {
-        Meter(Mutex::new(histogram()))
-    }
-
-    /// One more is done, begun at `start`.
-    pub(crate) fn done(&self, start: Instant) {
-        let us = start.elapsed().as_micros() as u64;
-        self.0.lock().expect("no one panics with the meter").saturating_record(us);
-    }
-
-    /// Takes what came together since the last time.
-    fn take(&self) -> Histogram<u64> {
-        std::mem::replace(&mut *self.0.lock().expect("no one panics with the meter"), histogram())
-    }
-}
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order")
-}
 
 /// How much the reduced cost changed, in percent.
 #[derive(Debug)]
@@ -85,18 +60,6 @@ pub(crate) fn measure(cost: &Cost, by: f64, meter: &Meter, duration: Duration) -
     };
     let (throughput, margin) = mean(&effects);
     Truth { throughput, margin, p50: change(0.5), p99: change(0.99), rates, pairs }
-}
-
-/// The mean and half the width of its 95 % interval.
-fn mean(of: &[f64]) -> (f64, f64) {
-    let n = of.len() as f64;
-    let mean = of.iter().sum::<f64>() / n;
-    let variance = of.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    // The 97.5 % point of Student's distribution, by the first terms of its expansion around the
-    // normal one (within 2 % from 4 on).
-    let free = n - 1.0;
-    let t = 1.96 + 2.37 / free + 2.82 / free.powi(2);
-    (mean, t * (variance / n).sqrt())
 }
 
 impl fmt::Display for Truth {

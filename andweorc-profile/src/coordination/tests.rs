@@ -208,6 +208,17 @@ fn a_line_without_end_is_refused_at_its_bound() {
 }
 
 #[test]
+fn fields_of_a_later_version_are_left_out_and_its_messages_are_refused() {
+    let mut lines = Lines::default();
+    lines.feed(b"{\"message\":\"end\",\"experiment\":7,\"since\":\"version 2\"}\n");
+    lines.feed(b"{\"message\":\"pause\",\"experiment\":7}\n");
+    let end = ToParticipant::End { experiment: 7 };
+    assert_eq!(lines.next_message::<ToParticipant>(), Some(Ok(end)));
+    let refused = lines.next_message::<ToParticipant>();
+    assert!(matches!(refused, Some(Err(MessageError::Malformed(_)))), "{refused:?}");
+}
+
+#[test]
 fn messages_out_of_bounds_are_refused() {
     let long = "x".repeat(LONGEST_TEXT + 1);
     let point = KnownPoint { id: 1, name: "a".into() };

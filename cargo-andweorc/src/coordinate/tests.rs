@@ -1,5 +1,5 @@
 //! The coordinator with participants, on a clock of the test's own and a network that loses nothing
-//! but connections.
+//! but connections, and may be slow.
 
 use super::machine::{Action, Coordinator, Id, Wanted};
 use andweorc_profile::TargetKind;
@@ -7,7 +7,7 @@ use andweorc_profile::coordination::{
     Begin, KnownTarget, Outcome, PROTOCOL, Participant, ToCoordinator, ToParticipant, Verdict,
 };
 use andweorc_profile::time::{Nanos, Real, Speedup};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const TOKEN: &str = "secret";
 
@@ -38,6 +38,17 @@ struct Program {
     begun: Vec<Begin>,
     /// Nothing of it is heard, and it hears nothing.
     is_cut_off: bool,
+    /// How long a message takes, in either direction.
+    latency: Nanos,
+    /// Messages on their way, and when they are there.
+    said: VecDeque<(Real, ToCoordinator)>,
+    told: VecDeque<(Real, ToParticipant)>,
+}
+
+/// Returns the next of these messages that is there by now.
+fn arrived<M>(messages: &mut VecDeque<(Real, M)>, now: Real) -> Option<M> {
+    let is_there = messages.front().is_some_and(|(due, _)| *due <= now);
+    is_there.then(|| messages.pop_front())?.map(|(_, message)| message)
 }
 
 /// Whether it is neither a baseline nor a probe.
@@ -84,6 +95,9 @@ impl World {
             verdicts: BTreeMap::new(),
             begun: Vec::new(),
             is_cut_off: false,
+            latency: Nanos::ZERO,
+            said: VecDeque::new(),
+            told: VecDeque::new(),
         };
         self.programs.insert(id, program);
     }
@@ -91,8 +105,12 @@ impl World {
     fn step(&mut self) {
         self.now = self.now + Nanos::from_millis(10);
         for (&id, program) in &mut self.programs {
+            program.hear(self.now);
             program.step(self.now);
             while let Some(message) = program.participant.next_message(self.now) {
+                program.said.push_back((self.now + program.latency, message));
+            }
+            while let Some(message) = arrived(&mut program.said, self.now) {
                 if !program.is_cut_off && !self.is_headless {
                     self.coordinator.receive(id, message, self.now);
                 }
@@ -107,7 +125,10 @@ impl World {
             let Some(program) = self.programs.get_mut(&id) else { continue };
             match action {
                 _ if program.is_cut_off => {}
-                Action::Send(_, message) => program.participant.receive(message, self.now),
+                Action::Send(_, message) => {
+                    program.told.push_back((self.now + program.latency, message));
+                    program.hear(self.now);
+                }
                 Action::Close(_) => program.participant.give_up("closed".into()),
             }
         }
@@ -152,6 +173,13 @@ impl World {
 }
 
 impl Program {
+    /// Takes in what has come.
+    fn hear(&mut self, now: Real) {
+        while let Some(message) = arrived(&mut self.told, now) {
+            self.participant.receive(message, now);
+        }
+    }
+
     /// Does the part of the thread that holds experiments.
     fn step(&mut self, now: Real) {
         self.participant.tick(now);
@@ -357,6 +385,35 @@ fn one_that_is_there_and_never_tells_is_lost() {
     }
     assert_eq!(others, 1, "its connection was closed");
     assert!(world.discarded(0, held.experiment).unwrap().contains("did not tell"));
+}
+
+#[test]
+fn a_participant_behind_a_slow_network_holds_the_others_up_and_is_not_lost() {
+    let mut world = World::of(&["shop", "inventory"]);
+    world.program(1).latency = Nanos::from_millis(700);
+    world.pass(50_000);
+    let [shop, inventory] = [0, 1].map(|id| &world.programs[&id]);
+    assert!(inventory.participant.over().is_none(), "{:?}", inventory.participant.over());
+    let many = inventory.verdicts.len();
+    assert!(many > 10, "{many}");
+    assert_eq!(shop.begun[..many], inventory.begun[..many]);
+    assert!(shop.verdicts.values().all(|it| *it == Verdict::Use), "{:?}", shop.verdicts);
+    assert!(inventory.verdicts.values().all(|it| *it == Verdict::Use), "{:?}", inventory.verdicts);
+}
+
+#[test]
+fn a_participant_that_tells_too_late_is_lost_and_the_others_go_on() {
+    let mut world = World::of(&["shop", "inventory"]);
+    world.until_held();
+    world.program(1).latency = Nanos::from_millis(3_000);
+    world.pass(20_000);
+    assert!(world.programs[&1].participant.over().is_some());
+    assert_eq!(world.programs[&1].held, None);
+    let discarded = |it: &Verdict| matches!(it, Verdict::Discard(why) if why.contains("was lost"));
+    assert_eq!(world.programs[&0].verdicts.values().filter(|it| discarded(it)).count(), 1);
+    let before = world.programs[&0].begun.len();
+    world.pass(5_000);
+    assert!(world.programs[&0].begun.len() > before);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod chains;
 mod commands;
 #[path = "../common/process.rs"]
 mod common;
+mod faults;
 mod pairs;
 mod together;
 

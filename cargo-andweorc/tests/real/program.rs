@@ -76,12 +76,22 @@ fn work(rounds: u64) -> u64 {
     })
 }
 
+/// Connects as soon as the shop is open.
+fn connect(port: u16) -> TcpStream {
+    loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(socket) => return socket,
+            Err(_) => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
 fn load(port: u16, seconds: Option<f64>) {
     static ANSWERS: AtomicU64 = AtomicU64::new(0);
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             thread::spawn(move || {
-                let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let mut socket = connect(port);
                 socket.set_nodelay(true).unwrap();
                 // Until the shop closes, or the load is stopped.
                 while socket.write_all(b"?").and_then(|()| socket.read_exact(&mut [0])).is_ok() {

@@ -15,15 +15,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The one run of a profile, as far as it is written.
-fn run_of(profile: &Path) -> Option<Run> {
+pub(crate) fn run_of(profile: &Path) -> Option<Run> {
     Profile::read(profile).ok()?.runs.pop()
 }
 
 /// Waits until the run is like this.
-fn await_run(profile: &Path, is: impl Fn(&Run) -> bool) -> Run {
+pub(crate) fn await_run(profile: &Path, is: impl Fn(&Run) -> bool) -> Run {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         if let Some(run) = run_of(profile).filter(&is) {
@@ -35,8 +35,8 @@ fn await_run(profile: &Path, is: impl Fn(&Run) -> bool) -> Run {
 }
 
 /// Options of a run of `shop` with another one beside it, as `stock`, which writes its process id
-/// to a file. Each has load.
-fn options(shop: &Shop, seconds: &str) -> Vec<String> {
+/// to a file; and the port of that one. Each has load.
+pub(crate) fn options(shop: &Shop, seconds: &str) -> (Vec<String>, u16) {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, other) = (shop.port, free.local_addr().unwrap().port());
     let program = "target/andweorc/build/debug/shop";
@@ -45,10 +45,11 @@ fn options(shop: &Shop, seconds: &str) -> Vec<String> {
     let load = format!("{program} load {other} & {program} load {port}");
     let all = ["run", "--dev", "--duration", seconds, "--speedups", "0.5", "--with", &with];
     let more = ["--targets", "price", "--points", "sold", "--load", &load, "--", "serve"];
-    all.iter().chain(&more).map(|&it| it.to_owned()).chain([port.to_string()]).collect()
+    let all = all.iter().chain(&more).map(|&it| it.to_owned()).chain([port.to_string()]);
+    (all.collect(), other)
 }
 
-fn arguments(options: &[String]) -> Vec<&str> {
+pub(crate) fn arguments(options: &[String]) -> Vec<&str> {
     options.iter().map(String::as_str).collect()
 }
 
@@ -60,7 +61,7 @@ fn kinds(run: &Run) -> BTreeMap<u32, Option<TargetKind>> {
 }
 
 /// Programs of a shop that are left when their command was killed; killed when dropped.
-struct Leftovers<'a>(&'a Shop);
+pub(crate) struct Leftovers<'a>(pub(crate) &'a Shop);
 
 impl Drop for Leftovers<'_> {
     fn drop(&mut self) {
@@ -82,7 +83,7 @@ fn two_programs_are_profiled_as_one_also_when_one_of_them_or_the_coordinator_is_
 }
 
 fn two_programs_hold_the_same_experiments_and_each_writes_its_profile(shop: &Shop) {
-    let output = shop.ok(&arguments(&options(shop, "30s")));
+    let output = shop.ok(&arguments(&options(shop, "30s").0));
     let said = stderr(&output);
     assert!(said.contains("shop.stock.jsonl"), "{said}");
     let [main, other] = ["shop.jsonl", "shop.stock.jsonl"]
@@ -119,7 +120,7 @@ fn two_programs_hold_the_same_experiments_and_each_writes_its_profile(shop: &Sho
 
 fn a_killed_program_discards_the_experiment_and_a_killed_coordinator_ends_all(shop: &Shop) {
     fs::remove_file(shop.profiles().join("shop.jsonl")).unwrap();
-    let options = options(shop, "60s");
+    let (options, _) = options(shop, "60s");
     let mut command = shop.command(&arguments(&options));
     let log = fs::File::create(shop.folder.join("together.log")).unwrap();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

@@ -1,6 +1,7 @@
 //! Cost of a part of a service, which an environment variable can really reduce.
 
 use crate::Result;
+use crate::parts::dial;
 use crate::work::{Cost, Pace};
 use std::env;
 
@@ -24,7 +25,7 @@ pub(crate) fn wait(name: &str, us: u32) -> Result<Cost> {
 }
 
 fn dialled(name: &str, cost: Cost) -> Result<Cost> {
-    let variable = format!("DIAL_{}", name.to_uppercase());
+    let variable = dial(name);
     if let Ok(text) = env::var(&variable) {
         let left = text.parse().ok().filter(|left| (0.0..=1.0).contains(left));
         let left: f64 =
