@@ -99,8 +99,17 @@ impl LongPolls {
         Recording(self)
     }
 
+    /// Runs `f`, and meanwhile records polls that begin, and looks for long ones often: as a run
+    /// does while it observes the program.
+    pub(crate) fn while_observing<R>(self: &Arc<LongPolls>, f: impl FnOnce() -> R) -> R {
+        let often = self.look_often();
+        let _working = often.as_ref().map(BackgroundThread::work);
+        let _recording = self.record();
+        f()
+    }
+
     /// A thread that looks often, until it is dropped; `None` where nobody looks for long polls.
-    pub(crate) fn look_often(self: &Arc<LongPolls>) -> Option<BackgroundThread> {
+    fn look_often(self: &Arc<LongPolls>) -> Option<BackgroundThread> {
         let threshold = self.0.lock().threshold?;
         let period = (threshold.to_duration() / 4).clamp(OFTENEST, RAREST);
         let polls = Arc::clone(self);

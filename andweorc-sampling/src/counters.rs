@@ -14,7 +14,7 @@ use crate::clock;
 use crate::counter_cells::{Cells, Reading};
 use crate::descriptors::Permit;
 use crate::events::{self, Counter};
-use crate::perf::{self, NotCounted};
+use crate::perf::{self, NEVER, NotCounted};
 use crate::signal;
 use crate::slots::{self, LivingThread};
 use crate::source::{disable, send_signal, set_period};
@@ -35,9 +35,6 @@ const TOO_MANY: u64 = 2;
 /// Overflows of one event since the rates were looked at, from which on they are looked at anew at
 /// once: a tenth of a second may be too long to wait where a program begins to work.
 const FLOOD: u64 = 2 * RATE as u64 / 10;
-
-/// A period that does not come to its end in a run.
-const NEVER: u64 = 1 << 40;
 
 /// How long the rate of events is measured before a period is set.
 const RATED: Nanos = Nanos::from_millis(100);
@@ -103,9 +100,9 @@ impl Counters {
     pub fn open(wanted: &[CountedEvent]) -> (Counters, Vec<NotCounted>) {
         let (mut events, mut refused) = (Vec::new(), Vec::new());
         for &event in wanted {
-            match perf::open_counter(0, event, NEVER) {
-                Ok(_) => events.push(Rated::new(event)),
-                Err(error) => refused.push(NotCounted::new(event, error)),
+            match perf::probe_counter(event) {
+                Ok(()) => events.push(Rated::new(event)),
+                Err(why) => refused.push(why),
             }
         }
         let (_, opened) = slots::living();

@@ -47,6 +47,20 @@ fn permitted(open: impl FnOnce() -> io::Result<Counter>) -> io::Result<(Counter,
     Ok((counter, permit))
 }
 
+/// A period that does not come to its end in a run.
+pub(crate) const NEVER: u64 = 1 << 40;
+
+/// Whether the kernel counts an event for this process, asked as [`Counters`] asks.
+///
+/// # Errors
+///
+/// When it does not, with the reason.
+///
+/// [`Counters`]: crate::counters::Counters
+pub fn probe_counter(event: CountedEvent) -> Result<(), NotCounted> {
+    open_counter(0, event, NEVER).map(drop).map_err(|error| NotCounted::new(event, error))
+}
+
 /// Whether the kernel gives this process perf events.
 ///
 /// # Errors
@@ -90,6 +104,14 @@ fn remedy(error: &io::Error, paranoid: Option<i32>) -> Cow<'static, str> {
     }
 }
 
+/// Whether the processor says that a hypervisor runs it; `false` where it says nothing of that, as
+/// on other processors than x86.
+fn is_virtual() -> bool {
+    let Ok(processors) = fs::read_to_string("/proc/cpuinfo") else { return false };
+    let flags = processors.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    flags.split_whitespace().any(|flag| flag == "hypervisor")
+}
+
 /// An event that the kernel does not count, with the reason.
 #[derive(Debug)]
 pub struct NotCounted {
@@ -97,11 +119,27 @@ pub struct NotCounted {
     pub event: CountedEvent,
     source: io::Error,
     paranoid: Option<i32>,
+    /// Whether the machine is surely a virtual one.
+    is_virtual: bool,
 }
 
 impl NotCounted {
     pub(crate) fn new(event: CountedEvent, source: io::Error) -> NotCounted {
-        NotCounted { event, source, paranoid: paranoid() }
+        NotCounted { event, source, paranoid: paranoid(), is_virtual: is_virtual() }
+    }
+
+    /// The reasons why these events are not counted, each with its events, in the order in which
+    /// they come.
+    pub fn by_reason(refused: &[NotCounted]) -> Vec<(String, Vec<CountedEvent>)> {
+        let mut reasons: Vec<(String, Vec<CountedEvent>)> = Vec::new();
+        for one in refused {
+            let why = one.to_string();
+            match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+                Some((_, events)) => events.push(one.event),
+                None => reasons.push((why, vec![one.event])),
+            }
+        }
+        reasons
     }
 }
 
@@ -110,8 +148,20 @@ impl fmt::Display for NotCounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = &self.source;
         match source.raw_os_error() {
+            Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL)
+                if self.is_virtual =>
+            {
+                write!(
+                    f,
+                    "this virtual machine has no such event ({source}): its host keeps the counters of the processor to itself, so \
+                     count on a machine that is not virtual, or have the host give its guests these counters"
+                )
+            }
             Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => {
-                write!(f, "this processor, or virtual machine, has no such event ({source})")
+                write!(
+                    f,
+                    "this processor has no such event, or the kernel does not know its counters ({source})"
+                )
             }
             _ => write!(f, "the kernel refuses it ({source}). {}", remedy(source, self.paranoid)),
         }
@@ -186,6 +236,7 @@ impl error::Error for PerfError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::Counters;
 
     #[test]
     fn every_refusal_says_what_to_do() {
@@ -205,15 +256,45 @@ mod tests {
         assert!(say(libc::EINVAL, None).contains("perf_event_open(2)"));
     }
 
+    fn refused(event: CountedEvent, code: i32, is_virtual: bool) -> NotCounted {
+        let source = io::Error::from_raw_os_error(code);
+        NotCounted { event, source, paranoid: Some(4), is_virtual }
+    }
+
     #[test]
     fn an_event_that_is_not_there_and_one_that_is_forbidden_have_different_reasons() {
-        let say = |code| {
-            let source = io::Error::from_raw_os_error(code);
-            NotCounted { event: CountedEvent::Cycles, source, paranoid: Some(4) }.to_string()
-        };
-        assert!(say(libc::ENOENT).starts_with("this processor, or virtual machine, has no such"));
+        let say = |code| refused(CountedEvent::Cycles, code, false).to_string();
+        assert!(say(libc::ENOENT).starts_with("this processor has no such event"));
+        let guest = refused(CountedEvent::Cycles, libc::ENOENT, true).to_string();
+        assert!(guest.starts_with("this virtual machine has no such event"), "{guest}");
         let forbidden = say(libc::EACCES);
         assert!(forbidden.contains("sudo sysctl kernel.perf_event_paranoid=2"), "{forbidden}");
         assert!(say(libc::ENOSYS).contains("no perf_event_open"));
+    }
+
+    #[test]
+    fn events_that_are_refused_for_one_reason_are_told_together() {
+        let [cycles, faults, misses] =
+            [CountedEvent::Cycles, CountedEvent::PageFaults, CountedEvent::CacheMisses];
+        let all = [
+            refused(cycles, libc::ENOENT, true),
+            refused(faults, libc::EACCES, true),
+            refused(misses, libc::ENOENT, true),
+        ];
+        let told = NotCounted::by_reason(&all);
+        let events: Vec<_> = told.iter().map(|(_, events)| &events[..]).collect();
+        assert_eq!(events, [&[cycles, misses][..], &[faults]]);
+    }
+
+    #[test]
+    fn events_of_the_kernel_are_probed_as_those_of_the_processor_are() {
+        let (allowed, counted) = (probe(), probe_counter(CountedEvent::PageFaults));
+        assert_eq!(allowed.is_ok(), counted.is_ok(), "{allowed:?} {counted:?}");
+        for event in CountedEvent::ALL {
+            let probed = probe_counter(event);
+            let (_, refused) = Counters::open(&[event]);
+            let told = |of: &NotCounted| (of.event, of.to_string());
+            assert_eq!(probed.as_ref().err().map(told), refused.first().map(told));
+        }
     }
 }

@@ -9,18 +9,25 @@
 //!
 //! The last two run this executable again, as service and as load, or as the program under
 //! experiment. `-- hot`, `-- allocations`, `-- service` and `-- during` measure one part alone; `--
-//! service OTHER` the service of another build of this bench in turns with that of this one; `--
-//! scale` how the first ones grow with workers, tasks and call sites ([`scale`]), which is not part
-//! of the others. `--json FILE` writes the figures of the closing line and the rows of the tables
-//! to a file too, for docs/results/record.
+//! service OTHER` the service of another build of this bench in turns with that of this one.
+//!
+//! Two parts are not measured with the others: `-- scale` is how the first ones grow with workers,
+//! tasks and call sites ([`scale`]), `-- views` what each view costs while a run observes
+//! ([`views`]). `-- views OTHER` has call chains in another build too, and `-- views --quick` only
+//! shows that all works.
+//!
+//! `--json FILE` writes the figures of the closing line and the rows of the tables to a file too,
+//! for docs/results/record.
 
 mod allocations;
 mod during;
 mod hot;
 mod part;
+mod requests;
 mod rounds;
 mod scale;
 mod service;
+mod views;
 #[allow(dead_code, reason = "the examples use the rest of it")]
 #[path = "../../examples/common/work.rs"]
 mod work;
@@ -47,9 +54,15 @@ fn main() -> Result<()> {
         ["service", other] => return service::against(other.as_ref()),
         ["during"] => ("", vec![during()?]),
         ["scale"] => ("SCALE ", vec![scale()?]),
+        ["views", ref rest @ ..] => ("VIEWS ", views::measure(&views::Options::read(rest))?),
+        [views::STACKS, rounds] => return views::print_stacks(rounds.parse()?),
         [service::SERVE, mode] => return service::serve(mode.parse()?),
         [during::PROGRAM, name] => return during::program(name),
-        _ => return Err("say hot, service or during, or nothing for all three; or scale".into()),
+        _ => {
+            return Err(
+                "say hot, service or during, or nothing for all three; or scale, or views".into()
+            );
+        }
     };
     let lines: Vec<&str> = parts.iter().map(|part| part.line.as_str()).collect();
     println!("{title}{}", lines.join(" "));

@@ -1,7 +1,7 @@
 //! Results of a part of the bench: its share of the closing line, and its table. `--json` writes
 //! both, and docs/results/tables makes the tables of the book from them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// A part of the bench that has been measured.
@@ -16,7 +16,7 @@ pub(crate) struct Part {
 }
 
 /// A row of a table: an interval, in the unit of its table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Row {
     /// Name of what was measured.
     pub(crate) of: String,

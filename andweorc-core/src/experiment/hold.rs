@@ -23,7 +23,9 @@ use crate::settings::MAX_SLOWDOWN;
 use crate::target::Target;
 use crate::thread::{self, ledger};
 use crate::time::{Nanos, Real, Speedup};
-use andweorc_profile::{AllocationsRecord, ExperimentRecord, PointCount, PointKind, TargetKind};
+use andweorc_profile::{
+    AllocationsRecord, ExperimentRecord, LongPollsRecord, PointCount, PointKind, TargetKind,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -212,6 +214,14 @@ impl Experimenter {
     /// The long polls, of which none are looked for at first.
     pub(crate) fn long_polls(&self) -> &Arc<LongPolls> {
         &self.long_polls
+    }
+
+    /// Runs `f` between experiments, and looks meanwhile for polls that last for `threshold` or
+    /// longer, as a run does while it observes the program. Returns the polls without their places.
+    pub fn observe_polls(&self, threshold: Duration, f: impl FnOnce()) -> Option<LongPollsRecord> {
+        self.long_polls.watch(threshold);
+        self.long_polls.while_observing(f);
+        self.long_polls.finish(|| None)
     }
 
     /// Ends experiments that slow the program by more than `factor`; by default [`MAX_SLOWDOWN`].

@@ -165,12 +165,12 @@ impl Sampling {
     }
 
     /// Records whole call chains from now on.
-    pub(crate) fn begin_stacks(&self) {
+    pub fn begin_stacks(&self) {
         lock(&self.finder).begin_stacks();
     }
 
     /// Ends that. Returns the call chains since it began; `None` where it did not.
-    pub(crate) fn end_stacks(&self) -> Option<StacksRecord> {
+    pub fn end_stacks(&self) -> Option<StacksRecord> {
         lock(&self.finder).end_stacks()
     }
 
@@ -232,7 +232,7 @@ impl Drop for Sampling {
 
 /// Counts events of all threads by target, until it is closed or dropped.
 #[derive(Debug)]
-pub(crate) struct Counting {
+pub struct Counting {
     counters: Counters,
     /// Overflows where nobody else takes the samples.
     counts: EventCounts,
@@ -247,7 +247,7 @@ impl Counting {
     /// # Errors
     ///
     /// When the program handles SIGURG itself.
-    pub(crate) fn start(
+    pub fn start(
         wanted: &[CountedEvent],
         sampling: Option<&Sampling>,
     ) -> Result<(Counting, Vec<NotCounted>), PerfError> {
@@ -266,18 +266,18 @@ impl Counting {
     }
 
     /// Whether it is known how often events happen, so that they are counted by target.
-    pub(crate) fn is_rated(&self) -> bool {
+    pub fn is_rated(&self) -> bool {
         self.counters.is_rated()
     }
 
     /// Looks at threads and rates, and takes what was counted. To be called every [`DRAIN`] or so.
-    pub(crate) fn look(&mut self, sampling: Option<&Sampling>) {
+    pub fn look(&mut self, sampling: Option<&Sampling>) {
         self.counters.look();
         self.drain(sampling);
     }
 
     /// Counts no more, and returns what was counted.
-    pub(crate) fn close(mut self, sampling: Option<&Sampling>) -> EventsRecord {
+    pub fn close(mut self, sampling: Option<&Sampling>) -> EventsRecord {
         let totals = std::mem::take(&mut self.counters).close();
         self.drain(sampling);
         let counts = sampling.map_or(std::mem::take(&mut self.counts), Sampling::end_events);

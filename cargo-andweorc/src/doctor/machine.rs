@@ -1,6 +1,7 @@
 //! The machine: kernel, perf events, cores, noise.
 
-use crate::doctor::Check;
+use crate::doctor::{Check, events};
+use andweorc_profile::settings::CountedEvent;
 use andweorc_sampling::perf;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -20,7 +21,8 @@ const SLEPT: Duration = Duration::from_millis(1);
 const SOON: Duration = Duration::from_micros(20);
 
 pub(super) fn checks() -> Vec<Check> {
-    let mut checks = vec![kernel(), perf_events(), cores(), noise(&Noise::listen())];
+    let events = events::check(&CountedEvent::ALL);
+    let mut checks = vec![kernel(), perf_events(), events, cores(), noise(&Noise::listen())];
     checks.extend(wakes_up_after().map(idle_processors));
     checks
 }

@@ -1,6 +1,7 @@
 //! `cargo andweorc doctor`: is this machine fit to measure on, and this project to be measured, and
 //! what to do where it isn't.
 
+mod events;
 mod machine;
 mod project;
 

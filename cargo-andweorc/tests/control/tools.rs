@@ -2,6 +2,7 @@
 
 use crate::common::{command, stderr, stdout};
 use crate::made::{AFTER, BEFORE, before_and_after, profile, runs};
+use andweorc_profile::settings::CountedEvent;
 use insta::assert_snapshot;
 use std::fs;
 use std::path::Path;
@@ -112,6 +113,7 @@ fn doctor_says_what_to_do() {
     for what in [
         "kernel",
         "perf events",
+        "events ",
         "cores",
         "noise",
         "andweorc",
@@ -125,6 +127,12 @@ fn doctor_says_what_to_do() {
     if std::thread::available_parallelism().is_ok_and(|it| it.get() > 1) {
         assert!(text.contains("a thread that slept goes on"), "{text}");
     }
+    // Each event can be counted, or cannot.
+    let events = text.lines().find(|line| line.contains("  events  ")).expect(&text);
+    for event in CountedEvent::ALL {
+        assert!(events.contains(event.name()), "{} in {events}", event.name());
+    }
+    assert!(events.contains("can be counted"), "{events}");
     assert!(text.contains("note     debug info"), "{text}");
     assert!(text.contains("-> `cargo andweorc run` sees to it"), "{text}");
 

@@ -12,6 +12,8 @@ use crate::sampler::{Counting, DRAIN};
 use crate::spelled::spelled;
 use crate::time::{Nanos, Real};
 use andweorc_profile::EventsRecord;
+use andweorc_profile::settings::CountedEvent;
+use andweorc_sampling::perf::NotCounted;
 use std::time::Duration;
 
 /// How long events are counted by target.
@@ -68,9 +70,8 @@ impl ExperimentLoop {
             Ok(started) => started,
             Err(why) => return self.journal.note(format!("no events were counted: {why}")),
         };
-        let reasons = refused.iter().map(|it| (it.event.name(), it.to_string()));
-        for note in notes_of(reasons) {
-            self.journal.note(note);
+        for (why, events) in NotCounted::by_reason(&refused) {
+            self.journal.note(note_of(&why, &events));
         }
         if counting.is_empty() {
             return;
@@ -117,21 +118,11 @@ impl ExperimentLoop {
     }
 }
 
-/// Notes on events that are not counted, one for each reason.
-fn notes_of<'a>(refused: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (event, why) in refused {
-        let event = format!("`{event}`");
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, events)) => events.push(event),
-            None => reasons.push((why, vec![event])),
-        }
-    }
-    let note = |(why, events): (String, Vec<String>)| {
-        let are = if events.len() == 1 { "is" } else { "are" };
-        format!("{} {are} not counted: {why}", events.join(", "))
-    };
-    reasons.into_iter().map(note).collect()
+/// Note on events that are not counted for this reason.
+fn note_of(why: &str, events: &[CountedEvent]) -> String {
+    let are = if events.len() == 1 { "is" } else { "are" };
+    let events: Vec<String> = events.iter().map(|event| format!("`{}`", event.name())).collect();
+    format!("{} {are} not counted: {why}", events.join(", "))
 }
 
 #[cfg(test)]
@@ -140,15 +131,14 @@ mod tests {
 
     #[test]
     fn events_that_are_refused_for_one_reason_are_one_note() {
-        let refused =
-            [("cycles", "none here"), ("page-faults", "forbidden"), ("instructions", "none here")];
-        let notes = notes_of(refused.into_iter().map(|(event, why)| (event, why.to_owned())));
+        let (cycles, instructions) = (CountedEvent::Cycles, CountedEvent::Instructions);
         assert_eq!(
-            notes,
-            [
-                "`cycles`, `instructions` are not counted: none here",
-                "`page-faults` is not counted: forbidden"
-            ]
+            note_of("none here", &[cycles, instructions]),
+            "`cycles`, `instructions` are not counted: none here"
+        );
+        assert_eq!(
+            note_of("forbidden", &[CountedEvent::PageFaults]),
+            "`page-faults` is not counted: forbidden"
         );
     }
 }

@@ -6,7 +6,6 @@ use super::sampled_pace::{Pace, SAMPLING, STAYS_SLOW, USES_TIMERS};
 use super::{ExperimentLoop, OBSERVATION};
 use crate::allocations;
 use crate::allocations::sampled::SampledSnapshot;
-use crate::background_thread::BackgroundThread;
 use crate::clock;
 use crate::experiment::choose::{Hits, MAX_TARGETS, TargetTimes, choose_points, want_samples};
 use crate::experiment::diagnose::diagnose_chains;
@@ -126,11 +125,7 @@ impl ExperimentLoop {
     /// nothing of it has a name that was asked for.
     pub(super) fn observe(&mut self) -> Result<Chosen, &'static str> {
         let long_polls = Arc::clone(self.experimenter.long_polls());
-        let often = long_polls.look_often();
-        let working = often.as_ref().map(BackgroundThread::work);
-        let recording = long_polls.record();
-        let chosen = self.look_until_chosen();
-        drop((recording, working));
+        let chosen = long_polls.while_observing(|| self.look_until_chosen());
         // Where nothing was chosen it goes on.
         wall::forget();
         self.samples.end_stacks(0, 0);
