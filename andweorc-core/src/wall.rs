@@ -11,8 +11,11 @@
 //! | `trace` | one request by itself: its spans, and what each did at which time |
 //! | `examples` | which traces are kept, and which are told at last |
 //! | `timeline` | the last polls and spans of each thread |
+//! | `wait_sites` | the locks and channels at which tasks wait for each other |
+//! | `by_task` | a word for each task, without a lock |
 //! | `here` | the polls and spans that the calling thread is in |
 
+mod by_task;
 mod examples;
 mod here;
 mod poll_times;
@@ -21,16 +24,20 @@ mod shares;
 mod stacks;
 mod timeline;
 mod trace;
+mod wait_sites;
 
-pub use here::{enter, exit, woken};
+pub use here::{enter, exit, waker_cloned, woken};
 pub(crate) use here::{poll_begins, poll_ends};
 
 use crate::clock;
 use crate::process::asked::Switches;
 use crate::process::process;
+use crate::symbols::Symbols;
 use crate::target::{Target, targets};
 use crate::time::Real;
-use andweorc_profile::{ExamplesRecord, PollsRecord, TargetKind, TimelineRecord, WallRecord};
+use andweorc_profile::{
+    ExamplesRecord, PollsRecord, TargetKind, TimelineRecord, WaitSites, WallRecord,
+};
 use examples::Examples;
 use poll_times::PollTimes;
 use request::Request;
@@ -40,6 +47,7 @@ use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use timeline::Ring;
+use wait_sites::Sites;
 
 /// So many requests are recorded at a time.
 const MAX_REQUESTS: usize = 16_384;
@@ -62,6 +70,10 @@ struct Recording {
     requests: Mutex<Requests>,
     /// Of those that have ended.
     examples: Mutex<Examples>,
+    /// Where tasks wait for each other.
+    wait_sites: Mutex<Sites>,
+    /// Waits that began and were not sampled.
+    unsampled_waits: AtomicU64,
     /// The last polls and spans, by thread.
     timeline: [Mutex<Ring>; SHARDS],
     /// Names of threads, by the numbers that they have in the timeline.
@@ -95,6 +107,8 @@ static RECORDING: LazyLock<Recording> = LazyLock::new(|| Recording {
     polls: Default::default(),
     requests: Mutex::default(),
     examples: Mutex::default(),
+    wait_sites: Mutex::default(),
+    unsampled_waits: AtomicU64::new(0),
     timeline: Default::default(),
     threads: Mutex::default(),
     merged: AtomicU64::new(0),
@@ -146,6 +160,8 @@ impl Recording {
         self.ended.iter().for_each(|sums| lock(sums).clear());
         self.polls.iter().for_each(|polls| lock(polls).clear());
         *lock(&self.examples) = Examples::default();
+        lock(&self.wait_sites).clear();
+        self.unsampled_waits.store(0, Ordering::Relaxed);
         self.merged.store(0, Ordering::Relaxed);
         lock(&self.requests).unseen = 0;
         *lock(&self.stretch) = Stretch { since: now, own: polled_outside_of_spans() };
@@ -205,6 +221,7 @@ fn end_alone() -> (WallRecord, PollsRecord) {
         stacks: stacks.rows(&all),
         merged: recording.merged.swap(0, Ordering::Relaxed),
         unseen,
+        wait_sites: WaitSites::default(),
     };
     (wall, polls)
 }
@@ -217,6 +234,15 @@ pub fn take_examples() -> ExamplesRecord {
         examples.record(|stack| stacks.target(stack))
     });
     taken.unwrap_or_default()
+}
+
+/// Takes where tasks waited for each other since the last stretch began. `open` opens the symbols
+/// of the program, if there is something to name.
+pub fn take_wait_sites(open: impl FnOnce() -> Option<Symbols>) -> WaitSites {
+    let taken = here::alone(|| lock(&RECORDING.wait_sites).take());
+    // Relaxed: a count.
+    let unsampled = RECORDING.unsampled_waits.swap(0, Ordering::Relaxed);
+    WaitSites { unsampled, ..taken.unwrap_or_default().record(open) }
 }
 
 /// Takes the last polls and spans of the recording that ended, for a run that started at `start`.
@@ -233,6 +259,7 @@ pub fn forget() {
     end();
     here::alone(|| {
         *lock(&RECORDING.examples) = Examples::default();
+        lock(&RECORDING.wait_sites).clear();
         RECORDING.timeline.iter().for_each(|ring| *lock(ring) = Ring::default());
     });
 }

@@ -54,8 +54,8 @@ pub use schema::{
     LongPollsRecord, NoteRecord, PointCount, PointKind, PointRecord, PollsRecord, Record,
     RequestExample, RequestExamples, SamplesRecord, StackFrame, StackGroup, StackNode,
     StacksRecord, TargetAllocations, TargetEvents, TargetKind, TargetRecord, TargetTime,
-    TimeHistogram, TimelineEvent, TimelineRecord, TimelineThread, VERSION, WaitTime, WallRecord,
-    WallStack, WallWaker,
+    TimeHistogram, TimelineEvent, TimelineRecord, TimelineThread, VERSION, WaitSite, WaitSites,
+    WaitTime, WallRecord, WallStack, WallWaker,
 };
 pub use writer::{WriteError, Writer};
 

@@ -165,13 +165,21 @@ impl Described {
             Record::Events(it) => it.targets.iter().find_map(|of| target(of.target?)),
             Record::Polls(it) => it.kinds.iter().find_map(|kind| target(kind.target)),
             Record::LongPolls(it) => it.polls.iter().find_map(|poll| target(poll.target)),
-            Record::Wall(it) => it.stacks.iter().enumerate().find_map(|(at, stack)| {
-                let parent = stack.parent.filter(|parent| *parent as usize >= at);
-                let wakers = stack.tasks.iter().filter_map(|waker| waker.by);
-                parent
-                    .map(|parent| format!("stack {parent}"))
-                    .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
-            }),
+            Record::Wall(it) => it
+                .stacks
+                .iter()
+                .enumerate()
+                .find_map(|(at, stack)| {
+                    let parent = stack.parent.filter(|parent| *parent as usize >= at);
+                    let wakers = stack.tasks.iter().filter_map(|waker| waker.by);
+                    parent
+                        .map(|parent| format!("stack {parent}"))
+                        .or_else(|| stack.target.into_iter().chain(wakers).find_map(target))
+                })
+                .or_else(|| {
+                    let sites = it.wait_sites.sites.iter();
+                    sites.flat_map(|site| site.waiter.into_iter().chain(site.by)).find_map(target)
+                }),
             Record::Stacks(it) => it.groups.iter().find_map(|group| {
                 let nodes = group.stacks.iter().map(|node| (node.parent, node.frame));
                 let unknown = unknown_of_chains(nodes, it.frames.len());

@@ -27,7 +27,7 @@ pub use examples::{
 pub use joint::JointRun;
 pub use polls::{KindPolls, LongPoll, LongPollsRecord, PollsRecord, TimeHistogram};
 pub use timeline::{TimelineEvent, TimelineRecord, TimelineThread};
-pub use wall::{WallRecord, WallStack, WallWaker};
+pub use wall::{WaitSite, WaitSites, WallRecord, WallStack, WallWaker};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -113,6 +113,9 @@ pub(crate) fn keep(outer: &Waker) -> Waker {
 /// `cell` is from `Arc::into_raw` or `Arc::as_ptr`, and the `Arc` lives.
 unsafe fn clone(cell: *const ()) -> RawWaker {
     cloned();
+    if wall::is_recording() {
+        wall::waker_cloned(cell.addr());
+    }
     // SAFETY: as the caller says. The new count is the clone's.
     unsafe { Arc::increment_strong_count(cell.cast::<WakeCell>()) };
     RawWaker::new(cell, &VTABLE)

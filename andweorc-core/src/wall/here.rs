@@ -1,8 +1,10 @@
 //! The polls and spans that the calling thread is in, while wall time is recorded.
 
+use super::by_task::ByTask;
 use super::request::PollWait;
 use super::stacks::{WallState, ns};
 use super::timeline::Event;
+use super::wait_sites::{Begun, Pace};
 use super::{OpenSpan, RECORDING, is_recording, lock};
 use crate::allocations::left_out;
 use crate::target::Target;
@@ -14,7 +16,7 @@ use andweorc_sampling::slots;
 use andweorc_sampling::thread_name::ThreadName;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Polls inside of each other that are told apart; those beyond are as if nobody had seen them.
 const MAX_POLLS: usize = 64;
@@ -25,12 +27,8 @@ const MAX_ENTRIES: usize = 4096;
 /// So many threads are told apart in the timeline; those that come later are told as the last.
 const MAX_THREADS: usize = 4096;
 
-/// Places for who has woken a task, by the task: where two tasks meet in one, the first is
-/// forgotten.
-const WAKERS: usize = 4096;
-
-/// In each place the task, and the id of the target that woke it.
-static WOKEN_BY: [AtomicU64; WAKERS] = [const { AtomicU64::new(0) }; WAKERS];
+/// The id of the target that has woken each task, since it was last polled.
+static WOKEN_BY: ByTask = ByTask::new();
 
 /// A poll that the calling thread is in.
 #[derive(Debug)]
@@ -47,6 +45,8 @@ struct InPoll {
     is_a_spans: bool,
     /// The thread had entered so many spans before.
     entered_before: u64,
+    /// The wait that begins with its end.
+    begun: Begun,
 }
 
 /// A span that the calling thread has entered and not left.
@@ -64,6 +64,8 @@ struct Entry {
 struct Here {
     polls: RefCell<Vec<InPoll>>,
     entries: RefCell<Vec<Entry>>,
+    /// Waits that are sampled.
+    pace: RefCell<Pace>,
     /// How many spans the thread has entered.
     entered: Cell<u64>,
     /// The recording that these are of.
@@ -79,6 +81,7 @@ thread_local! {
         Here {
             polls: RefCell::new(Vec::new()),
             entries: RefCell::new(Vec::new()),
+            pace: RefCell::new(Pace::new()),
             entered: Cell::new(0),
             number: Cell::new(0),
             thread: Cell::new(0),
@@ -141,46 +144,30 @@ impl Here {
 #[cold]
 #[inline(never)]
 pub fn woken(task: usize) {
-    let place = &WOKEN_BY[place_of(task)];
-    let by = thread::innermost_target();
-    // Relaxed: a number that stands for itself. Another thread may write meanwhile, which is a
-    // wake at the same moment.
-    if place.load(Ordering::Relaxed) >> 32 != tag_of(task) {
-        place.store(tag_of(task) << 32 | u64::from(by), Ordering::Relaxed);
-    }
+    WOKEN_BY.put_first(task, thread::innermost_target());
 }
 
-/// The id of the target that has woken a task since this was last asked; 0 where that is not known.
-fn take_waker(task: usize) -> u32 {
-    let place = &WOKEN_BY[place_of(task)];
-    // Relaxed: see `woken`.
-    let found = place.load(Ordering::Relaxed);
-    if found >> 32 != tag_of(task) {
-        return 0;
-    }
-    place.store(0, Ordering::Relaxed);
-    found as u32
-}
-
-fn hash(task: usize) -> u64 {
-    // 2^64 over the golden ratio, as in Fibonacci hashing.
-    (task as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn place_of(task: usize) -> usize {
-    (hash(task) >> 52) as usize % WAKERS
-}
-
-/// Half of a task's hash that is never 0.
-fn tag_of(task: usize) -> u64 {
-    (hash(task) >> 16 & 0xffff_ffff) | 1
+/// The calling thread has cloned the waker of a task, known by this number to [`woken`]. If it is
+/// polling that task, the task is going to wait for whoever has the clone.
+#[cold]
+#[inline(never)]
+pub fn waker_cloned(task: usize) {
+    let waiter = thread::innermost_target();
+    with(|here| {
+        let mut polls = here.polls.borrow_mut();
+        if let Some(poll) = polls.iter_mut().rfind(|poll| poll.number == task) {
+            poll.begun.cloned(&mut here.pace.borrow_mut(), poll.began, waiter);
+        }
+    });
 }
 
 /// The calling thread begins, at `now`, to poll a task that is known by this number to
 /// [`woken`], whose wait ended like this if that is known.
 pub(crate) fn poll_begins(task: &'static Target, number: usize, ended: Option<Ended>, now: Real) {
-    let by = take_waker(number);
+    let by = WOKEN_BY.take(number);
+    let begun = Begun::take(number);
     with(|here| {
+        count_site(begun.before(), by, ended);
         let mut polls = here.polls.borrow_mut();
         if polls.len() < MAX_POLLS {
             let wait = ended.map(|ended| (PollWait { ended, by }, now));
@@ -194,6 +181,7 @@ pub(crate) fn poll_begins(task: &'static Target, number: usize, ended: Option<En
                 wait,
                 is_a_spans: false,
                 entered_before,
+                begun,
             });
             slots::set_task(task.id());
         }
@@ -211,6 +199,11 @@ pub(crate) fn poll_ends(number: usize, now: Real) {
         let ended = place.and_then(|place| polls.drain(place..).next());
         slots::set_task(polls.last().map_or(0, |poll| poll.task.id()));
         let Some(ended) = ended.filter(|_| is_recording()) else { return };
+        if matches!(ended.begun, Begun::Unsampled) {
+            // Relaxed: a count.
+            RECORDING.unsampled_waits.fetch_add(1, Ordering::Relaxed);
+        }
+        ended.begun.keep(number, |site| lock(&RECORDING.wait_sites).number(site));
         RECORDING.polls().add(ended.task, now - ended.began, ended.delay);
         here.tell(ended.task.id(), ended.began, now);
         if let (false, Some((wait, polled))) = (ended.is_a_spans, ended.wait) {
@@ -224,6 +217,15 @@ pub(crate) fn poll_ends(number: usize, now: Real) {
             }
         }
     });
+}
+
+/// Credits a wait that ended like this to its site, of which this is the word, if another task has
+/// ended it: one that the target `by` was in.
+fn count_site(word: u32, by: u32, ended: Option<Ended>) {
+    let Some(ended) = ended.filter(|ended| word != 0 && ended.by() == Cause::Task) else { return };
+    let since = lock(&RECORDING.stretch).since;
+    let length = ended.woken().max(since) - ended.parked().max(since);
+    lock(&RECORDING.wait_sites).add(word, by, length);
 }
 
 /// Counts that a span is held over an await.

@@ -57,7 +57,7 @@ mod waits;
 
 pub use allocation_lines::{AllocationLine, ThreadPart};
 pub use allocations::AllocationSummary;
-pub use edges::{Edge, Party};
+pub use edges::{Edge, EdgeSite, Party};
 pub use events::{EventRate, EventSummary, TargetEvent, TargetEventSummary};
 pub use load::{Load, Probes};
 pub use metric::{Metric, Now, Ranking};

@@ -10,6 +10,7 @@
 //! | `load` | the load in words, and the warning of one that does not wait |
 //! | `requests` | single requests, and what they spent their time in |
 //! | `waits` | the longest waits that nobody tested |
+//! | `wait_sites` | the locks and channels at which tasks wait for each other |
 //! | `allocations` | the targets whose allocations stand out |
 //! | `events` | events of the processor |
 //! | `long_polls` | tasks that keep their worker from all others |
@@ -30,6 +31,7 @@ mod notes;
 mod requests;
 mod sections;
 mod text;
+mod wait_sites;
 mod waits;
 mod words;
 
@@ -46,5 +48,6 @@ pub use sections::{
     Section, allocation_label, cpu_share, fills_time, label, named, needs, sections,
 };
 pub use text::{Looks, text};
+pub use wait_sites::{place as wait_place, wait_sites};
 pub use waits::{Wait, untested_waits};
 pub use words::{MAIN_METRICS, change, counted, date, metric_name, tenths, value, values};

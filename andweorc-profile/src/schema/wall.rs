@@ -22,6 +22,58 @@ pub struct WallRecord {
     /// Requests of which nothing is known, since too many were open.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unseen: u64,
+    /// Where tasks waited for each other, by samples. Older profiles have none.
+    #[serde(default, skip_serializing_if = "WaitSites::is_empty")]
+    pub wait_sites: WaitSites,
+}
+
+/// Where tasks waited for other tasks: at which lock or channel, and at which line. A part of the
+/// waits is sampled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitSites {
+    /// The sites, those with the most time first.
+    pub sites: Vec<WaitSite>,
+    /// Samples of sites that could not be told apart, since there were too many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub merged: u64,
+    /// Waits that began and were not sampled, whatever ended them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsampled: u64,
+}
+
+impl WaitSites {
+    /// Whether nothing was seen to wait.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == WaitSites::default()
+    }
+}
+
+/// Waits of one target for another at one place. Those of which the place is not known have neither
+/// `call` nor `function`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WaitSite {
+    /// Id of the innermost target that was open where the wait began; `None` where it is not known.
+    pub waiter: Option<u32>,
+    /// Id of the innermost target that was open where the wake came from; `None` where that is not
+    /// known.
+    pub by: Option<u32>,
+    /// Time of the waits that the samples stand for, ns.
+    pub ns: u64,
+    /// The samples.
+    pub samples: u64,
+    /// The function of the primitive that the innermost function in scope called:
+    /// `tokio::sync::mutex::Mutex::lock`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The innermost function in scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Its source file, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in that file, 1-based, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
 }
 
 /// Time of one stack of spans, without the stacks inside of it.

@@ -232,7 +232,8 @@ impl ExperimentLoop {
             self.journal.note(lack.to_string());
         }
         // Before targets are written: it names none that comes later.
-        let (wall, polls) = wall::end();
+        let (mut wall, polls) = wall::end();
+        wall.wait_sites = wall::take_wait_sites(|| self.open_symbols());
         let allocation_stacks = self.allocation_stacks(start, seen);
         let examples = wall::take_examples();
         let timeline = wall::take_timeline(self.journal.start());
@@ -279,11 +280,14 @@ impl ExperimentLoop {
         seen: &ObservedStretch,
     ) -> Option<AllocationStacksRecord> {
         let kind = |id| targets().into_iter().find(|it| it.id() == id).map(Target::kind);
-        let scope = &self.settings.scope;
-        let open =
-            || Symbols::of_this_program().ok().map(|symbols| symbols.with_scope(scope.clone()));
         let now = SampledSnapshot::read();
-        now.record_since(&start.sampled_allocations, seen.real_ns, kind, open)
+        now.record_since(&start.sampled_allocations, seen.real_ns, kind, || self.open_symbols())
+    }
+
+    /// Opens the symbols of the program, if it has some.
+    fn open_symbols(&self) -> Option<Symbols> {
+        let symbols = Symbols::of_this_program().ok()?;
+        Some(symbols.with_scope(self.settings.scope.clone()))
     }
 
     /// Adds a note where the program is slower while it is sampled than it was before. Returns

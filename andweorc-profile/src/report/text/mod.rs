@@ -13,7 +13,8 @@ use crate::report::sections::{allocation_label, place};
 use crate::report::words::{shortened, time};
 use crate::report::{
     advice, between_runs, caveats, event_label, event_losses, load_warning,
-    long_polls as told_long_polls, long_polls_left_out, next, notes, untested_waits, why_nothing,
+    long_polls as told_long_polls, long_polls_left_out, next, notes, untested_waits, wait_sites,
+    why_nothing,
 };
 use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
@@ -121,8 +122,8 @@ impl Page {
 }
 
 /// The report for people: where and how the program ran and what it does now, the targets by their
-/// verdicts, the waits that nobody tested, allocations that stand out, long polls, events of the
-/// processor, notes, and a command to run next.
+/// verdicts, the waits that nobody tested and those for each other, allocations that stand out,
+/// long polls, events of the processor, notes, and a command to run next.
 ///
 /// Names are shortened where a line would have more than 80 columns, numbers never.
 pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
@@ -144,6 +145,7 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
         between(&mut page, runs, analysis);
         requests(&mut page, runs, analysis);
         waits(&mut page, runs, analysis);
+        contended(&mut page, analysis);
         advise(&mut page, runs, analysis);
         allocations(&mut page, analysis);
     }
@@ -210,6 +212,20 @@ fn waits(page: &mut Page, runs: &[Run], analysis: &Analysis) {
         cells: vec![Cell::left(wait.words.clone())],
     }));
     page.table(&rows, waits.len().saturating_sub(page.looks.top));
+}
+
+/// The locks and channels at which tasks wait for each other.
+fn contended(page: &mut Page, analysis: &Analysis) {
+    let sites = wait_sites(analysis);
+    if sites.is_empty() {
+        return;
+    }
+    page.line("");
+    let heading = page.looks.paint(Tone::Heading, "WAITS FOR EACH OTHER");
+    page.line(&heading);
+    for site in sites.iter().take(page.looks.top) {
+        page.prose(Tone::Plain, "  ", site);
+    }
 }
 
 /// Tasks that keep their worker from all others.

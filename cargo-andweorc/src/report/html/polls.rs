@@ -3,9 +3,12 @@
 use super::data::shown_place;
 use crate::web::Sources;
 use andweorc_profile::TargetKind;
-use andweorc_profile::estimate::{Analysis, Edge, Lengths, Party};
+use andweorc_profile::estimate::{Analysis, Edge, EdgeSite, Lengths, Party};
 use andweorc_profile::{plain, report};
 use serde::Serialize;
+
+/// Locks and channels of one wait in the table.
+const MOST_SITES: usize = 3;
 
 /// So many kinds of tasks are on the page, and so many waits: those with the most time.
 const MOST_KINDS: usize = 100;
@@ -69,6 +72,8 @@ struct Wait {
     ns: u64,
     ns_per_request: Option<f64>,
     share: f64,
+    /// The locks and channels where most of it is, in words.
+    sites: Vec<String>,
 }
 
 /// The polls of each kind of task.
@@ -117,11 +122,17 @@ pub(super) fn edges(analysis: &Analysis, sources: &Sources) -> Option<Edges> {
         ns: edge.ns,
         ns_per_request: edge.ns_per_request.map(f64::round),
         share: edge.share,
+        sites: edge.sites.iter().take(MOST_SITES).map(site).collect(),
     };
     let edges: Vec<Wait> =
         shown.iter().map(|edge| wait(edge, index(&edge.waiter), index(&edge.waker))).collect();
     let parties = parties.into_iter().map(|party| node(party, sources)).collect();
     (!edges.is_empty()).then(|| Edges { parties, edges, left_out: all.len() - shown.len() })
+}
+
+/// A lock or a channel: `75 %, in Mutex::lock at src/main.rs:40`.
+fn site(site: &EdgeSite) -> String {
+    format!("{:.0} %{}", 100.0 * site.share, report::wait_place(site))
 }
 
 fn node(party: &Party, sources: &Sources) -> Node {

@@ -95,9 +95,9 @@ function edgeTable(many) {
     const { name, kind, place: at, editor } = parties[index];
     return [kind ? el("span", { class: "kind" }, kind + " ") : null, el("span", { class: kind ? "name" : null }, name), place(at, editor)];
   };
-  const head = ["waits", "for", "each request", "of wall time", "in all"];
+  const head = ["waits", "for", "where", "each request", "of wall time", "in all"];
   const rows = edges.slice(0, many).map((one) =>
-    el("tr", {}, el("th", { scope: "row" }, party(one.waiter)), el("td", {}, party(one.waker)), el("td", {}, one.ns_per_request === null ? "\u2013" : nanos(one.ns_per_request)), el("td", {}, percent(one.share)), el("td", {}, nanos(one.ns))),
+    el("tr", {}, el("th", { scope: "row" }, party(one.waiter)), el("td", {}, party(one.waker)), el("td", {}, one.sites.map((site) => el("div", {}, site))), el("td", {}, one.ns_per_request === null ? "\u2013" : nanos(one.ns_per_request)), el("td", {}, percent(one.share)), el("td", {}, nanos(one.ns))),
   );
   const left = edges.length - many;
   const more = (event) => event.target.closest(".edge-table").replaceWith(edgeTable(many + 5 * EDGE_ROWS));
@@ -117,7 +117,7 @@ function whoWaits() {
     "section",
     { "aria-labelledby": "edges" },
     el("h2", { id: "edges" }, "Who waits for whom"),
-    el("p", { class: "hint" }, "Before the first experiment: each innermost span, or task outside of all spans, and what ended its waits. A line is as wide as its wait is long; a dashed box stands for one that is there already. The time of each request is a mean over those that have such a span. What a lock, a channel or a semaphore is called nobody tells: the span around the wait names it."),
+    el("p", { class: "hint" }, "Before the first experiment: each innermost span, or task outside of all spans, and what ended its waits. A line is as wide as its wait is long; a dashed box stands for one that is there already. The time of each request is a mean over those that have such a span. A lock, a channel or a semaphore is named by its function and the line that waits there, where samples tell."),
     pictured.others > 0 ? el("p", { class: "hint" }, "The picture has those with the most time; " + pictured.others + " others are one box.") : null,
     el("div", { class: "scroll flame-box", role: "region", tabindex: "0", "aria-label": "Picture of who waits for whom" }, edgePicture(pictured)),
     edgeTable(EDGE_ROWS),
