@@ -73,9 +73,9 @@ impl Discarded {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Split {
-    /// It is told.
+    /// The records tell.
     Told(LatencySplit),
-    /// It can't be told.
+    /// The records do not tell.
     Untold {
         /// Why: a sentence.
         why: String,

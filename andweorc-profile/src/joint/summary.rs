@@ -1,4 +1,4 @@
-//! What is known of each service: its program, experiments that were lost in it, and its targets.
+//! Facts on each service: its program, experiments that were lost in it, and its targets.
 
 use super::split::split;
 use super::{Services, is_together};
@@ -78,7 +78,7 @@ fn service_of<'a>(target: &'a TargetSummary, others: &'a Services) -> Option<&'a
     known.map(|service| &**service).or_else(|| target.name.split('/').next())
 }
 
-/// What the runs of one service tell, of `all` runs of all.
+/// Facts that the runs of one service tell, of `all` runs of all.
 fn of_service(service: &str, runs: &[Run], all: &[&Run]) -> ServiceSummary {
     let header = runs.first().map(|run| &run.header);
     let held = |run: &Run| -> BTreeSet<u32> {

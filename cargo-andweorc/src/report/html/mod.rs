@@ -47,8 +47,8 @@ const SCRIPT: &str = concat!(
     include_str!("page/app.js"),
 );
 
-/// The page of runs that make one report. Source lines are looked for in the project here, and in those that the
-/// profiles lie in.
+/// The page of runs that make one report. Source lines are looked for in the project here, and in
+/// those that the profiles lie in.
 pub(crate) fn html(united: &United, profiles: &[PathBuf], editor: &Editor) -> String {
     let (runs, analysis) = (&united.runs, united.analyse());
     let data = data::page(runs, &analysis, &mut Sources::near(profiles, editor));
