@@ -217,10 +217,7 @@ impl Requests {
 }
 
 /// The stacks of a run that are wanted or are inside of one, each with the outermost that is.
-fn owned<'a>(
-    run: &'a Run,
-    is_wanted: impl Fn(&WallStack) -> bool,
-) -> Vec<(&'a WallStack, &'a WallStack)> {
+fn owned(run: &Run, is_wanted: impl Fn(&WallStack) -> bool) -> Vec<(&WallStack, &WallStack)> {
     let mut found = Vec::new();
     for record in &run.wall {
         // Each comes after the one around it.

@@ -28,8 +28,8 @@ fn services_are_one_report_in_any_order() {
     for wanted in [
         "andweorc: gateway-server on here",
         "If inventory/lookup took half as long",
-        "SERVICES   best for request",
-        "  gateway    render ",
+        "SERVICES     best for request",
+        "  gateway    render +4",
         "  payments   charge ",
         "Left out in inventory: `payments`: steal 7 % (1).",
         "A REQUEST OF request        2.00 ms",
