@@ -94,7 +94,8 @@ impl Connection {
         let hello = self.hear();
         let ToCoordinator::Hello { version, token, service } = &hello else { panic!("{hello:?}") };
         assert_eq!((*version, &**token, &**service), (PROTOCOL, TOKEN, "shop"));
-        self.say(&ToParticipant::Welcome { version: PROTOCOL, run: "r1".into() });
+        let entry = Some("gateway".to_owned());
+        self.say(&ToParticipant::Welcome { version: PROTOCOL, run: "r1".into(), entry });
         let ready = self.hear();
         let ToCoordinator::Ready { targets, points } = ready else { panic!("{ready:?}") };
         assert!(points.iter().any(|point| point.name == "unit"), "{points:?}");
@@ -166,7 +167,8 @@ fn experiments_of_the_coordinator_are_held_and_numbered() {
         let run = program.profile();
         assert_eq!(reason(&run), "time");
         let joint = run.joint.as_ref().expect("it names the run");
-        assert_eq!((&*joint.run, &*joint.service), ("r1", "shop"));
+        let entry = joint.entry.as_deref();
+        assert_eq!((&*joint.run, &*joint.service, entry), ("r1", "shop", Some("gateway")));
         let numbers: Vec<_> = run.experiments.iter().map(|it| it.joint).collect();
         assert_eq!(numbers, [Some(4), Some(7)]);
         let kinds = run
@@ -244,7 +246,10 @@ fn all_of_a_thousand_requests_in_flight_are_answered_when_the_coordinator_is_gon
 fn a_refusal_and_another_version_end_the_session_and_not_the_program() {
     for (answer, why) in [
         (ToParticipant::Refused { reason: "its token is wrong".into() }, "its token is wrong"),
-        (ToParticipant::Welcome { version: 0, run: "r".into() }, "version 0 of the protocol"),
+        (
+            ToParticipant::Welcome { version: 0, run: "r".into(), entry: None },
+            "version 0 of the protocol",
+        ),
     ] {
         let (program, process, mut coordinator) = Connection::of(Program::new("works"));
         assert!(matches!(coordinator.hear(), ToCoordinator::Hello { .. }));

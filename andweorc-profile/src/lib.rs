@@ -11,6 +11,7 @@
 //! | [`compare`] | what changed between two versions, from their profiles |
 //! | [`report`] | the report as text and as JSON, and the words that other reports share |
 //! | [`stats`] | quantiles, regressions and p-values that these need |
+//! | [`joint`] | one report over the profiles of several services |
 //! | [`coordination`] | how several programs are profiled as one: the protocol, and a participant |
 //! | [`settings`] | the settings of a run, from the environment or in code |
 //! | [`time`] | units of time, real and virtual, and speedups |
@@ -37,6 +38,7 @@ pub mod compare;
 pub mod coordination;
 pub mod estimate;
 mod file;
+pub mod joint;
 pub mod plain;
 mod reader;
 pub mod report;

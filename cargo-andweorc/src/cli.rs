@@ -104,8 +104,10 @@ Examples:
   cargo andweorc report --format html -o report.html target/andweorc/shop.jsonl
   cargo andweorc report --format json first.jsonl second.jsonl > report.json
   cargo andweorc report --format json --brief
+  cargo andweorc report gateway.jsonl gateway.inventory.jsonl gateway.payments.jsonl
 
-Several profiles are one report: their runs are taken together.")]
+Several profiles are one report: their runs are taken together. Those of services that were profiled
+together make one report of all services.")]
 pub(crate) struct ReportOptions {
     /// The form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -120,6 +122,9 @@ pub(crate) struct ReportOptions {
     /// How long it is.
     #[command(flatten)]
     pub(crate) top: TopOptions,
+    /// The service that it is about.
+    #[command(flatten)]
+    pub(crate) entry: EntryOptions,
     /// The page.
     #[command(flatten)]
     pub(crate) page: PageOptions,
@@ -138,6 +143,15 @@ pub(crate) struct TopOptions {
     pub(crate) top: usize,
 }
 
+/// The service that a report of several is about.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EntryOptions {
+    /// Of services that were profiled together: rank by the points of this one [default: the one
+    /// that `cargo andweorc run` built and started]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Option<String>,
+}
+
 /// The options of `view`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -151,6 +165,9 @@ pub(crate) struct ViewOptions {
     /// The port [default: a free one]
     #[arg(long)]
     pub(crate) port: Option<u16>,
+    /// The service that the page is about.
+    #[command(flatten)]
+    pub(crate) entry: EntryOptions,
     /// The page.
     #[command(flatten)]
     pub(crate) page: PageOptions,

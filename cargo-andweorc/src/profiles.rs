@@ -1,6 +1,7 @@
 //! Which profiles are meant, and what they hold together.
 
 use crate::{project, sides};
+use andweorc_profile::joint::{self, United};
 use andweorc_profile::plain;
 use andweorc_profile::{Profile, ReadError};
 use std::error::Error;
@@ -96,6 +97,19 @@ fn newest_first(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     all.sort_unstable();
     Ok(all.into_iter().rev().map(|(_, path)| path).collect())
+}
+
+/// The runs of these profiles, as one report is made of them. Where they are of several services
+/// of joint runs, it ranks by the points of the service `entry`.
+///
+/// # Errors
+///
+/// When one can't be read, or they don't belong together.
+pub(crate) fn read_united(
+    paths: &[PathBuf],
+    entry: Option<&str>,
+) -> Result<United, Box<dyn Error>> {
+    Ok(joint::unite(read(paths)?.runs, entry)?)
 }
 
 /// All runs of these profiles.

@@ -13,6 +13,7 @@ use crate::sides::Side;
 use crate::worktree::{Commit, Worktree};
 use crate::{build, child, history, project, report, select};
 use andweorc_profile::Run;
+use andweorc_profile::joint::United;
 use andweorc_profile::plain;
 use andweorc_profile::report::Looks;
 use std::error::Error;
@@ -198,7 +199,7 @@ impl Version {
             return Err(format!(
                 "{}: nothing was measured: {}",
                 self.name,
-                report::words(&profile, Looks::default())
+                report::words(&United::apart(profile.runs), Looks::default())
             )
             .into());
         }

@@ -8,9 +8,10 @@ use crate::history::{self, Earlier};
 use crate::live::View;
 use crate::repeat::{Series, SeriesError};
 use crate::select::{Kind, Program};
-use crate::{build, child, coordinate, diff, project, report, revisions, select};
+use crate::{build, child, coordinate, diff, profiles, project, report, revisions, select};
 use andweorc_profile::Profile;
 use andweorc_profile::compare::Limits;
+use andweorc_profile::joint::United;
 use andweorc_profile::plain;
 use andweorc_profile::settings::{SettingError, Settings};
 use std::error::Error;
@@ -74,7 +75,8 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
         ));
     }
     if !history::has_measured(&profile.runs) {
-        console::print(&report::words(&profile, report::looks(true, options.top)))?;
+        let apart = United::apart(profile.runs);
+        console::print(&report::words(&apart, report::looks(true, options.top)))?;
         let stays = if earlier.is_there() { "; the profile of before stays" } else { "" };
         let said = console::failed(format_args!("nothing was measured, see above{stays}"));
         return Ok(if failed { child::exit_code(ended.status) } else { said });
@@ -86,18 +88,39 @@ pub(crate) fn run(options: &RunOptions, console: Console) -> Result<ExitCode, Bo
             "saved as the baseline `{name}`; when the program has changed: cargo andweorc run, and cargo andweorc diff --baseline {name}"
         ));
     }
-    console::print(&report::words(&profile, report::looks(true, options.top)))?;
+    let (united, files) = with_others(profile, &out, &others, console);
+    console::print(&report::words(&united, report::looks(true, options.top)))?;
+    let quoted_files: Vec<String> = files.iter().map(|file| quoted(file)).collect();
     console.hint(format_args!(
-        "\nprofile: {file}\nas JSON: cargo andweorc report --format json {file}\nas a page: cargo andweorc view {file}",
-        file = quoted(&out)
+        "\nprofile: {files}\nas JSON: cargo andweorc report --format json {files}\nas a page: cargo andweorc view {files}",
+        files = quoted_files.join(" ")
     ));
-    for other in &others {
-        console.hint(format_args!("profile of another service: {}", quoted(other)));
-    }
     if let Some(page) = &page {
-        open(&profile, &out, page, console)?;
+        open(&united, &files, page, console)?;
     }
     Ok(if ended.stopped { ExitCode::SUCCESS } else { child::exit_code(ended.status) })
+}
+
+/// The profile of the program that was built, with those of the services beside it, and the files
+/// that it is made of. Profiles of which no one report can be made are told and left out.
+fn with_others(
+    profile: Profile,
+    out: &Path,
+    others: &[PathBuf],
+    console: Console,
+) -> (United, Vec<PathBuf>) {
+    let files: Vec<PathBuf> =
+        [out].into_iter().chain(others.iter().map(|it| &**it)).map(PathBuf::from).collect();
+    if others.is_empty() {
+        return (United::apart(profile.runs), files);
+    }
+    match profiles::read_united(&files, None) {
+        Ok(united) => (united, files),
+        Err(error) => {
+            console.hint(format_args!("the report is without the other services: {error}"));
+            (United::apart(profile.runs), vec![out.to_owned()])
+        }
+    }
 }
 
 /// Where the page of a profile goes.
@@ -106,8 +129,8 @@ fn page_beside(out: &Path) -> PathBuf {
 }
 
 /// Writes the page of the report beside the profile, and opens it in a browser.
-fn open(profile: &Profile, out: &Path, page: &Path, console: Console) -> Result<(), String> {
-    report::write_page(profile, out, page)?;
+fn open(united: &United, files: &[PathBuf], page: &Path, console: Console) -> Result<(), String> {
+    report::write_page(united, files, page)?;
     if let Err(error) = open::that_detached(page) {
         console.hint(format_args!(
             "no browser could be started ({error}); the page is {}",

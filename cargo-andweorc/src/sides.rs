@@ -1,8 +1,8 @@
 //! The two versions that `diff` and `ci` compare.
 
 use crate::{profiles, project};
-use andweorc_profile::Run;
 use andweorc_profile::plain;
+use andweorc_profile::{Run, joint};
 use clap::Args;
 use std::error::Error;
 use std::fs;
@@ -22,6 +22,10 @@ pub(crate) struct SidesOptions {
     /// Compare also what are profiles of two different programs
     #[arg(long)]
     pub(crate) across_programs: bool,
+    /// Of services that were profiled together: compare the points of this one [default: the one
+    /// that `cargo andweorc run` built and started]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Option<String>,
 }
 
 /// One version.
@@ -31,7 +35,8 @@ pub(crate) struct Side {
     pub(crate) name: String,
     /// Its profiles.
     pub(crate) files: Vec<PathBuf>,
-    /// Its runs, of all its profiles.
+    /// Its runs, of all its profiles: where these are of services that were profiled together,
+    /// those of the entry.
     pub(crate) runs: Vec<Run>,
 }
 
@@ -40,10 +45,14 @@ impl SidesOptions {
     ///
     /// # Errors
     ///
-    /// When the options don't name two sides, one can't be read, a baseline is compared with the
+    /// When the options don't name two sides, one can't be read or is of services that don't belong
+    /// together, a baseline is compared with the
     /// profile that it is a copy of, or the two are of different programs and that is not asked
     /// for.
     pub(crate) fn read(&self) -> Result<[Side; 2], Box<dyn Error>> {
+        let entry = self.entry.as_deref();
+        let side_of = |name: &str, files: &[PathBuf]| side_of(name, files, entry);
+        let side = |name: &str| side_of(name, &files(name)?);
         let sides = match (&self.baseline, &self.profiles[..]) {
             (Some(name), []) => {
                 let (file, newest) = (baseline(name)?, profiles::newest_of_project()?);
@@ -113,12 +122,10 @@ pub(crate) fn files(name: &str) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-fn side(name: &str) -> Result<Side, Box<dyn Error>> {
-    side_of(name, &files(name)?)
-}
-
-fn side_of(name: &str, files: &[PathBuf]) -> Result<Side, Box<dyn Error>> {
-    Ok(Side { name: name.to_owned(), files: files.to_vec(), runs: profiles::read(files)?.runs })
+fn side_of(name: &str, files: &[PathBuf], entry: Option<&str>) -> Result<Side, Box<dyn Error>> {
+    let united = joint::unite(profiles::read(files)?.runs, entry);
+    let united = united.map_err(|error| format!("{}: {error}", plain::name(name)))?;
+    Ok(Side { name: name.to_owned(), files: files.to_vec(), runs: united.runs })
 }
 
 /// The file of a baseline that is there.

@@ -9,6 +9,7 @@ use crate::clock;
 use crate::own_thread;
 use crate::sync::Mutex;
 use crate::time::{Nanos, Real};
+use andweorc_profile::JointRun;
 use andweorc_profile::coordination::{
     Begin, KnownPoint, KnownTarget, Lines, Outcome, Participant, ToCoordinator, ToParticipant,
     Verdict, to_line,
@@ -69,9 +70,14 @@ impl Link {
         &self.service
     }
 
-    /// Id of the run, once the coordinator has answered.
-    pub(crate) fn run(&self) -> Option<String> {
-        self.participant.lock().run().map(str::to_owned)
+    /// The run that the program is part of, once the coordinator has answered.
+    pub(crate) fn run(&self) -> Option<JointRun> {
+        let participant = self.participant.lock();
+        Some(JointRun {
+            run: participant.run()?.to_owned(),
+            service: self.service.clone(),
+            entry: participant.entry().map(str::to_owned),
+        })
     }
 
     /// Makes known what can be tested and what is measured here.

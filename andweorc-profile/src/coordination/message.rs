@@ -89,6 +89,9 @@ pub enum ToParticipant {
         version: u32,
         /// Id of the run, which all participants write into their profiles.
         run: String,
+        /// Name of the service that the coordinator built and started itself. They write it too.
+        #[serde(default)]
+        entry: Option<String>,
     },
     /// The participant does not take part.
     Refused {
@@ -160,13 +163,15 @@ impl Tested {
 
     /// How the profiles of other services call the target: `inventory/lookup`.
     pub fn name(&self) -> String {
-        let KnownTarget { kind, name, .. } = &self.target;
-        match kind {
-            TargetKind::Span | TargetKind::Task | TargetKind::Function => {
-                format!("{}/{name}", self.service)
-            }
-            kind => format!("{}/{kind}:{name}", self.service),
-        }
+        name_elsewhere(&self.service, self.target.kind, &self.target.name)
+    }
+}
+
+/// How profiles of other services call a target of this kind and name: `inventory/lookup`.
+pub(crate) fn name_elsewhere(service: &str, kind: TargetKind, name: &str) -> String {
+    match kind {
+        TargetKind::Span | TargetKind::Task | TargetKind::Function => format!("{service}/{name}"),
+        kind => format!("{service}/{kind}:{name}"),
     }
 }
 
@@ -257,8 +262,11 @@ impl Message for ToCoordinator {
 impl Message for ToParticipant {
     fn check(&self) -> Result<(), MessageError> {
         match self {
-            ToParticipant::Welcome { run: text, .. }
-            | ToParticipant::Refused { reason: text }
+            ToParticipant::Welcome { run, entry, .. } => {
+                check_text(run)?;
+                entry.as_deref().map_or(Ok(()), check_text)
+            }
+            ToParticipant::Refused { reason: text }
             | ToParticipant::Finish { reason: text }
             | ToParticipant::Settle { discarded: Some(text), .. } => check_text(text),
             ToParticipant::Settle { discarded: None, .. }

@@ -34,6 +34,8 @@ mod participant;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use message::name_elsewhere;
+
 pub use lines::{Lines, MessageError, to_line};
 pub use message::{
     Begin, KnownPoint, KnownTarget, Message, Outcome, Tested, ToCoordinator, ToParticipant,

@@ -28,6 +28,8 @@ pub struct Participant {
     out: VecDeque<ToCoordinator>,
     /// Id of the run, once the participant is welcome.
     run: Option<String>,
+    /// Name of the service that the coordinator started itself, where it says so.
+    entry: Option<String>,
     /// The experiment that was begun last.
     held: Option<HeldExperiment>,
     /// The experiment before it, and whether that can be used: the program may not have asked yet.
@@ -76,6 +78,7 @@ impl Participant {
         Participant {
             out,
             run: None,
+            entry: None,
             held: None,
             settled: None,
             heard: now,
@@ -104,7 +107,9 @@ impl Participant {
             ToParticipant::Welcome { version, .. } if version != PROTOCOL => self.give_up(format!(
                 "the coordinator speaks version {version} of the protocol, and this program version {PROTOCOL}"
             )),
-            ToParticipant::Welcome { run, .. } => self.run = Some(run),
+            ToParticipant::Welcome { run, entry, .. } => {
+                (self.run, self.entry) = (Some(run), entry);
+            }
             ToParticipant::Refused { reason } => {
                 self.give_up(format!("the coordinator refused it: {reason}"));
             }
@@ -216,6 +221,12 @@ impl Participant {
     /// Id of the run, once the participant is welcome.
     pub fn run(&self) -> Option<&str> {
         self.run.as_deref()
+    }
+
+    /// Name of the service that the coordinator started itself, once the participant is welcome and
+    /// where the coordinator says so.
+    pub fn entry(&self) -> Option<&str> {
+        self.entry.as_deref()
     }
 
     /// Why it takes part no more, if so.

@@ -10,7 +10,7 @@ fn at(ms: i64) -> Real {
 }
 
 fn welcome() -> ToParticipant {
-    ToParticipant::Welcome { version: PROTOCOL, run: "r1".into() }
+    ToParticipant::Welcome { version: PROTOCOL, run: "r1".into(), entry: None }
 }
 
 /// A participant that was welcomed at 0, without what it says on its own.
@@ -136,7 +136,10 @@ fn a_connection_that_breaks_discards_what_is_held() {
 #[test]
 fn another_version_a_refusal_and_a_broken_order_end_it() {
     let mut one = Participant::new("shop", "secret", at(0));
-    one.receive(ToParticipant::Welcome { version: PROTOCOL + 1, run: "r".into() }, at(1));
+    one.receive(
+        ToParticipant::Welcome { version: PROTOCOL + 1, run: "r".into(), entry: None },
+        at(1),
+    );
     assert!(one.over().unwrap().contains("speaks version 2"), "{one:?}");
 
     let mut one = Participant::new("shop", "secret", at(0));

@@ -36,6 +36,7 @@ mod effects;
 pub(crate) mod events;
 mod fills;
 mod forecast;
+mod joint;
 mod judge;
 pub(crate) mod load;
 mod metric;
@@ -59,6 +60,9 @@ pub use allocation_lines::{AllocationLine, ThreadPart};
 pub use allocations::AllocationSummary;
 pub use edges::{Edge, EdgeSite, Party};
 pub use events::{EventRate, EventSummary, TargetEvent, TargetEventSummary};
+pub use joint::{
+    Discarded, JointSummary, LatencySplit, ServicePart, ServiceSummary, Split, TimeParts,
+};
 pub use load::{Load, Probes};
 pub use metric::{Metric, Now, Ranking};
 pub use observe::{Comparison, comparisons};
@@ -122,6 +126,9 @@ pub struct Analysis {
     /// How far processors are what the program lacks, from 0 to 1, as far as the runs tell. By this
     /// part what experiments cost in CPU time is added back to effects.
     pub shortage: f64,
+    /// The services that were profiled together, where the runs are those of their entry; `None` of
+    /// runs of one service.
+    pub joint: Option<JointSummary>,
 }
 
 impl Analysis {
@@ -270,6 +277,7 @@ fn analyse_metrics(
         cores_used: seen::cores_used(runs),
         cores_used_by_others: seen::cores_used_by_others(runs),
         shortage,
+        joint: None,
     }
 }
 

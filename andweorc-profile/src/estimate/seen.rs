@@ -100,6 +100,10 @@ fn share(
         let share = of(busy, cpu).filter(|_| target.kind != TargetKind::Wait);
         target.share = share.map(|share| share.min(1.0));
         target.wall_share = of(busy, real);
+        // The time of another service's target is in that one's profile.
+        if target.kind == TargetKind::Remote {
+            (target.share, target.wall_share) = (None, None);
+        }
     }
 }
 

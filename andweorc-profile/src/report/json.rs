@@ -1,8 +1,8 @@
 //! The report for machines.
 
 use crate::estimate::{
-    AllocationLine, AllocationSummary, Analysis, Edge, EventSummary, Load, LongPolls, PointSummary,
-    PollSummary, Probes, Ranking, TargetSummary, WaitSummary,
+    AllocationLine, AllocationSummary, Analysis, Edge, EventSummary, JointSummary, Load, LongPolls,
+    PointSummary, PollSummary, Probes, Ranking, TargetSummary, WaitSummary,
 };
 use crate::plain;
 use crate::report::requests::{RequestSummary, summaries};
@@ -34,6 +34,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         cores_used: Option<f64>,
         cores_used_by_others: Option<f64>,
         shortage: f64,
+        joint: Option<&'a JointSummary>,
         points: &'a [PointSummary],
         targets: &'a [TargetSummary],
         waits: &'a [WaitSummary],
@@ -69,6 +70,7 @@ pub fn json(runs: &[Run], analysis: &Analysis) -> String {
         cores_used: analysis.cores_used,
         cores_used_by_others: analysis.cores_used_by_others,
         shortage: analysis.shortage,
+        joint: analysis.joint.as_ref(),
         points: &analysis.points,
         targets: &analysis.targets,
         waits: &analysis.waits,

@@ -42,7 +42,7 @@ pub use json::{REPORT_VERSION, json};
 pub use load::{load_name, load_warning};
 pub use long_polls::{LongPollWords, long_polls, long_polls_left_out, tested_polls};
 pub use next::{Next, next};
-pub use notes::{notes, real_ns, why_nothing};
+pub use notes::{notes, real_ns, service_notes, why_nothing};
 pub use requests::{Request, requests};
 pub use sections::{
     Section, allocation_label, cpu_share, fills_time, label, named, needs, sections,

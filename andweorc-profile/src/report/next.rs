@@ -61,6 +61,9 @@ pub fn next(runs: &[Run], analysis: &Analysis) -> Next {
         }
         _ => {}
     }
+    if runs.iter().any(|run| run.joint.is_some()) {
+        return of_services(runs, analysis);
+    }
     if let Some((targets, seconds)) = open_questions(runs, analysis) {
         return to(
             &format!("cargo andweorc run --targets {targets} --duration {}", duration(seconds)),
@@ -84,6 +87,31 @@ pub fn next(runs: &[Run], analysis: &Analysis) -> Next {
             "cargo andweorc run --targets functions",
             "nothing that was tested matters, which functions do?",
         ),
+    }
+}
+
+/// The next step after a run of several services, whose targets can't be named to one of them and
+/// which are not built by revisions.
+fn of_services(runs: &[Run], analysis: &Analysis) -> Next {
+    let is_open = |it: &TargetSummary| matches!(it.verdict, Verdict::Inconclusive { .. });
+    let open = analysis.targets.iter().filter(|target| is_open(target)).count();
+    let best = analysis.targets.iter().find(|target| target.verdict == Verdict::Matters);
+    match best {
+        _ if open > 0 || analysis.targets.is_empty() => Next {
+            command: format!("cargo andweorc run --duration {}", duration(2.0 * spent(runs))),
+            why: "with the services and the load of this run (--with, --listen, --load, ..)".into(),
+        },
+        Some(best) => Next {
+            command: "cargo andweorc diff BEFORE AFTER".into(),
+            why: format!(
+                "of two folders, once {} is faster and all services were profiled again",
+                shortened(&label(best), NAME)
+            ),
+        },
+        None => Next {
+            command: "cargo andweorc view".into(),
+            why: "nothing that was tested matters; the curves and all experiments".into(),
+        },
     }
 }
 

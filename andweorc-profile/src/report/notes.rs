@@ -1,6 +1,7 @@
 //! Notes on the runs for the user.
 
 use crate::Run;
+use crate::estimate::Analysis;
 
 /// The reason why no point was measured, and a remedy.
 pub fn why_nothing(runs: &[Run]) -> &'static str {
@@ -18,6 +19,15 @@ pub fn why_nothing(runs: &[Run]) -> &'static str {
 pub fn real_ns(run: &Run) -> u64 {
     let last = || run.experiments.last().map_or(0, |e| e.start_ns.saturating_add(e.real_ns));
     run.end.as_ref().map_or_else(last, |end| end.real_ns)
+}
+
+/// Notes on the runs of other services that were profiled together with these, each with the
+/// service's name.
+pub fn service_notes(analysis: &Analysis) -> Vec<String> {
+    let services = analysis.joint.iter().flat_map(|joint| &joint.services);
+    let notes =
+        services.flat_map(|it| it.notes.iter().map(|note| format!("{}: {note}", it.service)));
+    notes.collect()
 }
 
 /// All that the user should know: the notes of the runs, and what was lost.

@@ -83,7 +83,8 @@ pub fn allocation_label(of: &AllocationSummary) -> String {
 pub fn named(kind: TargetKind, name: &str) -> String {
     let name = plain::name(name);
     match kind {
-        TargetKind::Span => name.into_owned(),
+        // One of another service has that in its name: `inventory/lookup`.
+        TargetKind::Span | TargetKind::Remote => name.into_owned(),
         TargetKind::Wait => format!("what {name} waits for"),
         kind => format!("{kind}:{name}"),
     }

@@ -9,4 +9,8 @@ pub struct JointRun {
     pub run: String,
     /// Name of this program in it.
     pub service: String,
+    /// Name of the program that the coordinator itself built and started, by whose points a report
+    /// of all ranks. `None` in older profiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
 }

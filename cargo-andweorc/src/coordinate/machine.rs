@@ -50,6 +50,8 @@ pub(crate) type Id = u64;
 pub(crate) struct Wanted {
     /// Id of the run.
     pub(crate) run: String,
+    /// Service that this command builds and starts itself.
+    pub(crate) entry: String,
     /// Services that are waited for before the first experiment.
     pub(crate) expected: Vec<String>,
     /// Speedups to test.
@@ -247,8 +249,8 @@ impl Coordinator {
         let member =
             Member { service: service.to_owned(), joined: now, heard: now, is_ready: false };
         self.members.insert(id, member);
-        let run = self.wanted.run.clone();
-        self.send(id, ToParticipant::Welcome { version: PROTOCOL, run });
+        let (run, entry) = (self.wanted.run.clone(), Some(self.wanted.entry.clone()));
+        self.send(id, ToParticipant::Welcome { version: PROTOCOL, run, entry });
     }
 
     fn ready(&mut self, id: Id, targets: Vec<KnownTarget>) {

@@ -100,6 +100,7 @@ impl Together {
         let (run, token) = (random().map_err(TogetherError::Token)?, token()?);
         let wanted = Wanted {
             run,
+            entry: main.to_owned(),
             expected,
             speedups: settings.speedups.clone(),
             duration: Nanos::from(settings.duration),

@@ -254,6 +254,7 @@ mod tests {
     fn server() -> (Server, Arc<Mutex<Vec<String>>>) {
         let wanted = Wanted {
             run: "r1".into(),
+            entry: "gateway".into(),
             expected: Vec::new(),
             speedups: Vec::new(),
             duration: Nanos::from_millis(60_000),
@@ -305,7 +306,9 @@ mod tests {
             assert!(matches!(stream.read(&mut [0; 16]), Ok(0) | Err(_)));
         }
         let (_stream, welcome) = answer(&server, &hello("secret", PROTOCOL));
-        assert_eq!(welcome, Some(ToParticipant::Welcome { version: PROTOCOL, run: "r1".into() }));
+        let entry = Some("gateway".to_owned());
+        let expected = ToParticipant::Welcome { version: PROTOCOL, run: "r1".into(), entry };
+        assert_eq!(welcome, Some(expected));
         assert_eq!(said.lock().unwrap().len(), 5);
     }
 

@@ -14,6 +14,7 @@ const TOKEN: &str = "secret";
 fn wanted(expected: &[&str]) -> Wanted {
     Wanted {
         run: "r1".into(),
+        entry: "a".into(),
         expected: expected.iter().map(|&name| name.to_owned()).collect(),
         speedups: vec![Speedup::from_ppm(500_000)],
         duration: Nanos::from_millis(60_000),

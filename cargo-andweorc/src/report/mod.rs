@@ -9,9 +9,8 @@ mod markdown;
 use crate::cli::{Format, ReportOptions, TopOptions};
 use crate::web::Editor;
 use crate::{console, profiles, project};
-use andweorc_profile::Profile;
-use andweorc_profile::report::Looks;
-use andweorc_profile::{estimate, report};
+use andweorc_profile::joint::United;
+use andweorc_profile::report::{self, Looks};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,23 +30,24 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Box<dyn Error>
     }
     project::are_writable(&options.output)?;
     let paths = profiles::or_newest(&options.profiles)?;
-    let profile = profiles::read(&paths)?;
+    let united = profiles::read_united(&paths, options.entry.entry.as_deref())?;
+    let runs = &united.runs;
     let text = match options.format {
-        Format::Text => words(&profile, looks(options.output.is_none(), options.top)),
-        Format::Json if options.brief => brief::brief(&profile.runs, options.top.top),
-        Format::Json => report::json(&profile.runs, &estimate::analyse(&profile.runs)) + "\n",
-        Format::Markdown => markdown::markdown(&profile.runs, options.top.top),
-        Format::Csv => csv::csv(&profile.runs),
-        Format::Coz => coz::coz(&profile.runs),
-        Format::Html => html::html(&profile.runs, &paths, &options.page.editor),
+        Format::Text => words(&united, looks(options.output.is_none(), options.top)),
+        Format::Json if options.brief => brief::brief(runs, options.top.top),
+        Format::Json => report::json(runs, &united.analyse()) + "\n",
+        Format::Markdown => markdown::markdown(runs, options.top.top),
+        Format::Csv => csv::csv(runs),
+        Format::Coz => coz::coz(runs),
+        Format::Html => html::html(&united, &paths, &options.page.editor),
     };
     put(options.output.as_deref(), &text, &paths)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The report for people.
-pub(crate) fn words(profile: &Profile, looks: Looks) -> String {
-    report::text(&profile.runs, &estimate::analyse(&profile.runs), looks)
+pub(crate) fn words(united: &United, looks: Looks) -> String {
+    report::text(&united.runs, &united.analyse(), looks)
 }
 
 /// Writes to the file that is named, else, or where that is `-`, to stdout.
@@ -78,15 +78,14 @@ pub(crate) fn put_binary(
     }
 }
 
-/// Writes the page of a profile that is read already, with links to the editor that there is by
+/// Writes the page of profiles that are read already, with links to the editor that there is by
 /// default.
 ///
 /// # Errors
 ///
 /// When it can't be written.
-pub(crate) fn write_page(profile: &Profile, from: &Path, page: &Path) -> Result<(), String> {
-    let from = [from.to_owned()];
-    write(page, &html::html(&profile.runs, &from, &Editor::default()), &from)
+pub(crate) fn write_page(united: &United, from: &[PathBuf], page: &Path) -> Result<(), String> {
+    write(page, &html::html(united, from, &Editor::default()), from)
 }
 
 /// Writes text to a file, without colours.

@@ -20,7 +20,8 @@ use std::process::ExitCode;
 /// When the profiles can't be read at the start, or the port is taken.
 pub(crate) fn view(options: &ViewOptions) -> Result<ExitCode, Box<dyn Error>> {
     let paths = profiles::or_newest(&options.profiles)?;
-    profiles::read(&paths)?;
+    let entry = options.entry.entry.as_deref();
+    profiles::read_united(&paths, entry)?;
     let port = options.port.unwrap_or(0);
     // Never another address: the page shows source code.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
@@ -28,8 +29,8 @@ pub(crate) fn view(options: &ViewOptions) -> Result<ExitCode, Box<dyn Error>> {
     })?;
     let port = listener.local_addr()?.port();
     println!("The report is at http://127.0.0.1:{port}/ until Ctrl-C.");
-    let page = || match profiles::read(&paths) {
-        Ok(profile) => Response::html(html::html(&profile.runs, &paths, &options.page.editor)),
+    let page = || match profiles::read_united(&paths, entry) {
+        Ok(united) => Response::html(html::html(&united, &paths, &options.page.editor)),
         Err(error) => Response::text(500, format!("{error}\n")),
     };
     http::serve(&listener, &Served { port, page: &page });

@@ -12,5 +12,8 @@ mod help;
 mod made;
 mod page;
 mod revisions;
+#[path = "../common/services.rs"]
+mod services;
 mod text;
+mod together;
 mod tools;

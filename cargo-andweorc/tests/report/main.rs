@@ -13,6 +13,9 @@ mod events;
 mod exports;
 mod formats;
 mod html;
+#[path = "../common/services.rs"]
+mod services;
+mod together;
 mod view;
 
 use common::{command, profile, stderr, stdout};

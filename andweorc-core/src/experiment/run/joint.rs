@@ -17,7 +17,7 @@ use crate::time::Speedup;
 use andweorc_profile::coordination::{
     Begin, KnownPoint, KnownTarget, LONGEST_EXPERIMENT, MOST_NAMED, Outcome, Tested, Verdict,
 };
-use andweorc_profile::{ExperimentRecord, JointRun, Record, TargetKind, plain};
+use andweorc_profile::{ExperimentRecord, Record, TargetKind, plain};
 use std::time::Duration;
 
 /// How long it is slept at most until the coordinator is asked for again.
@@ -44,8 +44,7 @@ impl ExperimentLoop {
                 Some(begin) => {
                     if !is_named && let Some(run) = link.run() {
                         is_named = true;
-                        let service = link.service().to_owned();
-                        self.journal.write_apart(&Record::Joint(JointRun { run, service }));
+                        self.journal.write_apart(&Record::Joint(run));
                     }
                     if !self.hold_begun(&link, &begin) {
                         break;

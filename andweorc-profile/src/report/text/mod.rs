@@ -1,6 +1,7 @@
 //! The report for people: 80 columns, one line a target, and what to do next.
 
 mod head;
+mod services;
 mod table;
 mod targets;
 
@@ -13,7 +14,11 @@ use crate::report::sections::{allocation_label, place};
 use crate::report::words::{shortened, time};
 use crate::report::{
     advice, between_runs, caveats, event_label, event_losses, load_warning,
+<<<<<<< HEAD
     long_polls as told_long_polls, long_polls_left_out, next, notes, untested_waits, wait_sites,
+=======
+    long_polls as told_long_polls, long_polls_left_out, next, notes, service_notes, untested_waits,
+>>>>>>> d-jreport
     why_nothing,
 };
 use anstyle::{AnsiColor, Style};
@@ -136,12 +141,14 @@ pub fn text(runs: &[Run], analysis: &Analysis, looks: Looks) -> String {
     if analysis.ranking_point().is_none() {
         page.line("");
         page.prose(Tone::Bad, "", why_nothing(runs));
+        services::write(&mut page, analysis);
     } else {
         if let Some(warning) = load_warning(analysis) {
             page.line("");
             page.prose(Tone::Doubt, "", &warning);
         }
         targets::write(&mut page, analysis);
+        services::write(&mut page, analysis);
         between(&mut page, runs, analysis);
         requests(&mut page, runs, analysis);
         waits(&mut page, runs, analysis);
@@ -315,7 +322,8 @@ fn events(page: &mut Page, analysis: &Analysis) {
 
 /// Notes, how to read it, and what to do next.
 fn foot(page: &mut Page, runs: &[Run], analysis: &Analysis) {
-    let notes = notes(runs);
+    let mut notes = notes(runs);
+    notes.extend(service_notes(analysis));
     if !notes.is_empty() {
         page.line("");
         let heading = page.looks.paint(Tone::Heading, "NOTES");

@@ -3,6 +3,7 @@
 use super::cpu::{Cpu, cpu};
 use super::dead_end::{DeadEnd, dead_end};
 use super::events::{Events, events};
+use super::joint::{Joint, joint};
 use super::polls::{Edges, LongPolls, Polls, edges, long_polls, polls};
 use super::requests::{Requests, page_requests};
 use crate::flame::{StackLabel, flame};
@@ -15,6 +16,7 @@ use andweorc_profile::estimate::{
 use andweorc_profile::plain;
 use andweorc_profile::report::{
     Advice, advice, allocation_label, cpu_share, fills_time, load_warning, notes, real_ns,
+    service_notes,
 };
 use andweorc_profile::{ExampleState, ExperimentRecord, PointKind, Run, TargetKind, TargetRecord};
 use serde::Serialize;
@@ -37,6 +39,8 @@ pub(super) struct Page<'a> {
     points: Vec<Point<'a>>,
     ranked_by: Ranking,
     targets: Vec<Target<'a>>,
+    /// The services that were profiled together, if several were.
+    joint: Option<Joint>,
     experiments: Vec<Experiment<'a>>,
     waits: Vec<Wait>,
     polls: Vec<Polls>,
@@ -225,6 +229,7 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         real_ms: runs.iter().map(real_ns).sum::<u64>() / 1_000_000,
         runs: runs.len(),
         targets: analysis.targets.iter().map(|it| target(it, sources, began)).collect(),
+        joint: joint(analysis),
         experiments: experiments(runs, analysis),
         waits: analysis.waits.iter().map(|it| wait(it, sources)).collect(),
         polls: polls(analysis, sources),
@@ -248,7 +253,11 @@ pub(super) fn page<'a>(runs: &'a [Run], analysis: &'a Analysis, sources: &mut So
         cpu: cpu(runs, analysis, |target| tested(analysis, target)),
         requests: page_requests(runs, analysis),
         ranked_by: analysis.ranked_by,
-        notes: notes(runs).iter().map(|note| plain::sentence(note).into_owned()).collect(),
+        notes: notes(runs)
+            .iter()
+            .chain(&service_notes(analysis))
+            .map(|note| plain::sentence(note).into_owned())
+            .collect(),
         warning: load_warning(analysis),
         dead_end: dead_end(runs, analysis),
         points: points

@@ -8,15 +8,16 @@ mod cpu;
 mod data;
 mod dead_end;
 mod events;
+mod joint;
 mod polls;
 mod requests;
 
 pub(crate) use data::shown_place;
 
 use crate::web::{self, Editor, Sources, escaped};
-use andweorc_profile::Run;
+use andweorc_profile::joint::United;
+use andweorc_profile::plain;
 use andweorc_profile::report::{self, Looks};
-use andweorc_profile::{estimate, plain};
 use std::path::PathBuf;
 
 const BODY: &str = include_str!("page/body.html");
@@ -34,6 +35,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/picture.js"),
     include_str!("page/chart.js"),
     include_str!("page/list.js"),
+    include_str!("page/services.js"),
     include_str!("page/ranking.js"),
     include_str!("page/cards.js"),
     include_str!("page/experiments.js"),
@@ -45,10 +47,10 @@ const SCRIPT: &str = concat!(
     include_str!("page/app.js"),
 );
 
-/// The page of these runs. Source lines are looked for in the project here, and in those that the
-/// profiles lie in.
-pub(crate) fn html(runs: &[Run], profiles: &[PathBuf], editor: &Editor) -> String {
-    let analysis = estimate::analyse(runs);
+/// The page of runs that make one report. Source lines are looked for in the project here, and in
+/// those that the profiles lie in.
+pub(crate) fn html(united: &United, profiles: &[PathBuf], editor: &Editor) -> String {
+    let (runs, analysis) = (&united.runs, united.analyse());
     let data = data::page(runs, &analysis, &mut Sources::near(profiles, editor));
     let json = serde_json::to_string(&data).expect("names are strings and numbers are numbers");
     let program = runs.first().map_or("no run", |run| &run.header.program);

@@ -126,6 +126,7 @@ function show() {
   cardsShown = CARDS;
   const open = document.getElementById("experiments")?.open ?? false;
   const { section, fill } = ranking(shown);
+  document.getElementById("services-section")?.replaceWith(services());
   document.getElementById("answer").replaceChildren(...[lead(), requestsLink()].filter(Boolean));
   document.getElementById("content").replaceChildren(section, cards(shown), experiments(shown, open));
   fill();
@@ -193,7 +194,7 @@ function start() {
   readState();
   const warning = data.warning ? el("p", { class: "warning", role: "note" }, data.warning) : null;
   const explanation = el("div", { id: "why", popover: "auto", role: "dialog", "aria-label": "Why", tabindex: "-1" });
-  const answer = [warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), el("div", { id: "content" }), advice, longPolls(), waits(), whoWaits(), polls(), allocations(), events()];
+  const answer = [warning, el("div", { id: "answer", "aria-live": "polite" }), controls(), el("p", { id: "status", class: "status", role: "status" }), services(), el("div", { id: "content" }), advice, longPolls(), waits(), whoWaits(), polls(), allocations(), events()];
   const views = TABS.length === 0 ? answer : [tabs(), el("div", { id: "tab-answer", role: "tabpanel", "aria-labelledby": "to-answer" }, answer), panels()];
   page.append(head(), el("main", {}, views, notes, explanation), foot);
   show();
