@@ -14,12 +14,8 @@ use crate::report::sections::{allocation_label, place};
 use crate::report::words::{shortened, time};
 use crate::report::{
     advice, between_runs, caveats, event_label, event_losses, load_warning,
-<<<<<<< HEAD
-    long_polls as told_long_polls, long_polls_left_out, next, notes, untested_waits, wait_sites,
-=======
     long_polls as told_long_polls, long_polls_left_out, next, notes, service_notes, untested_waits,
->>>>>>> d-jreport
-    why_nothing,
+    wait_sites, why_nothing,
 };
 use anstyle::{AnsiColor, Style};
 use table::{Cell, Row};
