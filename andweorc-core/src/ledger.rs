@@ -45,6 +45,7 @@ mod account;
 mod accounts;
 #[cfg(all(test, loom))]
 mod model;
+mod parked;
 mod remote;
 #[cfg(test)]
 mod tests;
@@ -52,6 +53,7 @@ mod waits;
 mod watched_poll;
 
 pub use account::{ACCOUNTS, Account};
+pub use parked::Parked;
 pub use remote::Stamp;
 pub use waits::TargetWait;
 
@@ -100,33 +102,6 @@ struct Read {
     speedup: AtomicU32,
     /// 1 while an experiment runs or a baseline is held, else 0.
     held: AtomicU32,
-}
-
-/// A task's clock while it waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parked {
-    /// Its virtual time when it parked.
-    pub at: Virtual,
-    /// The delay that it had taken by then.
-    pub taken: Nanos,
-}
-
-impl Parked {
-    /// When it becomes ready if a participant wakes it whose virtual time is `waker`: not before it
-    /// parked, and not before its waker. It cannot have absorbed more than the real time for which
-    /// it waited.
-    #[inline]
-    pub fn woken_by(self, waker: Virtual) -> Virtual {
-        self.at.max(waker)
-    }
-
-    /// When it becomes ready if the world outside (a timer, a socket) wakes it at `now`: that world
-    /// was not sped up, so the wait is stretched by what D grew meanwhile. `floor` is
-    /// [`Ledger::forgiven_delay`].
-    #[inline]
-    pub fn woken_outside(self, now: Real, floor: Nanos) -> Virtual {
-        self.at.max(now.less(self.taken.max(floor)))
-    }
 }
 
 impl Default for Ledger {

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::thread;
+use tests_support::kept;
 
 /// A process of a test's own, for the threads that [enter](Own::enter) it. It is there as long as
 /// the tests run, as the real one is.
@@ -26,9 +27,9 @@ impl Own {
     /// A process in which nothing has happened.
     pub(crate) fn new() -> Own {
         Own {
-            process: Box::leak(Box::new(Process::new())),
-            processors: Box::leak(Box::new(Processors::new())),
-            contexts: Box::leak(Box::default()),
+            process: kept(Process::new()),
+            processors: kept(Processors::new()),
+            contexts: kept(OnceLock::new()),
         }
     }
 

@@ -2,10 +2,10 @@
 //! poll inside of one do to a thread is what the engine that ships says.
 
 use crate::engine::{Act, Engine};
-use crate::measure::{Comparison, Truth, in_parallel};
+use crate::percent;
 use crate::program::*;
 use crate::rules::{Rules, SHIPPED};
-use crate::{errors, percent};
+use crate::tables::{compare, errors_by, print_cases, print_errors};
 use andweorc_core::engine::{Block, BlockEnd, Rested, ThreadPoll};
 use andweorc_core::time::{Nanos, Speedup};
 use std::collections::VecDeque;
@@ -151,34 +151,14 @@ fn polls_inside() -> Program {
     p.targets(&[Target::Span("own"), Target::Span("inside"), Target::Span("other")])
 }
 
-fn compare(program: &Program) -> Vec<Vec<Comparison>> {
-    let truth = Truth::of(program, &SPEEDUPS.map(percent), SHIPPED).unwrap();
-    RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
-}
-
 /// A thread that another one blocks takes what passed meanwhile, as far as that one had paid it: if
 /// it paid, it would come late by as much to what it waited for.
 #[test]
 fn blocked_threads_take_what_passed_as_they_waited() {
     let programs = [plain(), workers().units(800).seeds(4), polls_inside()];
-    let compared = in_parallel(&programs, compare);
-    for (program, by_rules) in programs.iter().zip(&compared) {
-        println!("{}", program.name);
-        for (n, Comparison { case, truth, .. }) in by_rules[0].iter().enumerate() {
-            let what = format!("{} {}", case.target, case.speedup);
-            print!("    {what:<18} {truth:>6.2}:");
-            by_rules.iter().for_each(|all| print!(" {:>6.2}", all[n].predicted));
-            println!();
-        }
-    }
-    println!("{:<44} {:>6} {:>6} {:>6}", "rules, threads that block", "mean", "p95", "worst");
-    let all = [0, 1, 2].map(|n| errors(compared.iter().flat_map(|by_rules| &by_rules[n])));
-    for (rules, errors) in RULES.iter().zip(&all) {
-        println!(
-            "{:<44} {:>6.2} {:>6.2} {:>6.2}",
-            rules.name, errors.mean, errors.p95, errors.worst
-        );
-    }
+    let compared = compare(&programs, &SPEEDUPS.map(percent), &RULES);
+    print_cases(&programs, &compared);
+    let all = print_errors("rules, threads that block", &RULES, |n| errors_by(&compared, n));
     assert!(all[0].mean < 0.1 && all[0].worst < 0.8, "{:?}", all[0]);
     for without in &all[1..] {
         assert!(without.worst > 10.0, "{without:?}");

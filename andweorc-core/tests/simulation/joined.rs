@@ -1,9 +1,9 @@
 //! A task that waits for several things outside at once, and what rules help.
 
-use crate::measure::{Comparison, Errors, Truth, in_parallel};
+use crate::percent;
 use crate::program::*;
 use crate::rules::{GoOn, Joined, Raise, Rules, SHIPPED};
-use crate::{errors, percent};
+use crate::tables::{compare, errors, print_cases, print_errors};
 
 /// In percent.
 const SPEEDUPS: [u32; 3] = [25, 50, 75];
@@ -75,11 +75,6 @@ fn all() -> Vec<Program> {
     ]
 }
 
-fn compare(program: &Program) -> Vec<Vec<Comparison>> {
-    let truth = Truth::of(program, &SPEEDUPS.map(percent), SHIPPED).unwrap();
-    RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
-}
-
 /// A task has one clock. What it waits for outside comes at real times that were fixed before, each
 /// due later by what D grew since it was asked for. Two rules keep that, and both are needed.
 ///
@@ -99,16 +94,8 @@ fn compare(program: &Program) -> Vec<Vec<Comparison>> {
 #[test]
 fn waits_at_once_are_predicted_once_each_is_held_and_goes_on() {
     let programs = all();
-    let compared = in_parallel(&programs, compare);
-    for (program, by_rules) in programs.iter().zip(&compared) {
-        println!("{}", program.name);
-        for (n, Comparison { case, truth, .. }) in by_rules[0].iter().enumerate() {
-            let what = format!("{} {}", case.target, case.speedup);
-            print!("    {what:<18} {truth:>6.2}:");
-            by_rules.iter().for_each(|all| print!(" {:>6.2}", all[n].predicted));
-            println!();
-        }
-    }
+    let compared = compare(&programs, &SPEEDUPS.map(percent), &RULES);
+    print_cases(&programs, &compared);
     let of = |wanted: &str, late: bool, rules: usize| {
         let programs = programs.iter().zip(&compared).filter(|(program, _)| {
             program.name.contains(wanted) && program.latencies.is_some() == late
@@ -124,11 +111,7 @@ fn waits_at_once_are_predicted_once_each_is_held_and_goes_on() {
         ("select", true),
     ] {
         let looks = if late { ", late looks" } else { "" };
-        println!("\n{:<44} {:>6} {:>6} {:>6}", format!("{what}{looks}"), "mean", "p95", "worst");
-        for (n, rules) in RULES.iter().enumerate() {
-            let Errors { mean, p95, worst, .. } = of(what, late, n);
-            println!("{:<44} {mean:>6.2} {p95:>6.2} {worst:>6.2}", rules.name);
-        }
+        print_errors(&format!("{what}{looks}"), &RULES, |n| of(what, late, n));
     }
     let [shipped, never, anew, neither, by_number, not_queued] = [0, 1, 2, 3, 4, 5];
     for one in [never, anew, neither] {

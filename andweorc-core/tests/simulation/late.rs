@@ -5,10 +5,10 @@
 //! has its cause here.
 
 use crate::catalogue::handlers_of;
-use crate::measure::{Comparison, Errors, Truth, in_parallel};
+use crate::percent;
 use crate::program::*;
 use crate::rules::{Arrivals, LATE_ABLATIONS, Rules, SHIPPED};
-use crate::{errors, percent};
+use crate::tables::{compare, errors_by, print_cases, print_errors};
 
 /// In percent.
 const SPEEDUPS: [u32; 3] = [25, 75, 90];
@@ -97,15 +97,6 @@ fn beyond() -> Vec<Program> {
     ]
 }
 
-/// Each program by each of the rules.
-fn compare(programs: &[Program], rules: &[Rules]) -> Vec<Vec<Vec<Comparison>>> {
-    in_parallel(programs, |program| {
-        let truth = Truth::of(program, &SPEEDUPS.map(percent), SHIPPED).unwrap();
-        let by = |rules: &Rules| truth.compare(*rules, |_| true).unwrap();
-        rules.iter().map(by).collect()
-    })
-}
-
 /// Compares programs that the rules that ship are worse at. The causes:
 ///
 /// 1. A request to a connection that nobody profiles begins at V: the wait for it was not
@@ -120,23 +111,10 @@ fn compare(programs: &[Program], rules: &[Rules]) -> Vec<Vec<Vec<Comparison>>> {
 #[test]
 fn event_noticed_late_is_predicted_once_its_arrival_is_known() {
     let (programs, rules) = (beyond(), [SHIPPED, BY_THREAD, FOLLOWING, KNOWN, GUESSED, NOTICED]);
-    let compared = compare(&programs, &rules);
-    for (program, by_rules) in programs.iter().zip(&compared) {
-        println!("{}", program.name);
-        for (n, Comparison { case, truth, .. }) in by_rules[0].iter().enumerate() {
-            let what = format!("{} {}", case.target, case.speedup);
-            print!("    {what:<18} {truth:>6.2}:");
-            by_rules.iter().for_each(|all| print!(" {:>6.2}", all[n].predicted));
-            println!();
-        }
-    }
-    println!("{:<44} {:>6} {:>6} {:>6}", "rules, with late looks", "mean", "p95", "worst");
-    let of = |n: usize| errors(compared.iter().flat_map(|by_rules| &by_rules[n]));
-    for (n, rules) in rules.iter().enumerate() {
-        let Errors { mean, p95, worst, .. } = of(n);
-        println!("{:<44} {mean:>6.2} {p95:>6.2} {worst:>6.2}", rules.name);
-    }
-    let [shipped, by_thread, following, known, guessed, noticed] = [0, 1, 2, 3, 4, 5].map(of);
+    let compared = compare(&programs, &SPEEDUPS.map(percent), &rules);
+    print_cases(&programs, &compared);
+    let all = print_errors("rules, with late looks", &rules, |n| errors_by(&compared, n));
+    let [shipped, by_thread, following, known, guessed, noticed] = all;
     assert!(by_thread.worst > 15.0, "it was the lock that is held over a wait: {by_thread:?}");
     assert!(shipped.mean < by_thread.mean, "{shipped:?}");
     assert!(following.mean < shipped.mean, "{following:?}");

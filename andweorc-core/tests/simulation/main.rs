@@ -26,6 +26,7 @@ mod random;
 mod rules;
 mod schedule;
 mod shared;
+mod tables;
 mod task;
 
 use andweorc_core::time::Speedup;
@@ -34,6 +35,7 @@ use program::Program;
 use rules::{
     ABLATIONS, AFTER_ANOTHER, EVERYTHING_DEFERRED, LATE_ABLATIONS, PAYMENTS, Rules, SHIPPED,
 };
+use tables::{errors, print_rows};
 
 /// In percent, of every case.
 const SPEEDUPS: [u32; 5] = [10, 30, 50, 70, 90];
@@ -70,10 +72,6 @@ fn results_of(program: &Program) -> Results {
     }
 }
 
-fn errors<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Errors {
-    Errors::of(comparisons.into_iter().map(Comparison::error))
-}
-
 fn print_programs(programs: &[Program], all: &[Results]) {
     println!(
         "{:<36} {:>6} {:>6} {:>6} {:>8} {:>7}",
@@ -104,13 +102,6 @@ fn rows(all: &[Results], others: impl IntoIterator<Item = Rules>) -> Vec<(&'stat
         .enumerate()
         .map(|(i, rules)| (rules.name, errors(all.iter().flat_map(|results| &results.others[i]))));
     std::iter::once((SHIPPED.name, fair)).chain(rest).collect()
-}
-
-fn print_rows(what: &str, rows: &[(&str, Errors)]) {
-    println!("\n{what:<44} {:>6} {:>6} {:>6}", "mean", "p95", "worst");
-    for (name, Errors { mean, p95, worst, .. }) in rows {
-        println!("{name:<44} {mean:>6.2} {p95:>6.2} {worst:>6.2}");
-    }
 }
 
 fn row(rows: &[(&str, Errors)], name: &str) -> Errors {

@@ -1,9 +1,9 @@
 //! Workers that sleep, and that another one gets going: until when they take their delay.
 
-use crate::measure::{Comparison, Truth, in_parallel};
+use crate::percent;
 use crate::program::*;
 use crate::rules::{Notified, Rules, SHIPPED};
-use crate::{errors, percent};
+use crate::tables::{compare, errors_by, print_cases, print_errors};
 
 /// In percent.
 const SPEEDUPS: [u32; 3] = [25, 50, 75];
@@ -44,11 +44,6 @@ fn halves() -> Program {
     p.targets(&[Target::Span("half"), Target::Span("other")])
 }
 
-fn compare(program: &Program) -> Vec<Vec<Comparison>> {
-    let truth = Truth::of(program, &SPEEDUPS.map(percent), SHIPPED).unwrap();
-    RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
-}
-
 /// From when a worker is notified until it runs 30 to 60 us pass, however fast the target is. If it
 /// took what D grew by meanwhile it would, in virtual time, have come earlier by that.
 #[test]
@@ -59,27 +54,9 @@ fn notified_worker_takes_delay_until_its_notification() {
         halves(),
     ]
     .map(|program| program.units(600).seeds(4));
-    let compared = in_parallel(&programs, compare);
-    for (program, by_rules) in programs.iter().zip(&compared) {
-        println!("{}", program.name);
-        for (n, Comparison { case, truth, .. }) in by_rules[0].iter().enumerate() {
-            let what = format!("{} {}", case.target, case.speedup);
-            print!("    {what:<18} {truth:>6.2}:");
-            by_rules.iter().for_each(|all| print!(" {:>6.2}", all[n].predicted));
-            println!();
-        }
-    }
-    println!(
-        "{:<44} {:>6} {:>6} {:>6}",
-        "rules, workers that are notified", "mean", "p95", "worst"
-    );
-    let all = [0, 1, 2, 3].map(|n| errors(compared.iter().flat_map(|by_rules| &by_rules[n])));
-    for (rules, errors) in RULES.iter().zip(&all) {
-        println!(
-            "{:<44} {:>6.2} {:>6.2} {:>6.2}",
-            rules.name, errors.mean, errors.p95, errors.worst
-        );
-    }
+    let compared = compare(&programs, &SPEEDUPS.map(percent), &RULES);
+    print_cases(&programs, &compared);
+    let all = print_errors("rules, workers that are notified", &RULES, |n| errors_by(&compared, n));
     let [shipped, later, known, running] = all;
     assert!(known.worst < 0.5 && shipped.worst < 0.5, "{known:?} {shipped:?}");
     assert!(later.worst > 5.0 && running.worst > 10.0, "{later:?} {running:?}");

@@ -2,10 +2,10 @@
 //! as the engine that ships says.
 
 use crate::engine::{Act, Engine};
-use crate::measure::{Comparison, Truth, in_parallel};
+use crate::percent;
 use crate::program::*;
 use crate::rules::{Rules, SHIPPED};
-use crate::{errors, percent};
+use crate::tables::{compare, errors_by, print_cases, print_errors};
 use andweorc_core::engine::Stranger;
 
 impl Engine<'_> {
@@ -62,34 +62,14 @@ fn beside_io() -> Program {
     p.targets(&[Target::Span("compute"), Target::Span("handle"), Target::Span("other")])
 }
 
-fn compare(program: &Program) -> Vec<Vec<Comparison>> {
-    let truth = Truth::of(program, &SPEEDUPS.map(percent), SHIPPED).unwrap();
-    RULES.iter().map(|rules| truth.compare(*rules, |_| true).unwrap()).collect()
-}
-
 /// A plain thread that computes for tasks owes delay as they do. If it acted for the world outside
 /// it would pay none, and do more in each virtual second the more the tasks are sped up.
 #[test]
 fn plain_threads_that_wake_tasks_take_part() {
     let programs = [feeds("a thread that feeds a task", 1), feeds("two that do", 2), beside_io()];
-    let compared = in_parallel(&programs, compare);
-    for (program, by_rules) in programs.iter().zip(&compared) {
-        println!("{}", program.name);
-        for (n, Comparison { case, truth, .. }) in by_rules[0].iter().enumerate() {
-            let what = format!("{} {}", case.target, case.speedup);
-            print!("    {what:<18} {truth:>6.2}:");
-            by_rules.iter().for_each(|all| print!(" {:>6.2}", all[n].predicted));
-            println!();
-        }
-    }
-    println!("{:<44} {:>6} {:>6} {:>6}", "rules, plain threads", "mean", "p95", "worst");
-    let all = [0, 1].map(|n| errors(compared.iter().flat_map(|by_rules| &by_rules[n])));
-    for (rules, errors) in RULES.iter().zip(&all) {
-        println!(
-            "{:<44} {:>6.2} {:>6.2} {:>6.2}",
-            rules.name, errors.mean, errors.p95, errors.worst
-        );
-    }
+    let compared = compare(&programs, &SPEEDUPS.map(percent), &RULES);
+    print_cases(&programs, &compared);
+    let all = print_errors("rules, plain threads", &RULES, |n| errors_by(&compared, n));
     assert!(all[0].mean < 0.2 && all[0].worst < 1.0, "{:?}", all[0]);
     assert!(all[1].worst > 10.0, "{:?}", all[1]);
 }

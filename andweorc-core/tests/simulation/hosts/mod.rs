@@ -9,7 +9,8 @@ pub(crate) use message::{Mail, Post, Remote};
 
 use crate::measure::{Comparison, Errors, in_parallel};
 use crate::rules::{Messages, Rules, SHIPPED};
-use crate::{errors, percent, print_rows, row};
+use crate::tables::{errors, print_rows};
+use crate::{percent, row};
 
 /// In percent.
 const SPEEDUPS: [u32; 2] = [25, 50];
