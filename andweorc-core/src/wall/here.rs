@@ -219,10 +219,11 @@ pub(crate) fn poll_ends(number: usize, now: Real) {
     });
 }
 
-/// Credits a wait that ended like this to its site, of which this is the word, if another task has
-/// ended it: one that the target `by` was in.
+/// Credits a wait that ended like this to its site, of which this is the word, if somebody has
+/// ended it who was in the target `by`. A wake in nobody's name may be one of the scheduler.
 fn count_site(word: u32, by: u32, ended: Option<Ended>) {
-    let Some(ended) = ended.filter(|ended| word != 0 && ended.by() == Cause::Task) else { return };
+    let is_named = |ended: &Ended| word != 0 && by != 0 && ended.by() == Cause::Task;
+    let Some(ended) = ended.filter(is_named) else { return };
     let since = lock(&RECORDING.stretch).since;
     let length = ended.woken().max(since) - ended.parked().max(since);
     lock(&RECORDING.wait_sites).add(word, by, length);
