@@ -191,7 +191,14 @@ fn ranking_leads_to_the_flame_graph_and_back() {
     browser.open(&page, "", Look::Desktop);
     browser.eval("document.querySelector('[data-row=\"0\"] .to-flame').click()");
     assert_eq!(browser.eval(TOLD), "stock");
-    browser.eval("new Promise((done) => { addEventListener('popstate', () => setTimeout(done)); history.back() })");
+    // Rows come with the frame in which the list has its size again.
+    browser.eval(
+        "new Promise((done) => {
+            const drawn = () => requestAnimationFrame(() => requestAnimationFrame(done));
+            addEventListener('popstate', drawn);
+            history.back();
+        })",
+    );
     assert_eq!(browser.eval("document.getElementById('tab-flame').hidden"), true);
     assert_eq!(effects(&browser.dom()).len(), 4);
 }
