@@ -56,7 +56,7 @@ fn hold(run: &mut Run, ids: [u32; 3], hits: u64) {
     }
     for round in 0..4 {
         for (target, gain) in ids.into_iter().zip([0, hits / 5, 0]) {
-            // As much more in each service, so that their ratio stays.
+            // Rounds have more hits in every service alike, so that their ratio stays.
             let more = 2 * round * hits / 10_000;
             one(run, None, 0.0, hits + more);
             one(run, Some(target), 0.5, hits + gain + more);

@@ -132,7 +132,7 @@ fn a_killed_main_program_ends_the_command_and_the_other_session(shop: &Shop) {
     assert_eq!(held.end().code(), Some(128 + Signal::SIGKILL as i32));
     let run = run_of(&held.profile_of_other()).unwrap();
     assert!(run.end.is_some(), "{run:?}");
-    // As far as it was written before.
+    // A profile that was cut off holds the experiments that were written before.
     assert!(run_of(&held.profile()).unwrap().experiments.len() >= 3);
 }
 
